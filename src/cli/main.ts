@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { addChat } from './chat.ts'
+import { exitCodes, failureOf } from './failure.ts'
+import { addServe } from './serve.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+
+const program = new Command('threadkeep')
+  .description('Keeps the thread of a conversation: what a language model is shown, inside a hard token budget.')
+  .version(version)
+  .exitOverride()
+  .configureOutput({ outputError: () => undefined })
+  .addHelpText('after', `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n\n${exitCodes}`)
+
+addServe(program)
+addChat(program)
+
+// A reader that has seen enough, such as head, is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  const { exit, ...failure } = failureOf(error)
+  process.exitCode = exit
+  if (failure.message !== '')
+    process.stderr.write(process.argv.includes('--json') ? `${JSON.stringify({ error: failure })}\n` : `threadkeep: ${failure.message}\n`)
+}

@@ -1,0 +1,81 @@
+import type { Command } from 'commander'
+import { openMemory } from '../index.ts'
+import type { Memory } from '../memory.ts'
+import { type Serving, serve } from '../server/serve.ts'
+import { exitCodes } from './failure.ts'
+import { type Environment, profileWith, setting, wholeNumber } from './settings.ts'
+
+type Flags = {
+  readonly port?: string
+  readonly host?: string
+  readonly store?: string
+  readonly upstream?: string
+  readonly profile?: string
+  readonly budget?: string
+  readonly json?: boolean
+}
+
+const help = `
+Flags count more than the environment. Clients use their own keys; OPENAI_API_KEY is sent to the upstream
+for those that have none. Without an upstream the built-in offline model answers, by quoting what it remembers.
+
+Examples:
+  threadkeep serve
+  threadkeep serve --upstream http://localhost:11434/v1 --profile support
+  threadkeep serve --port 0 --json
+
+${exitCodes}`
+
+/** The command that serves memory behind OpenAI's protocol. */
+export function addServe(program: Command): void {
+  program
+    .command('serve')
+    .description("serve memory behind OpenAI's protocol: POST /v1/{key}/chat/completions")
+    .option('--port <number>', 'port to listen on, 0 for a free one (THREADKEEP_PORT; 4848)')
+    .option('--host <address>', 'address to listen on (127.0.0.1)')
+    .option('--store <url>', 'where memory is kept (THREADKEEP_STORE; ram:, gone when this stops)')
+    .option('--upstream <url>', 'model server, such as http://localhost:11434/v1 (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)')
+    .option('--profile <name>', 'how memory works: thread, support, summary, agent, handoff or ephemeral (THREADKEEP_PROFILE; thread)')
+    .option('--budget <tokens>', "tokens a model is shown at most (the profile's)")
+    .option('--json', 'tell the address as JSON')
+    .addHelpText('after', help)
+    .action((flags: Flags) => run(flags, process.env))
+}
+
+async function run(flags: Flags, environment: Environment): Promise<void> {
+  const port = wholeNumber(setting(flags.port, environment, 'THREADKEEP_PORT') ?? '4848', 'port', 0, 65_535)
+  const profile = profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
+  const store = setting(flags.store, environment, 'THREADKEEP_STORE') ?? 'ram:'
+  const upstream = setting(flags.upstream, environment, 'THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL')
+  const apiKey = setting(undefined, environment, 'OPENAI_API_KEY')
+  await using memory = await openMemory({ profile, store })
+  const onFault = (requestId: string, trace: string): void => void process.stderr.write(`${requestId} ${trace}\n`)
+  await using serving = await serve({ memory, host: flags.host, port, upstream, apiKey, onFault })
+  process.stdout.write(flags.json ? `${JSON.stringify(facts(serving, memory, store))}\n` : banner(serving, memory, store))
+  await signalled()
+  await serving.close()
+}
+
+const facts = ({ url, answers }: Serving, { profile }: Memory, store: string) => ({ url, answers, store, profile: profile.name, budget: profile.budget })
+
+function banner(serving: Serving, { profile }: Memory, store: string): string {
+  const kept = store === 'ram:' ? 'Memory is kept in ram: and is gone when this stops.' : `Memory is kept in ${store}.`
+  const open = /^http:\/\/(?:127\.|\[::1\])/.test(serving.url) ? [] : ['Whoever reaches this address can read and write memory.']
+  const body = `'{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`
+  const lines = [
+    `Threadkeep listens on ${serving.url}`,
+    `${serving.answers} answers; profile ${profile.name}, at most ${profile.budget} tokens. ${kept}`,
+    ...open,
+    'Try it, then ask what your cat is called:',
+    `  curl ${serving.url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d ${body}`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** Resolves when the process is asked to stop; asked again, it stops at once. */
+async function signalled(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+}

@@ -1,0 +1,86 @@
+import type { Key } from './key.ts'
+
+export type Millis = number
+export type Tokens = number
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+
+type Base<K extends string> = { readonly kind: K; readonly id: string; readonly at: Millis }
+
+/** Where a derived entry came from; erasing follows these, and a fact is believed only with a span. */
+export type Source = { readonly message: string; readonly span?: readonly [from: number, to: number] }
+export type Role = 'system' | 'user' | 'assistant' | 'tool'
+export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
+
+/** What is said, as the writer gives it: the store adds its place in the session. */
+export type Said = {
+  readonly at: Millis
+  readonly role: Role
+  readonly name?: string
+  readonly content: string
+  /** Tools an assistant asked for. */
+  readonly calls?: readonly ToolCall[]
+  /** The call a tool's message answers. */
+  readonly answers?: string
+  /** What it costs as a message of its own and as a line of a block, by the tokenizer of this name. */
+  readonly tokens: Tokens
+  readonly lineTokens: Tokens
+  readonly tokenizer: string
+  /** What it counts towards the next compaction: `tokens`, but never more than the profile's cap. */
+  readonly weight: Tokens
+}
+
+/**
+ * A message of the transcript. `id` is unique within its session and never given twice; `sequence` grows by one with
+ * each message; `offset` is the sum of the weights before it, so that a place in the history is found without reading it.
+ */
+export type Message = Base<'message'> & Said & { readonly sequence: number; readonly offset: Tokens }
+
+export type Summary = Base<'summary'> & {
+  readonly tier: 'progressive' | 'hour' | 'session' | 'batch'
+  readonly text: string
+  /** First and last sequence number it stands for. */
+  readonly covers: readonly [first: number, last: number]
+  readonly version: number
+  readonly sources: readonly Source[]
+  readonly lost: readonly Source[]
+}
+export type Fact = Base<'fact'> & {
+  readonly field: string
+  readonly key: string
+  readonly value: Json
+  readonly importance: number
+  readonly sources: readonly Source[]
+  readonly supersedes?: string
+  readonly until?: Millis
+}
+export type Knowledge = Base<'knowledge'> & {
+  readonly category: string
+  readonly key: string
+  readonly value: Json
+  readonly confidence: number
+  readonly usedAt: Millis
+  readonly sources: readonly Source[]
+}
+export type Item = Base<'item'> & {
+  readonly category: 'code' | 'file' | 'data' | 'concept' | 'task'
+  readonly content: string
+  readonly importance: number
+  readonly marked: boolean
+  readonly sources: readonly Source[]
+}
+export type Derived = Summary | Fact | Knowledge | Item
+export type Entry = Message | Derived
+
+/** The id of the message with this sequence number. */
+export const messageId = (sequence: number): string => `m${sequence}`
+
+/** The sequence number behind a message id, or undefined for any other id. */
+export function sequenceOf(id: string): number | undefined {
+  return /^m[1-9][0-9]{0,14}$/.test(id) ? Number(id.slice(1)) : undefined
+}
+
+/** Text nobody can be shown: providers refuse it, so it is stored and never sent. */
+export const isBlank = (text: string): boolean => !/\S/.test(text)
+
+/** Where an entry lives. */
+export type Place = { readonly key: Key; readonly id: string }

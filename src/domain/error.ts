@@ -1,0 +1,55 @@
+/** The closed set of things that can go wrong; every error the engine throws carries one of them. */
+export const errorCodes = [
+  'bad-key',
+  'bad-message',
+  'bad-profile',
+  'bad-option',
+  'budget-too-small',
+  'conflict',
+  'erased',
+  'full',
+  'not-durable',
+  'closed',
+  'upstream',
+  'timeout',
+  'aborted',
+] as const
+export type ErrorCode = (typeof errorCodes)[number]
+
+type Details = {
+  cause?: unknown
+  /** The field or option the message is about. */
+  param?: string
+  /** With `budget-too-small`: the smallest budget that would do. */
+  minimum?: number
+  /** With `upstream`: the HTTP status the provider answered with. */
+  status?: number
+}
+
+/**
+ * The one error type of the engine.
+ *
+ * @example
+ * try { parseKey('no spaces allowed') } catch (error) {
+ *   if (error instanceof MemoryError && error.code === 'bad-key') console.error(error.message)
+ * }
+ */
+export class MemoryError extends Error {
+  override readonly name = 'MemoryError'
+  readonly code: ErrorCode
+  readonly param: string | undefined
+  readonly minimum: number | undefined
+  readonly status: number | undefined
+
+  constructor(code: ErrorCode, message: string, details: Details = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.param = details.param
+    this.minimum = details.minimum
+    this.status = details.status
+  }
+}
+
+/** For a store URL that cannot be opened here; a password in it is not repeated. */
+export const unknownStore = (url: string, known: string): MemoryError =>
+  new MemoryError('bad-option', `store is ${JSON.stringify(url.replace(/\/\/[^@/]*@/, '//…@'))}; it must be ${known}.`, { param: 'store' })

@@ -1,0 +1,57 @@
+import { MemoryError } from './error.ts'
+
+declare const parsed: unique symbol
+
+/** `example.com:42`, `acme:+15551234567`; an empty `id` names the scope's own memory. Only `parseKey` makes one. */
+export type Key = { readonly scope: Scope; readonly id: string; readonly [parsed]: true }
+/** A tenant, a domain or a workspace. */
+export type Scope = string
+
+const letters = /^[A-Za-z0-9_+\-.@]+$/
+const reserved = new Set(['.', '..', '__proto__', 'constructor', 'prototype'])
+const longest = { scope: 64, session: 128 }
+
+/**
+ * Reads `scope` or `scope:session`, split at the first colon. Nothing is normalised, so that no two texts give one key.
+ *
+ * @example
+ * parseKey('acme:+15551234567') // { scope: 'acme', id: '+15551234567' }
+ */
+export function parseKey(text: string | Key): Key {
+  if (typeof text !== 'string') return text
+  const colon = text.indexOf(':')
+  const scope = colon < 0 ? text : text.slice(0, colon)
+  check('scope', scope, text)
+  if (colon < 0) return makeKey(scope, '')
+  const id = text.slice(colon + 1)
+  check('session', id, text)
+  return makeKey(scope, id)
+}
+
+/** The text a key was parsed from. */
+export const formatKey = (key: Key): string => (key.id === '' ? key.scope : `${key.scope}:${key.id}`)
+
+/** The key of the scope's own memory. */
+export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
+
+const makeKey = (scope: string, id: string): Key => ({ scope, id }) as Key
+
+function check(half: 'scope' | 'session', value: string, whole: string): void {
+  const fault = faultOf(half, value)
+  if (fault === undefined) return
+  throw new MemoryError(
+    'bad-key',
+    `The ${half} of key ${JSON.stringify(shown(whole))} ${fault}. Write scope or scope:session, for example acme:+15551234567.`,
+    { param: 'key' },
+  )
+}
+
+function faultOf(half: 'scope' | 'session', value: string): string | undefined {
+  if (value === '') return 'is empty'
+  if (value.length > longest[half]) return `is longer than ${longest[half]} characters`
+  if (!letters.test(value)) return 'may hold only the letters A-Z and a-z, digits and _ + - . @'
+  if (reserved.has(value)) return `is the reserved word ${value}`
+  return undefined
+}
+
+const shown = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text)

@@ -1,0 +1,69 @@
+import type { Derived, Entry, Message, Millis, Tokens } from './entry.ts'
+import type { Key, Scope } from './key.ts'
+import type { ChatMessage } from './ledger.ts'
+import type { Change, Head, Listed } from './session.ts'
+
+/** A piece of the transcript: messages with `after < sequence < before`, the oldest first, or the newest when `newest`. */
+export type Range = { readonly after?: number; readonly before?: number; readonly limit: number; readonly newest?: boolean }
+
+/** Where sessions are kept. Every method is complete: an adapter implements all of them or is not one. */
+export interface Store {
+  /** `ram` stores never write a byte anywhere else. */
+  readonly durability: 'ram' | 'durable'
+  /** The state of a session with its `recent` newest messages; for a session nobody has written to, an empty head. */
+  head(key: Key, recent: number): Promise<Head>
+  /** Messages in order of their sequence numbers. */
+  page(key: Key, range: Range): Promise<readonly Message[]>
+  /**
+   * Atomic, and durable before it resolves. The same change twice is once, with the same answer; a stale `base` is a
+   * `conflict`, a stale `epoch` is `erased`. Resolves to the messages appended.
+   */
+  commit(change: Change): Promise<readonly Message[]>
+  /** Sessions in order of their key, of one scope or of all; or only those that are over at a given time. */
+  list(filter: { readonly scope?: Scope; readonly expiredBy?: Millis; readonly after?: string; readonly limit: number }): Promise<readonly Listed[]>
+  /**
+   * Forgets the session, or these entries of it, for good. Writers that read the session before are refused: with the
+   * whole session gone by its epoch, with entries gone by its revision. Resolves to the ids that went.
+   */
+  erase(key: Key, entries?: readonly string[]): Promise<readonly string[]>
+  close(): Promise<void>
+}
+
+/** What to look for; `before` leaves out messages from that sequence number on. */
+export type Query = {
+  readonly text: string
+  readonly kinds?: readonly Entry['kind'][]
+  readonly from?: Millis
+  readonly to?: Millis
+  readonly before?: number
+  readonly limit: number
+}
+export type Hit = { readonly entry: Entry; readonly score: number; readonly why: Readonly<Record<string, number>> }
+
+/** Finds entries by what they say. Ranks by the statistics of what it searches: another scope's data never changes a result. */
+export interface Index {
+  search(key: Key, query: Query): Promise<readonly Hit[]>
+}
+
+/** Counts tokens the way a model does. */
+export interface Tokenizer {
+  readonly name: string
+  /** Whether `count` is exact, never too small, or a guess. */
+  readonly kind: 'exact' | 'bound' | 'estimate'
+  count(text: string): Tokens
+  /** False for text that an exact tokenizer bounded from above instead of counting it. */
+  isExact(text: string): boolean
+  /** What a provider adds: for each message, for a name, for each tool call, and before the reply. */
+  readonly overhead: { readonly message: Tokens; readonly name: Tokens; readonly call: Tokens; readonly reply: Tokens }
+}
+
+export type Ask = { readonly messages: readonly ChatMessage[]; readonly model?: string; readonly maxTokens?: number; readonly temperature?: number }
+
+/** A language model that answers a conversation piece by piece. */
+export interface Model {
+  readonly name: string
+  reply(ask: Ask, signal?: AbortSignal): AsyncIterable<string>
+}
+
+export type Clock = () => Millis
+export type { Derived }

@@ -1,0 +1,87 @@
+import type { Derived, Message, Millis, Said } from './entry.ts'
+import type { Key } from './key.ts'
+
+/** A run of sequence numbers whose messages are gone, both ends included. */
+export type Gap = readonly [first: number, last: number]
+
+/**
+ * What a turn needs to know of a session, never the whole history: older messages come by page or by search.
+ * A session nobody has written to has revision 0 and no messages.
+ */
+export type Head = {
+  readonly key: Key
+  /** Grows with every change. */
+  readonly revision: number
+  /** Grows when the session is erased; a writer that read an earlier one is refused. */
+  readonly epoch: number
+  readonly startedAt: Millis
+  readonly touchedAt: Millis
+  readonly expiresAt: Millis
+  /** How many messages there are, and the sequence number of the newest one ever written. */
+  readonly messages: number
+  readonly last: number
+  readonly gaps: readonly Gap[]
+  readonly first: Message | undefined
+  /** The newest message of the user that can be shown. */
+  readonly asked: Message | undefined
+  /** The newest messages, in order. */
+  readonly recent: readonly Message[]
+  readonly derived: readonly Derived[]
+}
+
+/**
+ * One atomic step. The same `id` twice is once. Appending needs no `base`; `put` and `drop` of derived entries decided
+ * on what was read at revision `base` are refused when the session has moved on.
+ */
+export type Change = {
+  readonly id: string
+  readonly key: Key
+  readonly at: Millis
+  readonly epoch: number
+  readonly base?: number
+  readonly append: readonly Said[]
+  readonly put: readonly Derived[]
+  /** Ids of entries that leave working memory. */
+  readonly drop: readonly string[]
+  readonly expiresAt: Millis
+}
+
+/** A session in a list: enough to choose it by. */
+export type Listed = Pick<Head, 'key' | 'startedAt' | 'touchedAt' | 'expiresAt' | 'messages'>
+
+export const never: Millis = Number.MAX_SAFE_INTEGER
+
+export const emptyHead = (key: Key, epoch: number): Head => ({
+  key,
+  revision: 0,
+  epoch,
+  startedAt: 0,
+  touchedAt: 0,
+  expiresAt: never,
+  messages: 0,
+  last: 0,
+  gaps: [],
+  first: undefined,
+  asked: undefined,
+  recent: [],
+  derived: [],
+})
+
+/** How many of the sequence numbers `first`…`last` still have their message. */
+export function countBetween(gaps: readonly Gap[], first: number, last: number): number {
+  let count = Math.max(0, last - first + 1)
+  for (const [from, to] of gaps) count -= Math.max(0, Math.min(to, last) - Math.max(from, first) + 1)
+  return count
+}
+
+/** The gaps after the message with this sequence number has gone too, joined with its neighbours. */
+export function withGap(gaps: readonly Gap[], sequence: number): readonly Gap[] {
+  const before = gaps.filter(([, to]) => to < sequence - 1)
+  const after = gaps.filter(([from]) => from > sequence + 1)
+  const touching = gaps.filter(([from, to]) => to >= sequence - 1 && from <= sequence + 1)
+  const from = Math.min(sequence, ...touching.map((gap) => gap[0]))
+  const to = Math.max(sequence, ...touching.map((gap) => gap[1]))
+  return [...before, [from, to], ...after]
+}
+
+export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean => session.revision > 0 && session.expiresAt <= now

@@ -1,0 +1,127 @@
+import type { Tokens } from '../domain/entry.ts'
+import type { Tokenizer } from '../domain/ports.ts'
+import type { TokenizerName } from '../domain/profile.ts'
+import { chatOverhead } from '../text/cost.ts'
+import { ascii35, chars4 } from '../text/estimators.ts'
+import { upperBound } from '../text/upperBound.ts'
+import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
+
+export type Encoding = 'cl100k_base' | 'o200k_base'
+
+/**
+ * Where each encoding ends its pieces, as OpenAI publishes it. White space is Unicode's, as there: JavaScript's \s counts
+ * U+FEFF and leaves out U+0085. All of them are linear: no two neighbouring repetitions compete for more than one character.
+ */
+const patterns: Readonly<Record<Encoding, RegExp>> = {
+  cl100k_base:
+    /'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}+$|\p{White_Space}*[\r\n]|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}/gu,
+  o200k_base:
+    /[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?|\p{N}{1,3}| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n/]*|\p{White_Space}*[\r\n]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu,
+}
+
+/** A longer piece is bounded from above: merging it would take time, and nobody writes such a word. */
+const longestPiece = 4_096
+const cached = { pieces: 16_384, characters: 64 }
+
+const loaded = new Map<Encoding, Promise<Tokenizer>>()
+
+/**
+ * Counts as OpenAI's models do; its tables are loaded once, when they are first needed.
+ *
+ * @example
+ * const tokenizer = await exactTokenizer('o200k_base')
+ * tokenizer.count('Hello world') // 2
+ */
+export function exactTokenizer(encoding: Encoding): Promise<Tokenizer> {
+  let tokenizer = loaded.get(encoding)
+  if (tokenizer === undefined) {
+    tokenizer = load(encoding)
+    loaded.set(encoding, tokenizer)
+  }
+  return tokenizer
+}
+
+/** The exact tokenizer of a model, by its name. */
+export const tokenizerFor = (model: string): Promise<Tokenizer> => exactTokenizer(encodingFor(model))
+
+/** The tokenizer a profile asks for. */
+export async function tokenizerNamed(name: TokenizerName): Promise<Tokenizer> {
+  switch (name) {
+    case 'exact':
+      return exactTokenizer('o200k_base')
+    case 'upper-bound':
+      return upperBound
+    case 'ascii-3.5':
+      return ascii35
+    case 'chars-4':
+      return chars4
+  }
+}
+
+/**
+ * The encoding of a model: the older one for gpt-4, gpt-3.5 and embeddings, the newer one for all others.
+ *
+ * @example
+ * encodingFor('ft:gpt-4o-mini-2024-07-18:acme::abc123') // 'o200k_base'
+ */
+export function encodingFor(model: string): Encoding {
+  // Providers and fine-tuning put their names around that of the model, with slashes and colons.
+  const name = model
+    .toLowerCase()
+    .split(/[/:]/)
+    .find((part) => /^(?:chatgpt|gpt|o[1-9]|text-embedding)(?:-|$)/.test(part))
+  return name !== undefined && /^(?:gpt-4(?:-|$)|gpt-3\.?5|text-embedding-(?:3|ada-002))/.test(name) ? 'cl100k_base' : 'o200k_base'
+}
+
+async function load(encoding: Encoding): Promise<Tokenizer> {
+  const { default: table } = await (encoding === 'o200k_base' ? import('gpt-tokenizer/bpeRanks/o200k_base') : import('gpt-tokenizer/bpeRanks/cl100k_base'))
+  const counter = new Counter(patterns[encoding], readRanks(table))
+  return { name: encoding, kind: 'exact', overhead: chatOverhead, count: (text) => counter.count(text), isExact: (text) => counter.isExact(text) }
+}
+
+class Counter {
+  readonly #pattern: RegExp
+  readonly #ranks: Ranks
+  readonly #known = new Map<string, Tokens>()
+
+  constructor(pattern: RegExp, ranks: Ranks) {
+    this.#pattern = pattern
+    this.#ranks = ranks
+  }
+
+  count(text: string): Tokens {
+    try {
+      let total = 0
+      for (const [piece] of text.matchAll(this.#pattern)) total += this.#piece(piece)
+      return total
+    } catch {
+      // A piece of many millions of characters overflows the stack of regular expressions.
+      return upperBound.count(text)
+    }
+  }
+
+  isExact(text: string): boolean {
+    if (text.length <= longestPiece) return true
+    try {
+      for (const [piece] of text.matchAll(this.#pattern)) if (piece.length > longestPiece) return false
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #piece(piece: string): Tokens {
+    // A piece is cut off the same way when it stands alone, so a bound of it as a text is a bound of its tokens.
+    if (piece.length > longestPiece) return upperBound.count(piece)
+    const known = this.#known.get(piece)
+    if (known !== undefined) return known
+    const bytes = toBytes(piece)
+    if (this.#ranks.has(bytes)) return 1
+    const tokens = countMerged(bytes, this.#ranks)
+    if (piece.length <= cached.characters) {
+      if (this.#known.size >= cached.pieces) this.#known.clear()
+      this.#known.set(piece, tokens)
+    }
+    return tokens
+  }
+}

@@ -1,0 +1,66 @@
+import { MemoryError } from './domain/error.ts'
+import { parseProfile } from './domain/parseProfile.ts'
+import type { Clock, Index, Store, Tokenizer } from './domain/ports.ts'
+import type { Profile, TokenizerName } from './domain/profile.ts'
+import { Memory } from './memory.ts'
+import { type ProfileName, profiles } from './profiles/index.ts'
+
+export type MemoryOptions = {
+  /** A profile, or the name of a built-in one; `thread` when left out. */
+  readonly profile?: ProfileName | Profile
+  /** Where memory is kept: a store or its URL; `ram:` when left out. */
+  readonly store?: string | (Store & Index)
+  /** Where sessions of a profile that lives in RAM are kept; `ram:` when left out. */
+  readonly sessions?: string | (Store & Index)
+  readonly tokenizer?: Tokenizer
+  readonly clock?: Clock
+}
+
+/** What differs between Node and a browser. */
+export type Platform = {
+  readonly openStore: (url: string) => Promise<Store & Index>
+  readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
+  readonly clock: Clock
+  readonly newId: () => string
+}
+
+/** Opens a memory with what the platform has to offer for everything that is left out. */
+export async function openOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
+  const profile = profileOf(options.profile ?? 'thread')
+  const store = await opened(platform, options.store ?? 'ram:')
+  const sessions =
+    profile.durability === 'durable'
+      ? store
+      : options.sessions === undefined && store.durability === 'ram'
+        ? store
+        : await opened(platform, options.sessions ?? 'ram:')
+  keepsPromise(profile, store, sessions)
+  const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
+  return new Memory({ profile, store, sessions, tokenizer, clock: options.clock ?? platform.clock, newId: platform.newId })
+}
+
+const opened = async (platform: Platform, store: string | (Store & Index)): Promise<Store & Index> =>
+  typeof store === 'string' ? platform.openStore(store) : store
+
+/** A profile that lives in RAM is not opened where a byte of it could be written. */
+function keepsPromise(profile: Profile, store: Store, sessions: Store): void {
+  if (profile.durability !== 'ram') return
+  const unused = store.durability === 'durable' && !profile.sees.includes('scope')
+  if (!unused && sessions.durability === 'ram') return
+  throw new MemoryError(
+    'bad-option',
+    `Profile ${profile.name} lives in RAM only and refuses a durable store. Leave out ${unused ? 'store' : 'sessions'}, or choose a durable profile such as thread.`,
+    {
+      param: unused ? 'store' : 'sessions',
+    },
+  )
+}
+
+/** The profile of this name, or a checked one. */
+export function profileOf(profile: string | Profile): Profile {
+  if (typeof profile !== 'string') return parseProfile(profile)
+  if (Object.hasOwn(profiles, profile)) return profiles[profile as ProfileName]
+  throw new MemoryError('bad-profile', `profile is ${JSON.stringify(profile)}; it must be a profile or one of ${Object.keys(profiles).join(', ')}.`, {
+    param: 'profile',
+  })
+}

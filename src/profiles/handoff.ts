@@ -1,0 +1,36 @@
+import type { Profile } from '../domain/profile.ts'
+import { atAnyPrice, day } from './ladders.ts'
+
+/** Continue in a new chat: code, conversation and metadata, each with its share of the budget. */
+export const handoff: Profile = {
+  name: 'handoff',
+  durability: 'durable',
+  budget: 8_000,
+  tokenizer: 'exact',
+  framing: 'open',
+  sees: ['session'],
+  bands: [
+    {
+      name: 'metadata',
+      claim: { kind: 'item', top: 50, atLeast: 3, except: ['code'] },
+      ladder: [{ as: 'whole' }, { as: 'squeeze' }, { as: 'sections' }],
+      fill: 3,
+      show: 'block',
+      heading: '## Notes',
+      share: { withCode: 0.1, without: 0.3 },
+      patience: 8,
+    },
+    {
+      name: 'code',
+      claim: { kind: 'item', top: 50, atLeast: 3, only: ['code'] },
+      ladder: [{ as: 'whole' }, { as: 'squeeze' }, { as: 'uncomment' }, { as: 'sections' }],
+      fill: 1,
+      show: 'block',
+      heading: '## Code',
+      share: { withCode: 0.6, without: 0 },
+      patience: 8,
+    },
+    { name: 'conversation', claim: { rest: true }, ladder: atAnyPrice, fill: 2, show: 'turns', share: { withCode: 0.3, without: 0.7 } },
+  ],
+  lifetime: { age: 30 * day, whenFull: 'refuse' },
+}

@@ -1,0 +1,18 @@
+import type { Profile } from '../domain/profile.ts'
+import { atAnyPrice, day, whole } from './ladders.ts'
+
+/** Many users of one tenant behind a proxy: what the tenant knows, summaries of what is older, the last thirty messages. */
+export const support: Profile = {
+  name: 'support',
+  durability: 'ram',
+  budget: 8_000,
+  tokenizer: 'exact',
+  framing: 'sections',
+  sees: ['session', 'scope'],
+  bands: [
+    { name: 'tenant', claim: { kind: 'knowledge', top: 5 }, ladder: whole, fill: 3, show: 'block', heading: '[KNOWN ABOUT THIS TENANT]', maxShare: 0.3 },
+    { name: 'earlier', claim: { kind: 'summary' }, ladder: whole, fill: 2, show: 'block', heading: '[CONVERSATION SUMMARY]', maxShare: 0.2 },
+    { name: 'recent', claim: { last: 30 }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
+  ],
+  lifetime: { idle: day, age: 7 * day, messages: 1_000, bytes: 10_000_000, sessionsPerScope: 100, whenFull: 'evict' },
+}

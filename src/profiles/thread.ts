@@ -1,0 +1,60 @@
+import type { Profile } from '../domain/profile.ts'
+import { atAnyPrice, whole } from './ladders.ts'
+
+const cap = 4_096
+
+/**
+ * The default: a prefix that stays the same from turn to turn (facts, summary, the first message, a tail that only
+ * grows until it is cut), then, just before the newest turn, older turns that speak of it.
+ */
+export const thread: Profile = {
+  name: 'thread',
+  durability: 'durable',
+  budget: 16_000,
+  tokenizer: 'exact',
+  framing: 'open',
+  sees: ['session', 'scope'],
+  cap,
+  bands: [
+    {
+      name: 'facts',
+      claim: { kind: 'fact' },
+      ladder: [{ as: 'whole' }, { as: 'clip', characters: 100 }],
+      fill: 4,
+      show: 'block',
+      heading: '## Facts',
+      maxShare: 0.1,
+      patience: 8,
+    },
+    { name: 'summary', claim: { kind: 'summary' }, ladder: whole, fill: 3, show: 'block', heading: '## Summary', maxShare: 0.1 },
+    { name: 'seed', claim: { first: 1 }, ladder: atAnyPrice, fill: 2, show: 'turns', maxShare: 0.1 },
+    {
+      name: 'tail',
+      claim: { tail: { low: 0.35, high: 0.8, all: 0.85, scarce: { budget: 8_000, share: 0.1 } } },
+      ladder: [{ as: 'fit', tokens: cap }],
+      fill: 1,
+      show: 'turns',
+    },
+    {
+      name: 'recalled',
+      claim: { recalled: { limit: 150 } },
+      ladder: [{ as: 'whole' }, { as: 'digest' }],
+      fill: 5,
+      show: 'block',
+      maxShare: { budget: 8_000, upTo: 1, beyond: 0.05 },
+      volatile: true,
+      patience: 8,
+    },
+    {
+      name: 'knowledge',
+      claim: { kind: 'knowledge', top: 8 },
+      ladder: whole,
+      fill: 6,
+      show: 'block',
+      heading: 'Known from other sessions:',
+      maxShare: 0.1,
+      volatile: true,
+    },
+  ],
+  lifetime: { whenFull: 'refuse' },
+}

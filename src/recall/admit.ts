@@ -1,0 +1,49 @@
+import { type Millis, messageId, type Said } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import type { Lifetime } from '../domain/profile.ts'
+import { countBetween, type Head, isExpired, type Listed, never } from '../domain/session.ts'
+
+/** What writing to a session takes: whether the old one is over, which messages give way, and until when it then lives. */
+export type Admission = { readonly ended: boolean; readonly drop: readonly string[]; readonly expiresAt: Millis }
+
+/** Decides how a session takes in new messages, by the limits of its profile. */
+export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): Admission {
+  const ended = isExpired(head, now)
+  const kept = ended ? 0 : head.messages
+  const startedAt = ended || head.revision === 0 ? now : head.startedAt
+  const over = lifetime.messages === undefined ? 0 : kept + incoming.length - lifetime.messages
+  if (over > 0 && lifetime.whenFull === 'refuse') {
+    throw new MemoryError(
+      'full',
+      `Session ${formatKey(head.key)} holds ${kept} messages and its profile allows ${lifetime.messages}. Start a new session, or raise lifetime.messages.`,
+      {
+        param: 'lifetime.messages',
+      },
+    )
+  }
+  return { ended, drop: over > 0 ? evicted(head, Math.min(over, kept - 1)) : [], expiresAt: expiry(startedAt, now, lifetime) }
+}
+
+/** When a session that is used now is over. */
+export function expiry(startedAt: Millis, now: Millis, lifetime: Lifetime): Millis {
+  const idle = lifetime.idle === undefined ? never : now + lifetime.idle
+  const age = lifetime.age === undefined ? never : startedAt + lifetime.age
+  return Math.min(idle, age)
+}
+
+/** The oldest sessions beyond what a profile allows. */
+export function crowded(sessions: readonly Listed[], { sessions: most = sessions.length }: Lifetime): readonly Key[] {
+  const oldestFirst = [...sessions].sort((a, b) => a.startedAt - b.startedAt)
+  return oldestFirst.slice(0, Math.max(0, sessions.length - most)).map((session) => session.key)
+}
+
+/** The oldest messages but the first: it says what the conversation is about. */
+function evicted(head: Head, many: number): string[] {
+  const ids: string[] = []
+  const seed = head.first?.sequence ?? 0
+  for (let sequence = seed + 1; ids.length < many && sequence <= head.last; sequence++) {
+    if (countBetween(head.gaps, sequence, sequence) > 0) ids.push(messageId(sequence))
+  }
+  return ids
+}

@@ -1,0 +1,64 @@
+import type { Millis, Tokens } from '../domain/entry.ts'
+import type { Band, Framing, Profile } from '../domain/profile.ts'
+import { opener } from './anthropic.ts'
+import type { Renderer } from './render.ts'
+
+/** The words around what is shown: before and after the block of memory, and before what is recalled for this question. */
+export type Words = { readonly before: string; readonly after: string; readonly recalled: string }
+
+/** Each ends with a line end where something follows, so that prices add up. */
+export const wordsOf: Readonly<Record<Framing, Words>> = {
+  silent: {
+    before: '## Background Context (INTERNAL USE ONLY)\n',
+    after: `IMPORTANT INSTRUCTIONS:
+- Use this background to give better answers, but NEVER explicitly mention it.
+- Do NOT say things like "as we discussed" or "given your interest in".
+- Treat each new text selection as a fresh, standalone request.`,
+    recalled: '## Background Context (INTERNAL USE ONLY)\n',
+  },
+  open: {
+    before: '## Conversation Context\n',
+    after: 'This is a follow-up question. You may naturally reference what was just discussed.',
+    recalled: '## Recalled from earlier, as it was said\n',
+  },
+  sections: { before: '', after: '', recalled: '[RECALLED FROM EARLIER]\n' },
+}
+
+/** What is paid once, when the first piece that needs it is shown. */
+export type Fees = {
+  readonly reply: Tokens
+  readonly stable: Tokens
+  readonly volatile: Tokens
+  readonly headings: ReadonlyMap<Band, Tokens>
+  day(at: Millis): { readonly text: string; readonly tokens: Tokens }
+}
+
+export type FeeOptions = { readonly framing?: Framing; readonly opener?: boolean }
+
+export function feesOf(profile: Profile, renderer: Renderer, options: FeeOptions = {}): Fees {
+  const { message, reply } = renderer.tokenizer.overhead
+  const words = wordsOf[options.framing ?? profile.framing]
+  const around = (role: string, ...texts: readonly string[]) => message + renderer.fee(role) + texts.reduce((sum, text) => sum + renderer.fee(text), 0)
+  return {
+    reply: reply + (options.opener === true ? around('user', opener) : 0),
+    stable: around('system', words.before, words.after),
+    volatile: around('user', words.recalled),
+    headings: new Map(profile.bands.filter((band) => band.heading !== undefined).map((band) => [band, renderer.fee(headingOf(band))])),
+    day: (at) => {
+      const text = dayOf(at)
+      return { text, tokens: renderer.fee(text) }
+    },
+  }
+}
+
+/** A band's heading as a line of its own, or nothing. */
+export const headingOf = (band: Band): string =>
+  band.heading === undefined ? '' : `${band.heading}${'kind' in band.claim || 'recalled' in band.claim ? '\n' : '\n\n'}`
+
+const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
+
+/** The day a recalled message was said, as a line above it (UTC). */
+export function dayOf(at: Millis): string {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? 'Undated:\n' : `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}:\n`
+}

@@ -1,0 +1,228 @@
+import type { Derived, Message, Tokens } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import type { Band, Rung } from '../domain/profile.ts'
+import type { Fees } from './fees.ts'
+import type { Gathered, Wish } from './gather.ts'
+import type { Form, Manner, Renderer } from './render.ts'
+import { firstOf, isSendable, type Unit } from './unit.ts'
+
+/** Why a piece is shown: the newest turn, the instructions the session opens with, what was said since the turn, or a band's wish. */
+export type Part = 'newest' | 'opening' | 'since' | 'band'
+
+/** Something that is shown, with what it costs. */
+export type Piece = {
+  readonly part: Part
+  readonly band: Band | undefined
+  readonly unit: Unit | undefined
+  readonly derived: Derived | undefined
+  readonly form: Form
+  /** The rung it stands on, when it is not whole. */
+  readonly rung: string
+}
+
+/** What is shown and what that costs, headings and the provider's additions included. */
+export type Fitted = { readonly pieces: readonly Piece[]; readonly fees: Tokens; readonly spent: Tokens }
+
+const whole: Rung = { as: 'whole' }
+const newestLadder: readonly Rung[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
+/** The part of the budget the newest stored turn may take when the question is another one. */
+const aside = 0.1
+
+/** Spends the budget: first on the newest turn, then band by band. The only place where tokens are spent. */
+export function fit(gathered: Gathered, budget: Tokens, renderer: Renderer, fees: Fees): Fitted {
+  const purse = new Purse(gathered, budget, renderer, fees)
+  purse.payTurn()
+  const byFill = gathered.wishes.filter((wish) => wish.units.length + wish.derived.length > 0).sort((a, b) => a.band.fill - b.band.fill)
+  const withCode = hasCode(gathered)
+  for (const wish of byFill) purse.pay(wish, shareOf(wish.band, budget, withCode))
+  // what one band leaves of its share, another may have
+  for (const wish of byFill) if (wish.band.share !== undefined) purse.pay(wish, budget)
+  return purse.result()
+}
+
+function shareOf(band: Band, budget: Tokens, withCode: boolean): Tokens {
+  if (band.share === undefined) return budget
+  return Math.floor(budget * (typeof band.share === 'number' ? band.share : withCode ? band.share.withCode : band.share.without))
+}
+
+function maxShareOf({ maxShare = 1 }: Band, budget: Tokens): number {
+  return typeof maxShare === 'number' ? maxShare : budget <= maxShare.budget ? maxShare.upTo : maxShare.beyond
+}
+
+function hasCode(gathered: Gathered): boolean {
+  return (
+    gathered.derived.some((entry) => entry.kind === 'item' && entry.category === 'code') ||
+    gathered.head.recent.some((message) => message.content.includes('```'))
+  )
+}
+
+class Purse {
+  private readonly pieces: Piece[] = []
+  /** Derived entries, and the sequence numbers of messages. */
+  private readonly placed = new Set<number | Derived>()
+  private readonly perBand = new Map<Band, Tokens>()
+  private readonly paid = new Set<string>()
+  private feesPaid = 0
+  private spent = 0
+  private readonly gathered: Gathered
+  private readonly budget: Tokens
+  private readonly renderer: Renderer
+  private readonly fees: Fees
+
+  constructor(gathered: Gathered, budget: Tokens, renderer: Renderer, fees: Fees) {
+    this.gathered = gathered
+    this.budget = budget
+    this.renderer = renderer
+    this.fees = fees
+  }
+
+  result(): Fitted {
+    return { pieces: this.pieces, fees: this.feesPaid, spent: this.spent }
+  }
+
+  /** The newest turn of the user at any price, then a system message the session opens with, then what came after the turn. */
+  payTurn(): void {
+    const { asked, pinned, since, stored } = this.gathered
+    if (asked !== undefined) this.payAsked(asked, stored)
+    if (pinned !== undefined) this.place(pinned, newestLadder, 'opening', this.budget / 2)
+    if (stored) for (const unit of [...since].reverse()) this.place(unit, this.sinceLadder(unit), 'since')
+  }
+
+  /** As a turn it costs least, so that a budget which holds it so is never too small; any smaller one is. */
+  private payAsked(asked: Unit, stored: boolean): void {
+    const { manner, entrance } = this.terms(asked, 'newest')
+    const least = entrance.tokens + (this.renderer.shortest(asked, manner)?.tokens ?? 0)
+    if (least > this.budget) this.refuse(least)
+    const part = stored ? 'newest' : 'band'
+    const spare = stored ? this.budget - this.reserve() : this.budget * aside
+    if (!this.place(asked, newestLadder, part, spare) && !this.place(asked, newestLadder, part)) this.place(asked, newestLadder, 'newest')
+  }
+
+  /** What has been said since is shown whole, the newest of it at any price; a band that shows glimpses shows glimpses of it. */
+  private sinceLadder(unit: Unit): readonly Rung[] {
+    const band = this.bandOf(unit)
+    if (band?.show === 'block') return band.ladder
+    return unit === this.gathered.since.at(-1) ? newestLadder : [whole]
+  }
+
+  private bandOf(unit: Unit): Band | undefined {
+    return this.gathered.wishes.find((wish) => wish.units.some((one) => firstOf(one) === firstOf(unit)))?.band
+  }
+
+  /** What the newest turn leaves for the one that opened the session. */
+  private reserve(): Tokens {
+    const seeds = this.gathered.wishes.flatMap((wish) => ('first' in wish.band.claim ? wish.units.map((unit) => ({ unit, band: wish.band })) : []))
+    const others = seeds.filter(({ unit }) => unit !== this.gathered.asked && unit.fault === undefined)
+    const wanted = others.reduce(
+      (sum, { unit, band }) => sum + this.entrance(band, unit).tokens + (this.renderer.unit(unit, mannerOf(band), whole, this.budget)?.tokens ?? this.budget),
+      0,
+    )
+    return Math.min(wanted, this.budget / 4)
+  }
+
+  pay(wish: Wish, share: Tokens): void {
+    const { band } = wish
+    let misses = 0
+    for (const unit of wish.units) {
+      if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band)) continue
+      if (!this.buy(band, share, (room, rung) => this.renderer.unit(unit, mannerOf(band), rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
+    }
+    for (const derived of wish.derived) {
+      if (this.placed.has(derived)) continue
+      if (!this.buy(band, share, (room, rung) => this.renderer.derived(derived, rung, room), { derived }) && ++misses > (band.patience ?? 0)) return
+    }
+  }
+
+  private buy(band: Band, share: Tokens, render: (room: Tokens, rung: Rung) => Form | null, what: { unit?: Unit; derived?: Derived }): boolean {
+    const had = this.perBand.get(band) ?? 0
+    const limit = Math.min(share, band.max ?? this.budget, Math.floor(maxShareOf(band, this.budget) * this.budget)) - had
+    for (const rung of band.ladder) {
+      const entrance = this.entrance(band, what.unit)
+      const room =
+        Math.min(limit, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
+      const form = room <= 0 ? null : render(room, rung)
+      if (form === null) continue
+      this.enter(entrance)
+      this.perBand.set(band, had + form.tokens + entrance.tokens)
+      this.take({ part: 'band', band, unit: what.unit, derived: what.derived, form, rung: rung.as })
+      return true
+    }
+    return false
+  }
+
+  private place(unit: Unit, ladder: readonly Rung[], part: Part, most = this.budget): boolean {
+    if (this.isPlaced(unit)) return true
+    const { band, manner, entrance } = this.terms(unit, part)
+    for (const rung of ladder) {
+      const form = this.renderer.unit(unit, manner, rung, Math.min(most, this.budget - this.spent) - entrance.tokens)
+      if (form === null) continue
+      this.enter(entrance)
+      this.take({ part, band, unit, derived: undefined, form, rung: rung.as })
+      return true
+    }
+    return false
+  }
+
+  private isPlaced(unit: Unit): boolean {
+    return unit.messages.some((message) => this.placed.has(message.sequence))
+  }
+
+  /** A block is read before the newest turn: what was said after it must not stand there. */
+  private isLate(unit: Unit, band: Band): boolean {
+    const { asked, stored } = this.gathered
+    return stored && asked !== undefined && band.show === 'block' && band.volatile !== true && firstOf(unit) > firstOf(asked)
+  }
+
+  private take(piece: Piece): void {
+    this.pieces.push(piece)
+    if (piece.derived !== undefined) this.placed.add(piece.derived)
+    for (const message of piece.unit?.messages ?? []) this.placed.add(message.sequence)
+    this.spent += piece.form.tokens
+  }
+
+  private refuse(minimum: Tokens): never {
+    throw new MemoryError('budget-too-small', `A budget of ${this.budget} tokens cannot hold the newest turn even shortened; ${minimum} would do.`, {
+      param: 'budget',
+      minimum,
+    })
+  }
+
+  /** How a unit that must be shown is shown: as a turn, unless the question stands outside and the band shows a block. */
+  private terms(unit: Unit, part: Part): { band: Band | undefined; manner: Manner; entrance: Entrance } {
+    const band = this.bandOf(unit)
+    if (part === 'band' && band !== undefined) return { band, manner: mannerOf(band), entrance: this.entrance(band, unit) }
+    return { band, manner: { show: 'turns' }, entrance: this.owed([['reply', this.fees.reply], ...this.heading(band)]) }
+  }
+
+  private heading(band: Band | undefined): (readonly [string, Tokens])[] {
+    const tokens = band === undefined ? undefined : this.fees.headings.get(band)
+    return band === undefined || tokens === undefined ? [] : [[`heading ${band.name}`, tokens]]
+  }
+
+  /** What must be paid before the first entry of a band is shown: its heading, its block, the date it stands under. */
+  private entrance(band: Band, unit: Unit | undefined): Entrance {
+    const owed: (readonly [string, Tokens])[] = [['reply', this.fees.reply], ...this.heading(band)]
+    if (band.show === 'block') owed.push(band.volatile === true ? ['volatile', this.fees.volatile] : ['stable', this.fees.stable])
+    if (unit !== undefined && 'recalled' in band.claim) {
+      const day = this.fees.day((unit.messages[0] as Message).at)
+      owed.push([`day ${day.text}`, day.tokens])
+    }
+    return this.owed(owed)
+  }
+
+  private owed(items: readonly (readonly [string, Tokens])[]): Entrance {
+    const due = items.filter(([name]) => !this.paid.has(name))
+    return { names: due.map(([name]) => name), tokens: due.reduce((sum, [, tokens]) => sum + tokens, 0) }
+  }
+
+  private enter(entrance: Entrance): void {
+    for (const name of entrance.names) this.paid.add(name)
+    this.feesPaid += entrance.tokens
+    this.spent += entrance.tokens
+  }
+}
+
+type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens }
+
+const mannerOf = (band: Band): Manner =>
+  band.show === 'turns' ? { show: 'turns' } : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }

@@ -1,0 +1,129 @@
+import type { Message, Tokens } from '../domain/entry.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
+import type { Band, Framing, Profile } from '../domain/profile.ts'
+import { dayOf, headingOf, type Words, wordsOf } from './fees.ts'
+import type { Fitted, Piece } from './fit.ts'
+import type { Renderer } from './render.ts'
+import { firstOf } from './unit.ts'
+
+/** What was chosen, in the order in which it is read, with the part that the next turn will repeat. */
+export type Framed = {
+  readonly messages: readonly ChatMessage[]
+  readonly text: string
+  readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
+}
+
+/** Puts the chosen pieces into reading order: instructions, block of memory, turns, what is recalled, the newest turn. */
+export function frame(fitted: Fitted, profile: Profile, framing: Framing, renderer: Renderer): Framed {
+  const order = readingOrder(fitted.pieces, profile)
+  const words = wordsOf[framing]
+  const block = [...headed(order.stable), ...turnHeading(order)]
+  const messages: ChatMessage[] = order.opening.flatMap((piece) => piece.form.chat)
+  if (order.stable.length > 0)
+    messages.push({ role: 'system', content: `${words.before}${words.after === '' ? closed(block, renderer) : block.join('') + words.after}` })
+  for (const piece of order.turns) messages.push(...piece.form.chat)
+  if (order.volatile.length > 0) messages.push({ role: 'user', content: words.recalled + closed(headed(order.volatile), renderer) })
+  for (const piece of order.newest) messages.push(...piece.form.chat)
+  return { messages, text: textOf(order, words, renderer), cacheable: cacheable(order) }
+}
+
+type Order = { readonly opening: Piece[]; readonly stable: Piece[]; readonly turns: Piece[]; readonly volatile: Piece[]; readonly newest: Piece[] }
+
+function readingOrder(pieces: readonly Piece[], profile: Profile): Order {
+  const rank = new Map(profile.bands.map((band, at) => [band, at]))
+  const asked = pieces.find((piece) => piece.part === 'newest')
+  const border = asked === undefined ? Number.POSITIVE_INFINITY : place(asked)
+  const order: Order = { opening: [], stable: [], turns: [], volatile: [], newest: [] }
+  for (const piece of [...pieces].sort((a, b) => bandRank(a, rank) - bandRank(b, rank) || place(a) - place(b))) partOf(piece, border, order).push(piece)
+  order.turns.sort((a, b) => place(a) - place(b))
+  order.newest.sort((a, b) => place(a) - place(b))
+  return { ...order, volatile: byDay(order.volatile) }
+}
+
+function partOf(piece: Piece, border: number, order: Order): Piece[] {
+  if (piece.part !== 'band') return piece.part === 'opening' ? order.opening : order.newest
+  if (piece.band?.volatile === true) return order.volatile
+  if (piece.band?.show === 'block') return order.stable
+  return place(piece) < border ? order.turns : order.newest
+}
+
+const bandRank = (piece: Piece, rank: ReadonlyMap<Band, number>): number =>
+  piece.band === undefined ? Number.MAX_SAFE_INTEGER : (rank.get(piece.band) as number)
+
+/** Conversation order within a band; summaries by what they cover, other entries as they were ranked. */
+function place(piece: Piece): number {
+  if (piece.unit !== undefined) return firstOf(piece.unit)
+  return piece.derived?.kind === 'summary' ? piece.derived.covers[0] : 0
+}
+
+/** Pieces with the heading of their band before its first, and the day before what was recalled from it. */
+function headed(pieces: readonly Piece[], seen = new Set<Band>()): string[] {
+  const lines: string[] = []
+  let day = ''
+  for (const piece of pieces) {
+    // instructions stand before everything else, whichever band would have had them
+    if (piece.band !== undefined && piece.part !== 'opening') {
+      if (!seen.has(piece.band)) lines.push(headingOf(piece.band))
+      seen.add(piece.band)
+    }
+    const said = dayAbove(piece)
+    if (said !== day) lines.push(said)
+    day = said
+    lines.push(piece.form.text)
+  }
+  return lines
+}
+
+/** The day a recalled piece stands under, or nothing. */
+const dayAbove = ({ part, band, unit }: Piece): string =>
+  part === 'band' && band !== undefined && 'recalled' in band.claim && unit !== undefined ? dayOf((unit.messages[0] as Message).at) : ''
+
+/** Pieces of one day together: clocks go back, and a day is named, and paid, once. */
+function byDay(pieces: readonly Piece[]): Piece[] {
+  const days = new Map<string, Piece[]>()
+  for (const piece of pieces) {
+    const name = `${piece.band?.name ?? ''}\n${dayAbove(piece)}`
+    const same = days.get(name)
+    if (same === undefined) days.set(name, [piece])
+    else same.push(piece)
+  }
+  return [...days.values()].flat()
+}
+
+/** The heading of the turns closes the block of memory: providers have no place for it between messages. */
+function turnHeading(order: Order): string[] {
+  const band = [...order.turns, ...order.newest].find((piece) => piece.band?.heading !== undefined)?.band
+  return band === undefined || band.show === 'block' ? [] : [headingOf(band)]
+}
+
+function textOf(order: Order, words: Words, renderer: Renderer): string {
+  const seen = new Set<Band>()
+  const before = headed([...order.opening, ...order.stable, ...order.turns], seen)
+  const recalled = order.volatile.length === 0 ? [] : [words.recalled, ...headed(order.volatile, seen)]
+  return closed([...before, ...recalled, ...headed(order.newest, seen)], renderer)
+}
+
+/** Joined, without the separator after the last piece unless leaving it off would cost tokens. */
+function closed(lines: readonly string[], renderer: Renderer): string {
+  const last = lines.at(-1)
+  if (last === undefined) return ''
+  const bare = last.endsWith('\n\n') ? last.slice(0, -2) : last.endsWith('\n') ? last.slice(0, -1) : last
+  const end = renderer.tokenizer.count(bare) <= renderer.tokenizer.count(last) ? bare : last
+  return lines.slice(0, -1).join('') + end
+}
+
+/** Claims whose entries keep their place and their form from turn to turn. */
+const isAnchored = (band: Band | undefined): boolean =>
+  band !== undefined && band.volatile !== true && ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
+
+function cacheable(order: Order): { messages: number; tokens: Tokens } {
+  let messages = 0
+  let tokens = 0
+  const head = [...order.opening, ...order.stable, ...order.turns]
+  for (const piece of head) {
+    if (!order.opening.includes(piece) && !isAnchored(piece.band)) break
+    messages += piece.form.chat.length
+    tokens += piece.form.tokens
+  }
+  return { messages: messages + (order.stable.length > 0 && order.stable.every((piece) => isAnchored(piece.band)) ? 1 : 0), tokens }
+}

@@ -1,0 +1,222 @@
+import type { Derived, Message, Tokens } from '../domain/entry.ts'
+import type { Hit, Query, Range } from '../domain/ports.ts'
+import type { Band, Claim, Profile, Rung, Tail } from '../domain/profile.ts'
+import type { Head } from '../domain/session.ts'
+import { firstOf, lastOf, mayBeTorn, type Unit, unitsOf } from './unit.ts'
+
+/** What the walk through a session asks for; whoever drives it answers from a store, at once or later. */
+export type Need = { readonly page: Range } | { readonly search: Query }
+export type Answer = { readonly messages: readonly Message[]; readonly hits: readonly Hit[] }
+export type Walk<T> = Generator<Need, T, Answer>
+
+/** What a band would like to show, best first. */
+export type Wish = { readonly band: Band; readonly units: readonly Unit[]; readonly derived: readonly Derived[]; readonly scores: ReadonlyMap<number, number> }
+
+/** Everything that could be shown: the turn that must be, and the wishes of the bands. */
+export type Gathered = {
+  readonly head: Head
+  readonly derived: readonly Derived[]
+  /** A system message the session opens with. */
+  readonly pinned: Unit | undefined
+  /** The newest turn of the user, and what has been said since. */
+  readonly asked: Unit | undefined
+  readonly since: readonly Unit[]
+  /** Whether the question is the newest turn itself, or stands outside the session. */
+  readonly stored: boolean
+  /** In the order in which the profile's bands are read. */
+  readonly wishes: readonly Wish[]
+}
+
+export type Question = { readonly budget: Tokens; readonly query: string | undefined; readonly shared: readonly Derived[] }
+
+/** Lets each band claim its entries, reading no more of the session than could fit the budget. */
+export function* gather(head: Head, profile: Profile, question: Question): Walk<Gathered> {
+  const reader = new Reader(head)
+  const claimed = new Map<Band, Wish>()
+  const derived = [...head.derived, ...question.shared]
+  for (const band of [...profile.bands].sort((a, b) => a.fill - b.fill)) claimed.set(band, yield* claim(band, reader, derived, question))
+  yield* reader.walkTo(head.asked?.sequence ?? head.last + 1)
+  const { asked, since, pinned } = reader.turn()
+  return { head, derived, pinned, asked, since, stored: question.query === undefined, wishes: profile.bands.map((band) => claimed.get(band) as Wish) }
+}
+
+function* claim(band: Band, reader: Reader, derived: readonly Derived[], question: Question): Walk<Wish> {
+  const wish = { band, units: [] as readonly Unit[], derived: [] as readonly Derived[], scores: new Map<number, number>() }
+  const { claim: what } = band
+  if ('first' in what) return { ...wish, units: yield* reader.first(what.first) }
+  if ('last' in what) return { ...wish, units: yield* reader.last(counting(what.last)) }
+  if ('lastTokens' in what) return { ...wish, units: yield* reader.last(weighing(what.lastTokens)) }
+  if ('tail' in what) return { ...wish, units: yield* reader.last(since(tailStart(reader.head, what.tail, question.budget))) }
+  if ('rest' in what) return { ...wish, units: yield* reader.last(affording(question.budget, band.ladder)) }
+  if ('recalled' in what) {
+    const hits = yield* reader.recall(question.query ?? reader.head.asked?.content ?? '', what.recalled.limit)
+    const messages = hits.map((hit) => hit.entry).filter((entry) => entry.kind === 'message')
+    return { ...wish, units: messages.map((message) => ({ messages: [message] })), scores: new Map(hits.map((hit) => [sequence(hit), hit.score])) }
+  }
+  const held = derived.filter((entry) => isWanted(entry, what)).sort(byWorth)
+  return { ...wish, derived: held.slice(0, what.top ?? held.length) }
+}
+
+function isWanted(entry: Derived, what: Extract<Claim, { kind: string }>): boolean {
+  if (entry.kind !== what.kind || worth(entry) < (what.atLeast ?? 0)) return false
+  if (entry.kind === 'fact') return entry.until === undefined
+  if (entry.kind !== 'item') return true
+  return (what.only === undefined || what.only.includes(entry.category)) && !what.except?.includes(entry.category)
+}
+
+const sequence = (hit: Hit): number => (hit.entry.kind === 'message' ? hit.entry.sequence : 0)
+
+const worth = (entry: Derived): number =>
+  entry.kind === 'fact' || entry.kind === 'item' ? entry.importance : entry.kind === 'knowledge' ? entry.confidence : 0
+const byWorth = (a: Derived, b: Derived): number => worth(b) - worth(a) || b.at - a.at || (a.id < b.id ? -1 : 1)
+
+/** Says, walking back from the newest unit, whether one more is claimed. */
+type More = (unit: Unit) => boolean
+
+function counting(most: number): More {
+  let seen = 0
+  return (unit) => {
+    const fits = seen < most
+    seen += unit.messages.length
+    return fits
+  }
+}
+
+function weighing(most: Tokens): More {
+  let weight = 0
+  return (unit) => {
+    const first = weight === 0
+    for (const message of unit.messages) weight += message.tokens
+    return first || weight <= most
+  }
+}
+
+const since =
+  (offset: Tokens): More =>
+  (unit) =>
+    (unit.messages[0] as Message).offset >= offset
+
+/** As many as could fit if each took its shortest form. */
+function affording(budget: Tokens, ladder: readonly Rung[]): More {
+  let least = 0
+  return (unit) => {
+    for (const message of unit.messages) least += Math.max(4, Math.min(...ladder.map((rung) => leastOf(rung, message.tokens))))
+    return least <= budget + 4
+  }
+}
+
+function leastOf(rung: Rung, tokens: Tokens): Tokens {
+  if (rung.as === 'clip') return Math.min(tokens, rung.characters / 8)
+  if (rung.as === 'fit' || rung.as === 'digest' || rung.as === 'sections') return Math.min(tokens, 40)
+  return rung.as === 'whole' ? tokens : tokens / 2
+}
+
+/**
+ * Where the tail begins. Cuts fall on multiples of a fixed step of the summed weights, so that the tail only grows at
+ * its end until it would pass `high`, and then loses one step at its beginning: no state, no scan of the history.
+ */
+export function tailStart(head: Head, tail: Tail, budget: Tokens): Tokens {
+  const newest = head.recent.at(-1)
+  const total = newest === undefined ? 0 : newest.offset + newest.weight
+  if (total <= tail.all * budget) return 0
+  if (budget <= tail.scarce.budget) return total - tail.scarce.share * budget
+  const step = Math.max(1, Math.floor((tail.high - tail.low) * budget))
+  return step * Math.max(0, Math.floor((total - tail.low * budget) / step))
+}
+
+/** Walks a session from both ends, a page at a time; a unit is handed out once. */
+class Reader {
+  readonly head: Head
+  /** Units loaded from the end, newest first, and how many of them are claimed. */
+  private readonly back: Unit[] = []
+  private claimed = 0
+  /** The oldest message read from the end; messages before it that may belong to its unit are still to be read. */
+  private pending: Message[] = []
+  private front: Unit[] = []
+
+  constructor(head: Head) {
+    this.head = head
+    this.pending = [...head.recent]
+    this.settle()
+  }
+
+  *first(many: number): Walk<Unit[]> {
+    let messages: readonly Message[] = this.head.first === undefined ? [] : [this.head.first]
+    for (let limit = many + 8; mayGoOn(messages, many); limit *= 2) {
+      messages = (yield { page: { limit } }).messages
+      if (messages.length < limit) break
+    }
+    const reached = this.claimed === 0 ? Number.POSITIVE_INFINITY : firstOf(this.back[this.claimed - 1] as Unit)
+    this.front = taking(unitsOf(messages), many).filter((unit) => lastOf(unit) < reached)
+    return this.front
+  }
+
+  *last(more: More): Walk<Unit[]> {
+    const units: Unit[] = []
+    const stop = this.front.length === 0 ? 0 : lastOf(this.front.at(-1) as Unit)
+    for (;;) {
+      const unit = this.back[this.claimed] ?? (yield* this.older())
+      if (unit === undefined || firstOf(unit) <= stop || !more(unit)) return units
+      units.push(unit)
+      this.claimed++
+    }
+  }
+
+  /** Searches what no other band has claimed so far. */
+  *recall(text: string, limit: number): Walk<readonly Hit[]> {
+    const oldest = this.back[this.claimed - 1]
+    const before = oldest === undefined ? this.head.last + 1 : firstOf(oldest)
+    const after = this.front.length === 0 ? 0 : lastOf(this.front.at(-1) as Unit)
+    if (before <= after + 1 || limit === 0) return []
+    const hits = (yield { search: { text, kinds: ['message'], before, limit } }).hits
+    return hits.filter((hit) => sequence(hit) > after)
+  }
+
+  /** Loads units until the one with this sequence number is among them. */
+  *walkTo(target: number): Walk<void> {
+    while (this.oldestSettled() > target && (yield* this.older()) !== undefined);
+  }
+
+  turn(): { asked: Unit | undefined; since: Unit[]; pinned: Unit | undefined } {
+    const target = this.head.asked?.sequence
+    const at = target === undefined ? -1 : this.back.findIndex((unit) => firstOf(unit) === target)
+    const opening = this.head.first?.role === 'system' && this.head.first.content.trim() !== '' ? { messages: [this.head.first] } : undefined
+    return { asked: at < 0 ? undefined : this.back[at], since: at < 0 ? [] : this.back.slice(0, at).reverse(), pinned: opening }
+  }
+
+  private oldestSettled(): number {
+    const oldest = this.back.at(-1)
+    return oldest === undefined ? this.head.last + 1 : firstOf(oldest)
+  }
+
+  private *older(): Walk<Unit | undefined> {
+    const had = this.back.length
+    for (let limit = 64; this.back.length === had; limit = Math.min(limit * 2, 1_024)) {
+      const before = this.pending[0]?.sequence ?? this.oldestSettled()
+      const { messages } = yield { page: { before, limit, newest: true } }
+      this.pending = [...messages, ...this.pending]
+      this.settle(messages.length < limit)
+      if (messages.length < limit) break
+    }
+    return this.back[had]
+  }
+
+  /** Turns what has been read into units, except what may belong to a unit that begins earlier. */
+  private settle(all = this.pending.length >= this.head.messages): void {
+    let keep = 0
+    if (!all) while (keep < this.pending.length && this.pending[keep]?.role === 'tool') keep++
+    this.back.push(...unitsOf(this.pending.slice(keep)).reverse())
+    this.pending = this.pending.slice(0, keep)
+  }
+}
+
+/** Whether the first units of a session are not all there yet, or the last of them could be torn. */
+function mayGoOn(messages: readonly Message[], many: number): boolean {
+  const last = messages.at(-1)
+  return messages.length < many || (mayBeTorn(last) && taking(unitsOf(messages), many).at(-1)?.messages.at(-1) === last)
+}
+
+function taking(units: readonly Unit[], many: number): Unit[] {
+  const more = counting(many)
+  return units.filter((unit) => more(unit))
+}

@@ -1,0 +1,263 @@
+import type { Parsed } from '../domain/chat.ts'
+import { type Derived, isBlank, type Message, type Said, type Tokens } from '../domain/entry.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
+import type { Tokenizer } from '../domain/ports.ts'
+import type { Rung } from '../domain/profile.ts'
+import { clip, clipMiddle } from '../text/clip.ts'
+import { messageCost } from '../text/cost.ts'
+import { digest } from '../text/digest.ts'
+import { selectSentences } from '../text/sections.ts'
+import { squeezeSpace, stripComments } from '../text/squeeze.ts'
+import { isSendable, type Unit } from './unit.ts'
+
+/**
+ * A rendering with its price. `text` ends with its separator and begins with a character before which every tokenizer
+ * splits, so that the price of a text made of such pieces is the sum of their prices.
+ */
+export type Form = {
+  readonly text: string
+  readonly chat: readonly ChatMessage[]
+  readonly tokens: Tokens
+  readonly shortened: boolean
+  readonly exact: boolean
+}
+
+/** How a unit is shown: as turns of the conversation, or as lines of a block, each with a label before it. */
+export type Manner = { readonly show: 'turns' } | { readonly show: 'block'; readonly label: string; readonly separator: '\n' | '\n\n' }
+
+/** Renders entries and remembers what each rendering costs, for as long as the entry itself is in memory. */
+export class Renderer {
+  readonly tokenizer: Tokenizer
+  private readonly forms = new WeakMap<Message, Map<string, Form | null>>()
+  private readonly fees = new Map<string, Tokens>()
+
+  constructor(tokenizer: Tokenizer) {
+    this.tokenizer = tokenizer
+  }
+
+  /** What a fixed piece of text costs: headings, framing. */
+  fee(text: string): Tokens {
+    let tokens = this.fees.get(text)
+    if (tokens === undefined) {
+      tokens = this.tokenizer.count(text)
+      if (this.fees.size < 4_096) this.fees.set(text, tokens)
+    }
+    return tokens
+  }
+
+  /** The unit on this rung in at most `room` tokens, or null if it cannot be had. */
+  unit(unit: Unit, manner: Manner, rung: Rung, room: Tokens): Form | null {
+    if (rung.as === 'sections') return within(this.sections(unit, manner, room), room)
+    if (rung.as !== 'fit') return within(this.cached(unit, manner, rung), room)
+    const whole = this.cached(unit, manner, { as: 'whole' })
+    const most = Math.min(room, rung.tokens ?? room)
+    if (whole === null || whole.tokens <= most) return whole
+    return rung.tokens !== undefined && rung.tokens <= room
+      ? this.remembered(unit, manner, `fit ${rung.tokens}`, () => this.fitted(unit, manner, most))
+      : this.fitted(unit, manner, most)
+  }
+
+  /** The cheapest rendering of a unit that still shows some of it. */
+  shortest(unit: Unit, manner: Manner): Form | null {
+    return this.remembered(unit, manner, 'shortest', () => {
+      const bare = this.form(unit, manner, (content) => clip(content.trim(), 1))
+      const others = [this.cached(unit, manner, { as: 'whole' }), this.cached(unit, manner, { as: 'squeeze' })]
+      return others.reduce((best, form) => (best !== null && form !== null && form.tokens <= best.tokens ? form : best), bare)
+    })
+  }
+
+  derived(entry: Derived, rung: Rung, room: Tokens): Form | null {
+    const whole = statement(entry, (text) => text)
+    const text =
+      rung.as === 'whole' || rung.as === 'json'
+        ? whole
+        : rung.as === 'sections'
+          ? statement(entry, (part) => this.sentences(part, room))
+          : statement(entry, (part) => shorten(part, rung, entry.kind))
+    if (isBlank(text)) return null
+    const line = `${anchored(wellFormed(text))}\n`
+    return within({ text: line, chat: [], tokens: this.fee(line), shortened: text !== whole, exact: this.tokenizer.isExact(line) }, room)
+  }
+
+  private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
+    const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
+    return this.remembered(unit, manner, name, () => this.form(unit, manner, (content, role) => (rung.as === 'whole' ? content : shorten(content, rung, role))))
+  }
+
+  private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
+    const first = unit.messages[0] as Message
+    let forms = this.forms.get(first)
+    if (forms === undefined) {
+      forms = new Map()
+      this.forms.set(first, forms)
+    }
+    const name = `${rung}|${manner.show === 'turns' ? '' : `${manner.separator}${manner.label}`}|${manner.show}|${unit.messages.length}|${unit.fault ?? ''}`
+    let form = forms.get(name)
+    if (form === undefined) {
+      form = make()
+      forms.set(name, form)
+    }
+    return form
+  }
+
+  private form(unit: Unit, manner: Manner, shortened: (content: string, role: string) => string): Form | null {
+    const shown = sendable(unit)
+    if (shown.length === 0) return null
+    const contents = shown.map((message) => (isBlank(message.content) ? message.content : shortened(message.content, message.role)))
+    const mended = shown.map((message, at) => mend(message, contents[at] as string))
+    const calls = unit.fault === undefined
+    const label = manner.show === 'block' ? manner.label : ''
+    const separator = manner.show === 'block' ? manner.separator : '\n\n'
+    const text = mended.map((message) => `${label}${lineOf(message, message.content, calls)}${separator}`).join('')
+    const chat = manner.show === 'turns' ? mended.map((message) => chatOf(message, message.content, calls)) : []
+    const changed = shown.length < unit.messages.length || unit.fault !== undefined || shown.some((message, at) => message.content !== contents[at])
+    return {
+      text,
+      chat,
+      tokens: (changed ? undefined : this.known(unit, manner)) ?? priceOf(this.tokenizer, text, chat),
+      shortened: changed,
+      exact: this.tokenizer.isExact(text),
+    }
+  }
+
+  /** What whole messages cost was counted when they were stored. */
+  private known(unit: Unit, manner: Manner): Tokens | undefined {
+    if (unit.messages.some((message) => message.tokenizer !== this.tokenizer.name)) return undefined
+    if (manner.show === 'turns') return unit.messages.reduce((sum, message) => sum + message.tokens, 0)
+    return manner.label === '' && manner.separator === '\n' ? unit.messages.reduce((sum, message) => sum + message.lineTokens, 0) : undefined
+  }
+
+  /** Beginning and end of each message, as much as `room` allows: a few probes around the length the price suggests. */
+  private fitted(unit: Unit, manner: Manner, room: Tokens): Form | null {
+    const shortest = within(this.shortest(unit, manner), room)
+    if (shortest === null) return null
+    const longest = Math.max(...unit.messages.map((message) => message.content.length))
+    let best: Form | null = null
+    let [low, high] = [0, longest]
+    let guess = Math.min(longest - 1, room * 4)
+    for (let probe = 0; probe < 12 && guess > low && guess < high; probe++) {
+      const form = this.form(unit, manner, (content) => ends(content, guess))
+      if (form === null) return null
+      if (form.tokens <= room) {
+        best = form
+        low = guess
+        if (form.tokens >= room * 0.97) break
+      } else high = guess
+      const scaled = Math.floor((guess * room) / form.tokens)
+      guess = scaled > low && scaled < high && probe < 6 ? scaled : (low + high) >> 1
+    }
+    return best ?? shortest
+  }
+
+  private sections(unit: Unit, manner: Manner, room: Tokens): Form | null {
+    const whole = this.cached(unit, manner, { as: 'whole' })
+    if (whole === null || whole.tokens <= room) return whole
+    const share = Math.floor(room / unit.messages.length) - 16
+    return this.form(unit, manner, (content) => this.sentences(content, share) || clip(content, 1))
+  }
+
+  private sentences(text: string, room: Tokens): string {
+    return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= room)
+  }
+}
+
+const within = (form: Form | null, room: Tokens): Form | null => (form !== null && form.tokens <= room ? form : null)
+
+/** White space around a text is the first to go: a cut that shows nothing else would show nothing. */
+function ends(content: string, characters: number): string {
+  if (content.length <= characters) return content
+  const text = content.trim()
+  return characters < 60 ? clip(text, Math.max(1, characters)) : clipMiddle(text, Math.ceil((characters * 2) / 3), Math.floor(characters / 3))
+}
+
+function shorten(content: string, rung: Rung, role: string): string {
+  if (rung.as === 'squeeze') return squeezeSpace(content)
+  if (rung.as === 'uncomment') return squeezeSpace(stripComments(content))
+  if (rung.as === 'digest') return digest(content, role)
+  return rung.as === 'clip' ? clip(content, rung.characters) : content
+}
+
+/** The messages of a unit that a provider takes. */
+function sendable(unit: Unit): readonly Message[] {
+  if (!isSendable(unit)) return []
+  return unit.fault === undefined ? unit.messages : unit.messages.slice(0, 1)
+}
+
+/** Half a surrogate pair is no text: requests are UTF-8, and providers refuse one that holds it. */
+const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
+
+/** A message as it may be sent. */
+function mend(message: Message, content: string): Message {
+  const { name, calls, answers } = message
+  return {
+    ...message,
+    content: wellFormed(content),
+    ...(name === undefined ? {} : { name: wellFormed(name) }),
+    ...(calls === undefined
+      ? {}
+      : { calls: calls.map((call) => ({ id: wellFormed(call.id), name: wellFormed(call.name), arguments: wellFormed(call.arguments) })) }),
+    ...(answers === undefined ? {} : { answers: wellFormed(answers) }),
+  }
+}
+
+function lineOf(message: Parsed, content: string, withCalls: boolean): string {
+  const asked = withCalls && message.calls !== undefined ? message.calls.map((call) => `[calls ${call.name} ${call.arguments}]`) : []
+  const said = isBlank(content) ? (message.role === 'tool' ? [nothing] : []) : [content]
+  return `${speaker(message)}: ${[...said, ...asked].join(' ')}`
+}
+
+const nothing = '(no output)'
+const titles = { system: 'System', user: 'User', assistant: 'Assistant', tool: 'Tool' }
+
+/** Who said it. A name that could be taken for something else gives way to the role. */
+export function speaker(message: Parsed): string {
+  const name = message.name?.replace(/\s+/gu, ' ').trim() ?? ''
+  return /^[\p{L}\p{N}]/u.test(name) ? name : titles[message.role]
+}
+
+function chatOf(message: Parsed, content: string, withCalls: boolean): ChatMessage {
+  if (message.role === 'tool') return { role: 'tool', content: isBlank(content) ? nothing : content, tool_call_id: message.answers ?? '' }
+  // cut, then made whole again: the cut may fall into a surrogate pair
+  const name = message.name === undefined ? undefined : wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
+  const named = name === undefined || name === '' ? {} : { name }
+  if (message.role !== 'assistant') return { role: message.role, content, ...named }
+  if (!withCalls || message.calls === undefined || message.calls.length === 0) return { role: 'assistant', content, ...named }
+  const tool_calls = message.calls.map((call) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } }))
+  return { role: 'assistant', content: isBlank(content) ? null : content, ...named, tool_calls }
+}
+
+/** A turn is shown as a chat message or as text: it is paid for so that both fit. */
+function priceOf(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[]): Tokens {
+  return Math.max(
+    tokenizer.count(text),
+    chat.reduce((sum, message) => sum + chatCost(tokenizer, message), 0),
+  )
+}
+
+/** What was said with its prices: counted once, when it is stored. */
+export function weighed(tokenizer: Tokenizer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
+  const line = lineOf(said, said.content, true)
+  const tokens = priceOf(tokenizer, `${line}\n\n`, [chatOf(said, said.content, true)])
+  return { ...said, tokens, lineTokens: tokenizer.count(`${line}\n`), tokenizer: tokenizer.name, weight: Math.min(tokens, cap) }
+}
+
+/** What a message costs a provider's client, exactly as it is sent. */
+export function chatCost(tokenizer: Tokenizer, message: ChatMessage): Tokens {
+  if (message.role === 'tool') return messageCost(tokenizer, { role: 'tool', content: message.content, answers: message.tool_call_id })
+  const named = message.name === undefined ? {} : { name: message.name }
+  const calls = message.role === 'assistant' ? message.tool_calls?.map((call) => ({ id: call.id, ...call.function })) : undefined
+  return messageCost(tokenizer, { role: message.role, content: message.content, ...named, ...(calls === undefined ? {} : { calls }) })
+}
+
+function statement(entry: Derived, part: (text: string) => string): string {
+  if (entry.kind === 'summary') return part(entry.text)
+  if (entry.kind === 'item') return `[${entry.category}] ${part(entry.content)}`
+  const value = part(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))
+  return entry.kind === 'fact' ? `${entry.field}${entry.key === '' ? '' : `.${entry.key}`}: ${value}` : `${entry.category}, ${entry.key}: ${value}`
+}
+
+/** Begins with a character before which every tokenizer splits after a line end: not white space, not a slash. */
+function anchored(text: string): string {
+  const trimmed = text.trimStart()
+  return trimmed.startsWith('/') ? `- ${trimmed}` : trimmed
+}

@@ -1,0 +1,69 @@
+import { type Derived, type Message, sequenceOf, type Tokens } from '../domain/entry.ts'
+import type { Ledger, Verdict } from '../domain/ledger.ts'
+import type { Framing } from '../domain/profile.ts'
+import type { Head } from '../domain/session.ts'
+import type { Answer, Need, Walk } from './gather.ts'
+import { SessionIndex } from './score.ts'
+
+/** A context as it was asked for, with everything it was made from: plain data, so that it can be kept and asked for again. */
+export type Trace = {
+  readonly head: Head
+  readonly messages: readonly Message[]
+  readonly shared: readonly Derived[]
+  readonly query: string | undefined
+  readonly budget: Tokens
+  readonly framing: Framing
+  readonly ledger: Ledger
+}
+
+/** Messages whose fate differs between two receipts. */
+export type Difference = { readonly entries: readonly [first: string, last: string]; readonly count: number; readonly was: Verdict; readonly is: Verdict }
+
+/** Answers a walk from messages at hand. */
+export function answersFrom(messages: readonly Message[]): (need: Need) => Answer {
+  return (need) => {
+    if ('page' in need) {
+      const { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false } = need.page
+      const within = messages.filter((message) => message.sequence > after && message.sequence < before)
+      return { messages: newest ? within.slice(-limit) : within.slice(0, limit), hits: [] }
+    }
+    const index = new SessionIndex()
+    for (const message of messages) index.add(message)
+    const { text, before = Number.POSITIVE_INFINITY, from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit } = need.search
+    return { messages: [], hits: index.rank(text, { before, from, to, most: limit }).map(({ message, score, why }) => ({ entry: message, score, why })) }
+  }
+}
+
+/** Runs a walk whose needs can be answered at once. */
+export function walked<T>(walk: Walk<T>, answer: (need: Need) => Answer): T {
+  for (let step = walk.next(); ; ) {
+    if (step.done === true) return step.value
+    step = walk.next(answer(step.value))
+  }
+}
+
+/** What another receipt shows differently, in conversation order. */
+export function differences(messages: readonly Message[], was: Ledger, is: Ledger): Difference[] {
+  const [before, after] = [verdicts(was), verdicts(is)]
+  const result: Difference[] = []
+  let previous = -1
+  messages.forEach((message, place) => {
+    const [old, now] = [before(message.sequence), after(message.sequence)]
+    if (old === undefined || now === undefined || old === now) return
+    const last = result.at(-1)
+    if (last !== undefined && previous === place - 1 && last.was === old && last.is === now) {
+      result[result.length - 1] = { ...last, entries: [last.entries[0], message.id], count: last.count + 1 }
+    } else result.push({ entries: [message.id, message.id], count: 1, was: old, is: now })
+    previous = place
+  })
+  return result
+}
+
+/** Looks up what a receipt says of a message. */
+function verdicts(ledger: Ledger): (sequence: number) => Verdict | undefined {
+  const runs = ledger.lines.flatMap((line) => {
+    const [first, last] = [sequenceOf(line.entries?.[0] ?? ''), sequenceOf(line.entries?.[1] ?? '')]
+    return first === undefined || last === undefined ? [] : [{ first, last, verdict: line.verdict }]
+  })
+  return (sequence) => runs.find((run) => run.first <= sequence && sequence <= run.last)?.verdict
+}

@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Incoming } from '../domain/chat.ts'
+import { endedEarly, notAReply } from '../models/failure.ts'
+import { type Answer, isStream } from './backend.ts'
+import { problemOf } from './problem.ts'
+import { StreamedReply, wholeReply } from './reply.ts'
+import { WholeLines } from './sse.ts'
+
+/** The client's side of an exchange; the signal tells that the client has hung up. */
+export type Client = { readonly response: ServerResponse; readonly signal: AbortSignal }
+/** Stores the assistant's message; never fails. */
+type Keep = (reply: Incoming) => Promise<void>
+
+const largestReply = 67_108_864
+
+/**
+ * Passes an answer on to the client as it comes and has the reply kept once it is complete. The client learns that the
+ * reply is complete only after it is kept, so that its next request finds it in memory.
+ */
+export async function relay(answer: Answer, client: Client, keep: Keep): Promise<void> {
+  if (answer.status >= 400) return relayAsIs(answer, client)
+  if (isStream(answer)) return relayStream(answer, client, keep)
+  const bytes = await readWhole(answer)
+  await keep(wholeReply(bytes.toString('utf8'), answer.where))
+  client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
+}
+
+/** Passes on an answer that is no part of a conversation. */
+export async function relayAsIs(answer: Answer, { response, signal }: Client): Promise<void> {
+  response.writeHead(answer.status, answer.headers)
+  for await (const bytes of answer.body) await write(response, bytes, signal)
+  response.end()
+}
+
+/** An answer in one that must be JSON. */
+export async function relayJson(answer: Answer, client: Client): Promise<void> {
+  if (answer.status >= 400) return relayAsIs(answer, client)
+  const bytes = await readWhole(answer)
+  if (!isJson(bytes)) throw notAReply(answer.where, 'something that is not JSON')
+  client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
+}
+
+async function relayStream(answer: Answer, client: Client, keep: Keep): Promise<void> {
+  const reply = new StreamedReply(answer.where)
+  let kept = false
+  const settle = async (): Promise<void> => {
+    if (kept || !reply.isComplete) return
+    kept = true
+    await keep(reply.message())
+  }
+  try {
+    await pump(answer, client, reply, settle)
+  } catch (error) {
+    // How the connection ends does not spoil a reply that is complete.
+    if (!reply.isComplete) {
+      // A client that has hung up wants no more of this reply, so the half it got is not kept as what was said.
+      if (client.signal.aborted || !client.response.headersSent) throw error
+      client.response.write(`\ndata: ${JSON.stringify({ error: problemOf(error).error })}\n\n`)
+    }
+  }
+  await settle()
+  client.response.end()
+}
+
+async function pump(answer: Answer, { response, signal }: Client, reply: StreamedReply, settle: () => Promise<void>): Promise<void> {
+  const lines = new WholeLines()
+  const pass = async (bytes: Uint8Array): Promise<void> => {
+    if (reply.isOver) await settle()
+    if (bytes.length === 0) return
+    if (!response.headersSent) response.writeHead(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
+    await write(response, bytes, signal)
+  }
+  for await (const bytes of answer.body) {
+    const whole = lines.push(bytes)
+    reply.hear(whole)
+    await pass(whole)
+  }
+  const rest = lines.rest()
+  reply.end(rest)
+  await pass(rest)
+  if (!reply.isComplete && !reply.hasFailed) throw endedEarly(answer.where)
+}
+
+async function write(response: ServerResponse, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  if (!response.write(bytes)) await once(response, 'drain', { signal })
+}
+
+async function readWhole(answer: Answer): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const bytes of answer.body) {
+    size += bytes.length
+    if (size > largestReply) throw notAReply(answer.where, `more than ${largestReply} bytes`)
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks)
+}
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString('utf8'))
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,107 @@
+import type { Incoming } from '../domain/chat.ts'
+import { isObject } from '../domain/checks.ts'
+import { notAReply, reported } from '../models/failure.ts'
+import { at, listAt, parseJson, textAt } from '../models/json.ts'
+import { EventReader } from './sse.ts'
+
+type Call = { id: string; name: string; arguments: string }
+
+/** Puts the assistant's message together from the events of a streamed answer. Of several choices the first one counts. */
+export class StreamedReply {
+  private readonly events = new EventReader()
+  private readonly where: string
+  private readonly content: string[] = []
+  private readonly calls = new Map<number, Call>()
+  private finished = false
+  private done = false
+  private failed = false
+
+  constructor(where: string) {
+    this.where = where
+  }
+
+  /** Whether the model has said all it wanted to say. */
+  get isComplete(): boolean {
+    return !this.failed && (this.finished || this.done)
+  }
+
+  /** Whether nothing more follows. */
+  get isOver(): boolean {
+    return this.done
+  }
+
+  /** Whether the upstream itself has reported an error, which the client has then seen. */
+  get hasFailed(): boolean {
+    return this.failed
+  }
+
+  /** Hears lines of the stream; throws for what is no event of a model server. */
+  hear(lines: Uint8Array): void {
+    for (const data of this.events.push(new TextDecoder().decode(lines))) this.take(data)
+  }
+
+  /** The stream has ended, perhaps without the empty line after its last event. */
+  end(rest: Uint8Array): void {
+    this.hear(Buffer.concat([rest, Buffer.from('\n')]))
+    for (const data of this.events.take()) this.take(data)
+  }
+
+  message(): Incoming {
+    const calls = [...this.calls.entries()].sort(([a], [b]) => a - b).map(([, call]) => call)
+    return assistant(this.content.join(''), calls)
+  }
+
+  private take(data: string): void {
+    const text = data.trim()
+    if (text === '') return
+    if (text === '[DONE]') {
+      this.done = true
+      return
+    }
+    const event = parseJson(text)
+    if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
+    if (reported(this.where, event) !== undefined) this.failed = true
+    const choice = listAt(event, 'choices').find((one) => (at(one, 'index') ?? 0) === 0)
+    this.content.push(textAt(choice, 'delta', 'content'))
+    for (const [place, call] of listAt(choice, 'delta', 'tool_calls').entries()) this.addCall(call, place)
+    if (textAt(choice, 'finish_reason') !== '') this.finished = true
+  }
+
+  private addCall(delta: unknown, place: number): void {
+    const index = at(delta, 'index')
+    const slot = typeof index === 'number' ? index : place
+    const call = this.calls.get(slot) ?? { id: '', name: '', arguments: '' }
+    // Ids and names come whole, some servers repeat them; arguments come in pieces.
+    call.id ||= textAt(delta, 'id')
+    call.name ||= textAt(delta, 'function', 'name')
+    call.arguments += textAt(delta, 'function', 'arguments')
+    this.calls.set(slot, call)
+  }
+}
+
+/** The assistant's message in an answer that came in one; throws if it is no answer of a model server. */
+export function wholeReply(text: string, where: string): Incoming {
+  const json = parseJson(text)
+  if (json === undefined) throw notAReply(where, 'something that is not JSON')
+  const failure = reported(where, json)
+  if (failure !== undefined) throw failure
+  const message = at(json, 'choices', 0, 'message')
+  if (!isObject(message)) throw notAReply(where, 'JSON of another kind')
+  const calls = listAt(message, 'tool_calls').map((call) => ({
+    id: textAt(call, 'id'),
+    name: textAt(call, 'function', 'name'),
+    arguments: textAt(call, 'function', 'arguments'),
+  }))
+  return assistant(textAt(message, 'content'), calls)
+}
+
+/** A call nobody can answer, because it has no id or names no function, is not kept. */
+function assistant(content: string, calls: readonly Call[]): Incoming {
+  const kept = calls.filter((call) => call.id !== '' && call.name !== '')
+  if (kept.length === 0) return { role: 'assistant', content }
+  return {
+    role: 'assistant',
+    content,
+    tool_calls: kept.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
+  }
+}

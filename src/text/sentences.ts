@@ -1,0 +1,102 @@
+import { linesOf } from './fences.ts'
+
+/** A sentence, or a line that holds none, and where it stands in the text: `text.slice(start, end)`. */
+export type Sentence = { readonly text: string; readonly start: number; readonly end: number }
+
+/** A longer sentence is taken apart where it has a space. */
+const longest = 600
+
+/**
+ * The sentences of a text in their order. A line break ends one; fenced code goes line by line with its indentation, and
+ * the lines that open and close it are nobody's.
+ *
+ * @example
+ * sentencesOf('Dr. Wu came. Did she?').map((sentence) => sentence.text) // ['Dr. Wu came.', 'Did she?']
+ */
+export function sentencesOf(text: string): Sentence[] {
+  const sentences: Sentence[] = []
+  for (const line of linesOf(text)) {
+    if (line.fence === 'open' || line.fence === 'close') continue
+    if (line.fence === 'inside') addLine(text, line.start, line.end, sentences)
+    else splitLine(text, line.start, line.end, sentences)
+  }
+  return sentences
+}
+
+function addLine(text: string, start: number, end: number, sentences: Sentence[]): void {
+  const line = text.slice(start, end).trimEnd()
+  if (line !== '') sentences.push({ text: line, start, end: start + line.length })
+}
+
+function splitLine(text: string, start: number, end: number, sentences: Sentence[]): void {
+  let from = start
+  let space = -1
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at)
+    if (isSpace(code)) space = at
+    let cut = -1
+    if (isStop(code)) {
+      const next = afterClosers(text, at + 1, end)
+      if (endsHere(text, from, at, next, end)) cut = next
+      at = next - 1
+    }
+    if (cut < 0 && at - from >= longest && space > from) cut = space
+    if (cut < 0) continue
+    addSentence(text, from, cut, sentences)
+    from = cut
+    space = -1
+  }
+  addSentence(text, from, end, sentences)
+}
+
+function addSentence(text: string, from: number, to: number, sentences: Sentence[]): void {
+  const found = text.slice(from, to)
+  const start = from + (found.length - found.trimStart().length)
+  const trimmed = found.trim()
+  if (trimmed !== '') sentences.push({ text: trimmed, start, end: start + trimmed.length })
+}
+
+/** . ! ? … and their full-width forms. */
+const isStop = (code: number): boolean =>
+  code === 46 || code === 33 || code === 63 || code === 0x2026 || code === 0x3002 || code === 0xff01 || code === 0xff1f || code === 0xff61
+const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0x3000
+
+/** Quotation marks, brackets and further stops belong to the sentence they close. */
+function afterClosers(text: string, place: number, end: number): number {
+  let next = place
+  while (next < end && closers.has(text.charCodeAt(next))) next++
+  return next
+}
+
+/** Whether the stop at `at`, with what closes after it up to `next`, ends the sentence that began at `from`. */
+function endsHere(text: string, from: number, at: number, next: number, end: number): boolean {
+  const code = text.charCodeAt(at)
+  if (code > 0x2026) return true
+  if (next < end && !isSpace(text.charCodeAt(next))) return false
+  return code !== 46 || !(isAbbreviation(text, from, at) || continues(text, next, end))
+}
+
+const closers = new Set([...'.!?…)]}"\'”’»*_`。！？」』）'].map((character) => character.charCodeAt(0)))
+
+const abbreviations = new Set(
+  'mr mrs ms dr prof st jr sr vs etc e.g i.e cf al no nr fig approx dept est inc ltd co corp jan feb mar apr jun jul aug sep sept oct nov dec'.split(' '),
+)
+
+/** `Dr.`, `e.g.`, an initial, or the number of a list item. */
+function isAbbreviation(text: string, from: number, at: number): boolean {
+  let start = at
+  while (start > from && at - start < 6 && !isSpace(text.charCodeAt(start - 1)) && !'("\'['.includes(text.charAt(start - 1))) start--
+  const word = text.slice(start, at)
+  if (/^[A-Z]$/.test(word) && word !== 'I') return true
+  if (/^\d{1,3}$/.test(word)) return start - from < 40 && text.slice(from, start).trim() === ''
+  if (/^(?:[A-Z]\.){1,3}[A-Z]$/.test(word)) return true
+  return abbreviations.has(word.toLowerCase())
+}
+
+/** A small letter after the stop: the sentence goes on. */
+function continues(text: string, place: number, end: number): boolean {
+  let next = place
+  while (next < end && next - place < 8 && isSpace(text.charCodeAt(next))) next++
+  const code = text.charCodeAt(next)
+  return next < end && code >= 97 && code <= 122
+}

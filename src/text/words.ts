@@ -1,0 +1,139 @@
+import { stem } from './stem.ts'
+
+export { stem }
+
+/** A longer word (a key, a blob) is known by its beginning. */
+const longest = 128
+
+const unknown = 0
+const gap = 1
+const letter = 2
+/** Belongs to the letter before it. */
+const mark = 3
+/** Joins the letters on both sides into one identifier: `src/a.ts`, `well-known`, `don't`. */
+const joiner = 4
+/** Of a script written without spaces: every character can be looked for, and every pair. */
+const dense = 5
+
+/** The kind of every UTF-16 code; beyond ASCII it is found when first met. */
+const kinds = new Uint8Array(0x10000)
+for (let code = 0; code < 128; code++) kinds[code] = /\w/.test(String.fromCharCode(code)) ? letter : gap
+for (const character of "./-@'’") kinds[character.charCodeAt(0)] = joiner
+for (const invisible of '\u00ad\u200c\u200d') kinds[invisible.charCodeAt(0)] = mark
+
+const isDense = /(?:\p{scx=Han}|\p{scx=Hira}|\p{scx=Kana}|\p{scx=Hang}|\p{scx=Thai}|\p{scx=Laoo}|\p{scx=Khmr}|\p{scx=Mymr})/u
+
+function kindOf(character: string): number {
+  if (/\p{M}/u.test(character)) return mark
+  if (!/[\p{L}\p{N}]/u.test(character)) return gap
+  return isDense.test(character) ? dense : letter
+}
+
+function kindAt(text: string, at: number): number {
+  const code = text.charCodeAt(at)
+  const kind = kinds[code] ?? gap
+  if (kind !== unknown) return kind
+  // The second half of a pair continues whatever the first half began.
+  if (code >= 0xdc00 && code <= 0xdfff) return mark
+  const found = kindOf(String.fromCodePoint(text.codePointAt(at) ?? code))
+  const isHalf = code >= 0xd800 && code <= 0xdbff
+  if (!isHalf) kinds[code] = found
+  return found
+}
+
+/**
+ * The words of a text in their order, in lower case and without accents; an identifier gives itself and then its parts.
+ *
+ * @example
+ * wordsOf("Don't touch src/userName.ts") // ["don't", 'touch', 'src/username.ts', 'src', 'username', 'user', 'name', 'ts']
+ */
+export function wordsOf(text: string): string[] {
+  const words: string[] = []
+  let at = 0
+  while (at < text.length) {
+    const kind = kindAt(text, at)
+    if (kind === letter) at = takeWord(text, at, words)
+    else if (kind === dense) at = takeDense(text, at, words)
+    else at++
+  }
+  return words
+}
+
+function takeWord(text: string, start: number, words: string[]): number {
+  let at = start
+  let plain = true
+  let compound = false
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    const kind = code < 128 ? kinds[code] : kindAt(text, at)
+    if (kind === joiner) {
+      if (at + 1 >= text.length || kindAt(text, at + 1) !== letter) break
+      compound = true
+    } else if (kind !== letter && kind !== mark) break
+    if (code > 127) plain = false
+    else if (code === 95 || (code >= 65 && code <= 90 && at > start)) compound = true
+  }
+  const word = text.slice(start, at)
+  if (compound) takeParts(word, plain, words)
+  else words.push(fold(word, plain))
+  return at
+}
+
+const joiners = /[./\-@]|['’](?=[^'’]{3})/
+const humps = /_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})/
+
+function takeParts(word: string, plain: boolean, words: string[]): void {
+  const pieces = word.split(joiners)
+  if (pieces.length > 1 && word.length <= longest) words.push(fold(word, plain))
+  for (const piece of pieces) {
+    const parts = piece.split(humps).filter((part) => part !== '')
+    if (parts.length > 1) words.push(fold(piece, plain).replace(/^_+|_+$/g, ''))
+    for (const part of parts) words.push(fold(part, plain))
+  }
+}
+
+function takeDense(text: string, start: number, words: string[]): number {
+  let at = start
+  let before = ''
+  while (at < text.length && kindAt(text, at) === dense) {
+    let end = at + 1
+    while (end < text.length && end - at < longest && kindAt(text, end) === mark) end++
+    const character = text.slice(at, end)
+    words.push(character)
+    if (before !== '') words.push(before + character)
+    before = character
+    at = end
+  }
+  return at
+}
+
+function fold(word: string, plain: boolean): string {
+  const kept = word.length > longest ? word.slice(0, longest) : word
+  if (plain) return kept.toLowerCase()
+  return kept
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f\u00ad\u200c\u200d]|[\ud800-\udbff]$/g, '')
+    .replace(/’/g, "'")
+    .normalize('NFC')
+    .toLowerCase()
+}
+
+const stopwords = new Set(
+  `a about after again all also am an and any are aren't as at be because been before being but by can can't could couldn't did didn't do does doesn't
+  doing don't down each few for from further had hadn't has hasn't have haven't having he he'd he'll he's her here here's hers herself him himself his
+  how how's i i'd i'll i'm i've if in into is isn't it it'd it'll it's its itself just let's me more most my myself no nor not now of off ok okay on once only or
+  other our ours ourselves out over own please really same shall she she'd she'll she's should shouldn't so some such than that that's the their theirs them
+  themselves then there there's these they they'd they'll they're they've this those through to too under until up us very was wasn't we we'd we'll we're
+  we've were weren't what what's when when's where where's which while who who's whom whose why why's will with won't would wouldn't yeah yes you you'd
+  you'll you're you've your yours yourself yourselves`.split(/\s+/),
+)
+
+/** Whether a lower-case word is too common in English to tell two texts apart. */
+export const isStopword = (word: string): boolean => stopwords.has(word)
+
+/** What a text can be found by: the stems of its words, without the commonest ones. */
+export function termsOf(text: string): string[] {
+  const terms: string[] = []
+  for (const word of wordsOf(text)) if (!stopwords.has(word)) terms.push(stem(word))
+  return terms
+}

@@ -1,0 +1,68 @@
+import { createContext, runInContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
+import { build, type Plugin } from 'vite'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { root } from '../shape/source.ts'
+
+/** What a service worker has beside the language itself, as far as the core may lean on it. */
+const worker = {
+  AbortController,
+  AbortSignal,
+  TextDecoder,
+  TextEncoder,
+  URL,
+  clearTimeout,
+  console,
+  crypto,
+  performance,
+  queueMicrotask,
+  setTimeout,
+  structuredClone,
+}
+
+type Bundle = { readonly code: string; readonly packages: readonly string[] }
+
+async function bundle(entry: string): Promise<Bundle> {
+  const packages: string[] = []
+  const watch: Plugin = {
+    name: 'packages',
+    enforce: 'pre',
+    resolveId(specifier, importer) {
+      if (importer !== undefined && !specifier.startsWith('.')) packages.push(specifier)
+    },
+  }
+  const result = await build({
+    root,
+    configFile: false,
+    logLevel: 'error',
+    plugins: [watch],
+    build: { write: false, minify: true, target: 'es2023', lib: { entry, formats: ['iife'], name: 'threadkeep' } },
+  })
+  const outputs = [result].flat().flatMap((built) => ('output' in built ? built.output : []))
+  if (outputs.length !== 1 || outputs[0]?.type !== 'chunk') throw new Error(`expected one file, got ${outputs.map((output) => output.fileName)}`)
+  return { code: outputs[0].code, packages }
+}
+
+describe('the core, bundled for a service worker', () => {
+  let core: Bundle
+  beforeAll(async () => {
+    core = await bundle('src/browser.ts')
+  })
+  const run = (script: string): Promise<unknown> => runInContext(`${core.code}\n;(async () => { ${script} })()`, createContext({ ...worker }))
+
+  it('needs no builtins and no packages', () => {
+    expect(core.packages).toEqual([])
+    expect(core.code).not.toMatch(/\brequire\(|\bimport\(|node:/)
+  })
+
+  it('weighs at most 30 kB packed', () => expect(gzipSync(core.code).length).toBeLessThanOrEqual(30_000))
+
+  it('holds a conversation where there is no process, no Buffer and no require', async () => {
+    const script = `
+      const memory = await threadkeep.openMemory({ profile: 'ephemeral' })
+      await memory.append('example.com:1', [{ role: 'user', content: 'hello' }])
+      const { text } = await memory.context('example.com:1')
+      return [text, typeof process, typeof Buffer, typeof require].join()`
+    expect(await run(script)).toBe('User: hello,undefined,undefined,undefined')
+  })
+})

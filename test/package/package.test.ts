@@ -1,0 +1,33 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { root } from '../shape/source.ts'
+
+// Below node_modules, so that the unpacked package finds its dependencies as an installed one would.
+const place = `${root}node_modules/.cache/package-test/`
+const installed = `${place}node_modules/threadkeep/`
+const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string; exports: Record<string, unknown>; bin: { threadkeep: string } }
+const tarball = `${place}threadkeep-${manifest.version}.tgz`
+
+const run = (command: string, ...args: string[]): string => execFileSync(command, args, { cwd: place, encoding: 'utf8' })
+
+describe('the published package', () => {
+  beforeAll(() => {
+    rmSync(place, { recursive: true, force: true })
+    mkdirSync(installed, { recursive: true })
+    run('npm', 'pack', root, '--silent', '--pack-destination', place)
+    run('tar', '-xzf', tarball, '-C', installed, '--strip-components', '1')
+  })
+
+  it('is well formed', () => expect(() => run('npx', 'publint', 'run', tarball, '--strict')).not.toThrow())
+  it('has the right types', () => expect(() => run('npx', 'attw', tarball, '--profile', 'esm-only')).not.toThrow())
+
+  it('can be imported by each of its names', () => {
+    for (const name of Object.keys(manifest.exports).filter((path) => !path.endsWith('.json'))) {
+      const load = `console.log(Object.keys(await import(${JSON.stringify(name.replace('.', 'threadkeep'))})).length > 0)`
+      expect(run(process.execPath, '--input-type=module', '--eval', load).trim(), name).toBe('true')
+    }
+  })
+
+  it('brings the command', () => expect(run(process.execPath, installed + manifest.bin.threadkeep, '--help')).toContain('threadkeep'))
+})

@@ -1,0 +1,97 @@
+import type { Row } from './row.ts'
+
+const source = 'BrowserOS memory system'
+
+export const agent: readonly Row[] = [
+  {
+    id: 'A-01',
+    source,
+    behaviour: 'Short-term and long-term entries and cross-session knowledge live in SQLite, with the vectors beside them.',
+    status: 'planned',
+  },
+  {
+    id: 'A-02',
+    source,
+    behaviour:
+      'Knowledge categories `domain`, `execution_pattern`, `user_preference`, `website_knowledge`, `error_pattern`. Settled: unique per (scope, category, key); the original has no owner column.',
+    status: 'planned',
+  },
+  {
+    id: 'A-03',
+    source,
+    behaviour:
+      'Confidence: 0.5 at first or as the caller says, +0.1 per repeated store, +0.05 per use, at most 1.0; −0.1 when unused for 30 days; deleted below 0.1. Settled: decay applies once per 30 idle days whatever the rhythm of the sweep, and repetition by the same session counts once, so that a loop cannot poison it.',
+    status: 'planned',
+  },
+  {
+    id: 'A-04',
+    source,
+    behaviour: 'Budget 200,000 − 5,000 − 4,096 = 190,904 (`maxShortTermTokens` and the rest configurable); window 30; trigger 0.7; estimate `ceil(length/4)`.',
+    status: 'kept',
+    in: ['src/profiles/agent.ts', 'src/text/estimators.ts'],
+  },
+  {
+    id: 'A-05',
+    source,
+    behaviour: 'Partition: the last 30 whole; older ones whole up to 85 %, compressed (to about 20 %) up to 95 %, else dropped from the prompt.',
+    status: 'kept',
+    in: ['src/profiles/agent.ts', 'src/recall/fit.ts'],
+  },
+  {
+    id: 'A-06',
+    source,
+    behaviour:
+      "Relevance is scored with the document's signals and clamping, and its key-fact patterns. Settled: credential-like text raises the relevance of the event, while the secret itself is masked before anything is stored.",
+    status: 'planned',
+  },
+  {
+    id: 'A-07',
+    source,
+    behaviour:
+      "Redundancy by Jaccard ≥ 0.9 on word sets, the older one marked: exact results at near-linear cost (the document's all-pairs scan is quadratic).",
+    status: 'planned',
+  },
+  {
+    id: 'A-08',
+    source,
+    behaviour:
+      "Actions compress, drop and promote with the document's conditions. Settled: promote really moves the entry to long-term, default scores must be able to reach the thresholds, and triage works on memory entries while the transcript stays.",
+    status: 'planned',
+  },
+  {
+    id: 'A-09',
+    source,
+    behaviour:
+      'The fact-preserving compressor: the eight preserved patterns, the three-line output, the batch summary format; text under 200 characters unchanged. Settled: preserved facts are not capped at five, and compressing never destroys the original.',
+    status: 'kept',
+    in: ['src/text/digest.ts'],
+  },
+  {
+    id: 'A-10',
+    source,
+    behaviour:
+      'The optimizer runs every 2 minutes (host-driven) with the documented rules, ranges and emergency step; its parameters are persisted, restored, and actually used by triage and by the budget.',
+    status: 'planned',
+  },
+  {
+    id: 'A-11',
+    source,
+    behaviour: 'A snapshot of each run, 500 kept; `GET /learning/optimizer/status` answers with the documented fields.',
+    status: 'planned',
+  },
+  {
+    id: 'A-12',
+    source,
+    behaviour:
+      'Persistent sessions: `getOrCreate`, `addMessage`, `compressMessages(olderThan, summary)` which inserts a `[CONTEXT SUMMARY]` message, `delete` with cascade; a cache in front; roles, timestamps, token counts, compressed flag.',
+    status: 'planned',
+  },
+  {
+    id: 'A-13',
+    source,
+    behaviour:
+      'Vector search with cosine similarity over stored Float32 vectors, by text or by a given vector, with a limit, results with their similarity; exact by default; fast at 100,000 vectors.',
+    status: 'planned',
+  },
+  { id: 'A-14', source, behaviour: "The ten-step data flow of the document's example runs end to end as one test.", status: 'planned' },
+]

@@ -1,0 +1,90 @@
+import type { Row } from './row.ts'
+
+const source = 'Threadkeep'
+
+export const beyond: readonly Row[] = [
+  {
+    id: 'X-01',
+    source,
+    behaviour:
+      "Budget guarantee: for any input and every profile, the context is at most the budget by the exact tokenizer (in a browser, by a safe upper bound) and holds the newest user turn, shortened if it must be, or a typed error names the minimum. The documents' estimators (E-11, A-04) can be chosen by name and are what the documents' own figures are checked with; the guarantee does not rest on them.",
+    status: 'kept',
+    in: ['src/recall/fit.ts', 'src/text/upperBound.ts'],
+  },
+  {
+    id: 'X-02',
+    source,
+    behaviour:
+      'Receipt: every context comes with a ledger that holds each entry (or run of entries) exactly once, with verdict, tokens and reason; the total spent is the sum of the lines and at least the exact count; building a context writes nothing, and identical inputs give identical bytes (use is counted with the reply, recency runs from the newest entry). `replay(trace, otherProfile)` shows the difference.',
+    status: 'kept',
+    in: ['src/recall/receipt.ts', 'src/recall/replay.ts'],
+  },
+  {
+    id: 'X-03',
+    source,
+    behaviour:
+      "Provider validity: after any trimming, recall, compaction, deletion or resume the message list is accepted by OpenAI's and Anthropic's rules (tool calls with their results, roles, no empty content).",
+    status: 'kept',
+    in: ['src/recall/unit.ts', 'src/recall/anthropic.ts'],
+  },
+  {
+    id: 'X-04',
+    source,
+    behaviour:
+      'Verified compaction: a summary is committed only if the URLs, paths, identifiers, numbers and negated constraints it must cover are covered, it introduces no unseen identifier, and it is shorter; else the built-in one is used. A loss ledger names what was dropped.',
+    status: 'planned',
+  },
+  {
+    id: 'X-05',
+    source,
+    behaviour:
+      'Erase with proof: forgetting a message, a session or a scope removes or re-derives everything derived from it (summaries, facts, vectors, search rows, snapshots, caches), also in WAL and free pages; it returns a receipt, and a tombstone stops late writers.',
+    status: 'planned',
+  },
+  {
+    id: 'X-06',
+    source,
+    behaviour: 'Non-interference: what scope A is shown is byte-identical with and without scope B in the store, ranking statistics included.',
+    status: 'planned',
+  },
+  {
+    id: 'X-07',
+    source,
+    behaviour:
+      'Exactly once: with operation ids, a sequence per session and compare-and-set, the surviving messages equal the acknowledged ones across processes, retries and `kill -9`.',
+    status: 'planned',
+  },
+  {
+    id: 'X-08',
+    source,
+    behaviour:
+      "Secret barrier: keys, tokens, passwords, cards and PEM blocks never reach disk, summariser, embedder or logs; a stable placeholder (numbered by keyed digest) stands in, in the transcript too; matching of resent history uses the masked form; the value lives in RAM only, for its session, and goes to the user's own model in that session's prompts.",
+    status: 'planned',
+  },
+  {
+    id: 'X-09',
+    source,
+    behaviour: "Grounded facts and echo guard: each fact cites message and span; recalled, system or tool text never becomes a user's fact.",
+    status: 'planned',
+  },
+  {
+    id: 'X-10',
+    source,
+    behaviour: 'Supersession: a changed value supersedes the old one, which stays queryable as of a time.',
+    status: 'planned',
+  },
+  {
+    id: 'X-11',
+    source,
+    behaviour:
+      'Stable prefix: between compactions the serialised prompt is append-only up to a declared boundary, so that provider prompt caches hit; the receipt reports the cacheable share.',
+    status: 'kept',
+    in: ['src/profiles/thread.ts', 'src/recall/gather.ts', 'src/recall/frame.ts'],
+  },
+  {
+    id: 'X-12',
+    source,
+    behaviour: 'Portable bundle: export, import, export is byte-equal across stores, and a flipped bit is detected.',
+    status: 'planned',
+  },
+]

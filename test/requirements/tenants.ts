@@ -1,0 +1,125 @@
+import type { Row } from './row.ts'
+
+const source = 'Ephemeral Session Memory Design'
+
+export const tenants: readonly Row[] = [
+  {
+    id: 'T-01',
+    source,
+    behaviour: 'A key is `{base_tenant}:{session_id}`, split at the first colon; without a colon it names the tenant itself.',
+    status: 'planned',
+  },
+  {
+    id: 'T-02',
+    source,
+    behaviour: 'OpenAI-compatible `POST /v1/{key}/chat/completions`, streaming and not: any OpenAI client works by changing its base URL.',
+    status: 'planned',
+  },
+  {
+    id: 'T-03',
+    source,
+    behaviour:
+      "The tenant's memory (knowledge, policies, files) persists; a session's memory (profile `support`) is ephemeral and never enters the tenant's store unless it is promoted explicitly (the original leaks sessions of more than five messages into it).",
+    status: 'planned',
+  },
+  {
+    id: 'T-04',
+    source,
+    behaviour:
+      "Tier 1: the last 20–30 messages whole. Tier 2: hourly summaries (1–24 h). Tier 3: one session summary beyond 24 h. `max_recent` 20, `summarize_after` 30. Settled: a batch of 20 is summarised into its hour's bucket as soon as the 30 newest messages lie after it, so that 30–49 messages stay whole; the compressed form is at most 20 % of what it replaces.",
+    status: 'planned',
+  },
+  {
+    id: 'T-05',
+    source,
+    behaviour: 'Summarising is asynchronous and never delays the reply; base and session are searched in parallel.',
+    status: 'planned',
+  },
+  {
+    id: 'T-06',
+    source,
+    behaviour:
+      'A session is created on its first request; its TTL of 24 h is refreshed on each access; it lives at most 7 days however often refreshed; expiry is found on access and by a sweep that costs O(expired), not O(sessions).',
+    status: 'planned',
+  },
+  {
+    id: 'T-07',
+    source,
+    behaviour:
+      '`on_session_end(fullId, { messages, summaries, createdAt, lastAccessed, messageCount })` is called exactly once per session, on expiry, eviction or explicit end, before the data goes; a callback that throws or hangs loses nothing and blocks nobody. Over HTTP it is a signed webhook. Settled: exactly once across a kill holds for durable and Redis sessions; for RAM sessions the outbox is RAM too, and a kill ends both.',
+    status: 'planned',
+  },
+  {
+    id: 'T-08',
+    source,
+    behaviour:
+      "Options with these defaults: session memory on, TTL 24 h, 100 messages kept, summarise after 30, 10 MB per session, end callback. Settled: 100 is what stays in working memory, 1,000 is the hard limit on a session's life; a global byte budget bounds the process.",
+    status: 'planned',
+  },
+  {
+    id: 'T-09',
+    source,
+    behaviour:
+      'Uploads to a session are refused with HTTP 400 `File uploads not allowed for ephemeral sessions`, whether sent as an upload, a file part or a `data:` URL, for any key with a session half and whatever the profile. Settled: image and audio parts are conversation, not files: they pass through to the model and are stored as a placeholder with their hash and size.',
+    status: 'planned',
+  },
+  {
+    id: 'T-10',
+    source,
+    behaviour: 'Files of a tenant: upload, chunk, index, list, delete; text, Markdown, HTML, JSON, CSV, PDF and DOCX; stored under the tenant alone.',
+    status: 'planned',
+  },
+  {
+    id: 'T-11',
+    source,
+    behaviour:
+      'Session ids match `^[\\w+\\-.@]+$` and have 1–128 characters. Settled: the tenant half is validated the same way (1–64 characters); `.`, `..`, `__proto__`, `constructor` and `prototype` are refused; look-alike and zero-width characters are refused, not normalised.',
+    status: 'planned',
+  },
+  {
+    id: 'T-12',
+    source,
+    behaviour:
+      'Limits of the `support` profile, each configurable: 1,000 messages, 10 MB, 7 days, 100 sessions per tenant; what a limit does (evict the least recently used, or refuse) is documented and told to the client in the OpenAI error shape.',
+    status: 'planned',
+  },
+  {
+    id: 'T-13',
+    source,
+    behaviour:
+      "Retrieval merges both memories: the session wins on recent events, the tenant's knowledge supplies the domain. Settled: precedence is tested (the original's sort cut session rows first).",
+    status: 'planned',
+  },
+  {
+    id: 'T-14',
+    source,
+    behaviour: 'What is recalled can be filtered by a range of dates, and phrases such as "yesterday", "last week" or "in March" in a query are understood.',
+    status: 'planned',
+  },
+  {
+    id: 'T-15',
+    source,
+    behaviour:
+      "Settled: a client that resends its whole history each turn, as OpenAI clients do, causes no duplicates: the request's messages are reconciled with what is stored.",
+    status: 'planned',
+  },
+  {
+    id: 'T-16',
+    source,
+    behaviour: 'A tenant without a colon behaves exactly as if sessions did not exist; a flag turns session memory off.',
+    status: 'planned',
+  },
+  {
+    id: 'T-17',
+    source,
+    behaviour:
+      'What the document leaves to the future is required here: Redis for many instances, session transfer between channels, conversation metrics, TTL per session, session templates.',
+    status: 'planned',
+  },
+  {
+    id: 'T-18',
+    source,
+    behaviour: 'At most 1 KB overhead per empty session, and at least 10,000 live sessions in one process.',
+    status: 'planned',
+  },
+]

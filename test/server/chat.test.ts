@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest'
+import { type ProfileName, profiles } from '../../src/profiles/index.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { assistant, startServer, user } from './start.ts'
+
+const quote = 'From what you told me: "My cat is called Miso."'
+const noted = /^No language model is configured, .* I have noted your message\./
+
+describe('the server, without a model server behind it', () => {
+  verifies('T-02', 'lets an OpenAI client talk, and remembers', async () => {
+    await using server = await startServer()
+    const { chat } = server.client('demo:me')
+    const first = await chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })
+    expect(first.choices[0]?.message.content).toMatch(noted)
+    const second = await chat.completions.create({ model: 'any', messages: [user('What is my cat called?')] })
+    expect(second).toEqual({
+      id: expect.stringMatching(/^chatcmpl-/),
+      object: 'chat.completion',
+      created: expect.any(Number),
+      model: 'threadkeep-offline',
+      choices: [{ index: 0, message: { role: 'assistant', content: quote, refusal: null }, logprobs: null, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 74, completion_tokens: 14, total_tokens: 88 },
+      // the client adds these two itself
+      _request_id: expect.stringMatching(/^req_/),
+    })
+  })
+
+  verifies('T-02', 'streams to an OpenAI client', async () => {
+    await using server = await startServer()
+    const { chat } = server.client('demo:me')
+    await chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })
+    const stream = await chat.completions.create({
+      model: 'any',
+      messages: [user('What is my cat called?')],
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    const chunks = await Array.fromAsync(stream)
+    expect(chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant', content: '', refusal: null })
+    expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(quote)
+    expect(chunks.filter((chunk) => (chunk.choices[0]?.delta.content ?? '') !== '')).toHaveLength(10)
+    expect(chunks.at(-2)?.choices).toEqual([{ index: 0, delta: {}, logprobs: null, finish_reason: 'stop' }])
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 74, completion_tokens: 14, total_tokens: 88 } })
+    expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1)
+    expect(await server.said('demo:me')).toEqual([
+      'user: My cat is called Miso.',
+      expect.stringMatching(/^assistant: No language model/),
+      'user: What is my cat called?',
+      `assistant: ${quote}`,
+    ])
+  })
+
+  it('sends usage only to those who ask for it', async () => {
+    await using server = await startServer()
+    const stream = await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Hello')], stream: true })
+    const chunks = await Array.fromAsync(stream)
+    expect(chunks.every((chunk) => !('usage' in chunk) && chunk.choices.length === 1)).toBe(true)
+  })
+
+  it("understands the client's stream runner", async () => {
+    await using server = await startServer()
+    const runner = server.client('demo:me').chat.completions.stream({ model: 'any', messages: [user('My cat is called Miso.')] })
+    expect((await runner.finalChatCompletion()).choices[0]?.message.content).toMatch(noted)
+  })
+
+  verifies('T-01', 'keeps sessions apart by tenant and session, and the tenant itself from both', async () => {
+    await using server = await startServer()
+    const keys = ['acme:+15551234567', 'acme:2', 'acme', 'other:2']
+    for (const key of keys) await server.client(key).chat.completions.create({ model: 'any', messages: [user(`I am ${key.replace(':', ' at ')}.`)] })
+    for (const key of keys) expect((await server.said(key))[0]).toBe(`user: I am ${key.replace(':', ' at ')}.`)
+    for (const key of keys) expect(await server.said(key)).toHaveLength(2)
+    const { data: whole, response } = await server
+      .client('acme%3A2')
+      .chat.completions.create({ model: 'any', messages: [user('Who am I at?')] })
+      .withResponse()
+    expect(whole.choices[0]?.message.content).toBe('From what you told me: "I am acme at 2."')
+    expect(response.headers.get('x-threadkeep-profile')).toBe('thread')
+  })
+
+  it('stores nothing twice when a client sends its whole history each time', async () => {
+    await using server = await startServer()
+    const { chat } = server.client('demo:me')
+    const history: ReturnType<typeof user | typeof assistant>[] = []
+    for (const question of ['My cat is called Miso.', 'My dog is called Rex.', 'What is my cat called?']) {
+      history.push(user(question))
+      const { choices } = await chat.completions.create({ model: 'any', messages: [{ role: 'system', content: 'Be brief.' }, ...history] })
+      history.push(assistant(choices[0]?.message.content ?? ''))
+    }
+    expect(history.at(-1)?.content).toBe(quote)
+    expect(await server.said('demo:me')).toEqual(history.map(({ role, content }) => `${role}: ${content}`))
+  })
+
+  it('stores a history it has not seen whole', async () => {
+    await using server = await startServer()
+    const messages = [user('My cat is called Miso.'), assistant('Nice.'), user('What is my cat called?')]
+    const { choices } = await server.client('demo:me').chat.completions.create({ model: 'any', messages })
+    expect(choices[0]?.message.content).toBe(quote)
+    expect(await server.said('demo:me')).toHaveLength(4)
+  })
+
+  it('finds the end of a long history when a client sends only its newest message', async () => {
+    await using server = await startServer()
+    const long = Array.from({ length: 500 }, (_, turn) => [user(`Question ${turn}`), assistant(`Answer ${turn}`)]).flat()
+    await server.memory.append('demo:me', [...long, user('Is this the end?')])
+    await server.memory.forget({ key: 'demo:me', messageId: 'm7' })
+    // repeated, because it had no reply
+    await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Is this the end?')] })
+    await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Is this the end?')] })
+    expect((await server.said('demo:me')).slice(999)).toEqual([
+      'user: Is this the end?',
+      expect.stringMatching(/^assistant/),
+      'user: Is this the end?',
+      expect.stringMatching(/^assistant/),
+    ])
+  })
+
+  it('stores the same request once, even if it comes twice at the same time', async () => {
+    await using server = await startServer()
+    const { chat } = server.client('demo:me')
+    await Promise.all([1, 2, 3].map(() => chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })))
+    expect((await server.said('demo:me')).filter((line) => line.startsWith('user'))).toEqual(['user: My cat is called Miso.'])
+  })
+
+  it('does not let a reply bring back a session that was forgotten meanwhile', async () => {
+    await using server = await startServer()
+    const stream = await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')], stream: true })
+    const chunks = stream[Symbol.asyncIterator]()
+    await server.memory.forget({ key: 'demo:me' })
+    for (let chunk = await chunks.next(); chunk.done !== true; chunk = await chunks.next());
+    expect((await server.said('demo:me')).length).toBeLessThanOrEqual(0)
+  })
+
+  for (const name of Object.keys(profiles) as ProfileName[]) {
+    it(`serves profile ${name}`, async () => {
+      await using server = await startServer({ memory: { profile: name } })
+      const { chat } = server.client('demo:me')
+      await chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })
+      const { data, response } = await chat.completions.create({ model: 'any', messages: [user('What is my cat called?')] }).withResponse()
+      expect(data.choices[0]?.message.content).toBe(quote)
+      expect(response.headers.get('x-threadkeep-profile')).toBe(name)
+      expect(response.headers.get('x-threadkeep-tokens')).toBe(`${data.usage?.prompt_tokens}/${profiles[name].budget}`)
+      expect(response.headers.get('x-threadkeep-degraded')).toBeNull()
+    })
+  }
+})
+
+describe('the server besides chat', () => {
+  it('lists its model, with a key and without', async () => {
+    await using server = await startServer()
+    const models = await server.client('demo:me').models.list()
+    expect(models.data).toEqual([{ id: 'threadkeep-offline', object: 'model', created: 0, owned_by: 'threadkeep' }])
+    expect(await (await fetch(`${server.url}/v1/models`)).json()).toEqual({ object: 'list', data: models.data })
+  })
+
+  it('says that it is well', async () => {
+    await using server = await startServer()
+    const response = await fetch(`${server.url}/healthz`)
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
+  })
+
+  it("answers under the client's request id, if it is sane, else under one of its own", async () => {
+    await using server = await startServer()
+    const idFor = async (id: string) => (await fetch(`${server.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')
+    expect(await idFor('trace-1:a.b_C')).toBe('trace-1:a.b_C')
+    expect(await idFor('a b')).toMatch(/^req_[0-9a-f-]{36}$/)
+    expect(await idFor('x'.repeat(129))).toMatch(/^req_/)
+    expect((await fetch(`${server.url}/nothing`)).headers.get('x-request-id')).toMatch(/^req_/)
+  })
+
+  it("answers anything else with 404 in OpenAI's shape", async () => {
+    await using server = await startServer()
+    for (const [method, path] of [
+      ['GET', '/'],
+      ['GET', '/v1/demo:me/chat/completions'],
+      ['POST', '/v1/chat/completions'],
+      ['POST', '/v1/demo:me/chat/completions/'],
+      ['POST', '/v1/demo:me/embeddings'],
+      ['DELETE', '/healthz'],
+      ['GET', '/v1//models/x'],
+    ] as const) {
+      const response = await fetch(server.url + path, { method })
+      const message = `Unknown request: ${method} ${path}. Threadkeep answers POST /v1/{key}/chat/completions, GET /v1/{key}/models, GET /v1/models and GET /healthz.`
+      expect([response.status, await response.json()]).toEqual([404, { error: { message, type: 'invalid_request_error', param: null, code: 'unknown_url' } }])
+    }
+  })
+})

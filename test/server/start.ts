@@ -1,0 +1,47 @@
+import OpenAI from 'openai'
+import { type MemoryOptions, openMemory } from '../../src/index.ts'
+import type { Memory } from '../../src/memory.ts'
+import { type ServeOptions, serve } from '../../src/server/serve.ts'
+
+export type Started = AsyncDisposable & {
+  readonly url: string
+  readonly memory: Memory
+  /** What the operator was told. */
+  readonly faults: readonly string[]
+  /** An OpenAI client that was told nothing but another base address. */
+  client(key: string): OpenAI
+  /** What is stored of a session, a line for each message. */
+  said(key: string): Promise<string[]>
+  /** A chat completion without a client in between. */
+  post(key: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
+  close(grace?: number): Promise<void>
+}
+
+/** Starts the real server on a free port. */
+export async function startServer(options: Omit<ServeOptions, 'memory'> & { readonly memory?: MemoryOptions } = {}): Promise<Started> {
+  const memory = await openMemory(options.memory)
+  const faults: string[] = []
+  const serving = await serve({ port: 0, onFault: (_, trace) => faults.push(trace), ...options, memory })
+  const close = async (grace?: number): Promise<void> => {
+    await serving.close(grace)
+    await memory.close()
+  }
+  return {
+    url: serving.url,
+    memory,
+    faults,
+    client: (key) => new OpenAI({ baseURL: `${serving.url}/v1/${key}`, apiKey: 'sk-client', maxRetries: 0 }),
+    said: async (key) => (await memory.transcript(key)).map(({ role, content }) => `${role}: ${content}`),
+    post: (key, body, headers = {}) =>
+      fetch(`${serving.url}/v1/${key}/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    close,
+    [Symbol.asyncDispose]: () => close(),
+  }
+}
+
+export const user = (content: string) => ({ role: 'user' as const, content })
+export const assistant = (content: string) => ({ role: 'assistant' as const, content })

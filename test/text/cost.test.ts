@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import type { Tokenizer } from '../../src/domain/ports.ts'
+import { exactTokenizer } from '../../src/models/tokenizers.ts'
+import { messageCost, toolsCost } from '../../src/text/cost.ts'
+import { chars4 } from '../../src/text/estimators.ts'
+import { upperBound } from '../../src/text/upperBound.ts'
+import { verifies } from '../requirements/verifies.ts'
+
+const older = await exactTokenizer('cl100k_base')
+const newer = await exactTokenizer('o200k_base')
+
+const cost = (tokenizer: Tokenizer, messages: Parameters<typeof messageCost>[1][]): number =>
+  messages.reduce((sum, message) => sum + messageCost(tokenizer, message), tokenizer.overhead.reply)
+
+const jargon = [
+  { role: 'system', content: 'You are a helpful, pattern-following assistant that translates corporate jargon into plain English.' },
+  { role: 'system', name: 'example_user', content: 'New synergies will help drive top-line growth.' },
+  { role: 'system', name: 'example_assistant', content: 'Things working well together will increase revenue.' },
+  { role: 'system', name: 'example_user', content: "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage." },
+  { role: 'system', name: 'example_assistant', content: "Let's talk later when we're less busy about how to do better." },
+  { role: 'user', content: "This late pivot means we don't have time to boil the ocean for the client deliverable." },
+]
+const weather = {
+  type: 'function',
+  function: {
+    name: 'get_current_weather',
+    description: 'Get the current weather in a given location',
+    parameters: {
+      type: 'object',
+      properties: {
+        location: { type: 'string', description: 'The city and state, e.g. San Francisco, CA' },
+        unit: { type: 'string', description: 'The unit of temperature to return', enum: ['celsius', 'fahrenheit'] },
+      },
+      required: ['location'],
+    },
+  },
+}
+const asked = [
+  { role: 'system', content: 'You are a helpful assistant that can answer to questions about the weather.' },
+  { role: 'user', content: "What's the weather like in San Francisco?" },
+]
+
+describe('messages', () => {
+  verifies('C-01', "messages cost what OpenAI's API answered for them: 129 tokens for gpt-4, 124 for gpt-4o", () => {
+    expect(cost(older, jargon)).toBe(129)
+    expect(cost(newer, jargon)).toBe(124)
+  })
+
+  it('role, content, name, calls and the call answered are counted one by one', () => {
+    const user = { role: 'user', content: 'Hello world' }
+    expect(messageCost(newer, user)).toBe(3 + 1 + 2)
+    expect(messageCost(newer, { ...user, name: 'Ann' })).toBe(3 + 1 + 2 + 1 + newer.count('Ann'))
+    const calls = [
+      { id: 'c1', name: 'now', arguments: '{}' },
+      { id: 'c2', name: 'sum', arguments: '[1,2]' },
+    ]
+    const texts = ['c1', 'now', '{}', 'c2', 'sum', '[1,2]'].reduce((sum, text) => sum + newer.count(text), 0)
+    expect(messageCost(newer, { role: 'assistant', content: null, calls })).toBe(3 + 1 + 2 * 17 + texts)
+    expect(messageCost(newer, { role: 'tool', content: '12:00', answers: 'c1' })).toBe(3 + 1 + newer.count('12:00') + newer.count('c1'))
+  })
+
+  it('a call costs at least what it does as JSON, as a parallel call and in the harmony format', () => {
+    const call = { id: 'c1', name: 'search', arguments: '{}' }
+    const priced = messageCost(newer, { role: 'assistant', content: null, calls: [call, call] }) - messageCost(newer, { role: 'assistant', content: null })
+    const json = newer.count(JSON.stringify(Array(2).fill({ id: 'c1', type: 'function', function: { name: 'search', arguments: '{}' } })))
+    const parallel = newer.count(
+      ` to=multi_tool_use.parallel{"tool_uses":[${Array(2).fill('{"recipient_name":"functions.search","parameters":{}}').join(',')}]}`,
+    )
+    const special = 5
+    const harmony = 2 * (special + newer.count('assistant') + newer.count('commentary to=functions.search ') + newer.count('json') + newer.count('{}'))
+    expect(priced).toBeGreaterThanOrEqual(Math.max(json, parallel, harmony))
+  })
+
+  it('an estimator adds nothing of its own', () => {
+    expect(messageCost(chars4, { role: 'user', content: 'Hello world' })).toBe(1 + 3)
+  })
+})
+
+describe('tools', () => {
+  verifies('C-01', "tools cost what OpenAI's API answered for them: 105 tokens with gpt-4, 101 with gpt-4o", () => {
+    expect(cost(older, asked) + toolsCost(older, [weather])).toBe(105)
+    expect(cost(newer, asked) + toolsCost(newer, [weather])).toBe(101)
+  })
+
+  it('no tools cost nothing', () => {
+    expect(toolsCost(newer, [])).toBe(0)
+  })
+
+  it('nested schemas and keywords the formula does not know are paid for', () => {
+    const nested = (properties: object) => [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties } } }]
+    const flat = toolsCost(newer, nested({ a: { type: 'object' } }))
+    expect(flat).toBe(12 + 7 + newer.count('f:') + 3 + 3 + newer.count('a:object:'))
+    expect(toolsCost(newer, nested({ a: { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] } }))).toBe(
+      flat + 3 + 3 + newer.count('b:string:'),
+    )
+    expect(toolsCost(newer, nested({ a: { type: 'object', pattern: '^x' } }))).toBe(flat + newer.count('{"pattern":"^x"}'))
+    expect(toolsCost(newer, nested({ a: { type: 'object', items: { type: 'string', enum: ['x', 1] } } }))).toBe(
+      flat + 3 + newer.count('items:string:') - 3 + 3 + newer.count('x') + 3 + newer.count('1'),
+    )
+  })
+
+  it('what is no function definition costs its JSON text, and nothing makes it fail', () => {
+    const custom = { type: 'web_search', filters: { allowed_domains: ['example.com'] } }
+    expect(toolsCost(newer, [custom])).toBe(12 + 7 + newer.count(JSON.stringify(custom)))
+    const loop: Record<string, unknown> = { type: 'array' }
+    loop.items = loop
+    loop.properties = { loop }
+    const odd = [
+      null,
+      7,
+      'tool',
+      [],
+      {},
+      undefined,
+      1n,
+      { type: 'function' },
+      { type: 'function', function: { name: 'f', description: 4, parameters: [1] } },
+      loop,
+    ]
+    const looped = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: { items: { type: 'array', items: loop.items } } } } }
+    for (const tool of [...odd, looped]) expect(toolsCost(newer, [tool])).toBeGreaterThanOrEqual(19)
+  })
+
+  verifies('X-01', 'the bound of tools is never below what either encoding counts', () => {
+    for (const tokenizer of [older, newer]) expect(toolsCost(upperBound, [weather])).toBeGreaterThanOrEqual(toolsCost(tokenizer, [weather]))
+  })
+})

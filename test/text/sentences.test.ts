@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { sentencesOf } from '../../src/text/sentences.ts'
+
+const split = (text: string): string[] => sentencesOf(text).map((sentence) => sentence.text)
+
+describe('sentences', () => {
+  it('end with their stops and what closes after them', () =>
+    expect(split('She said "go!" Then what? (He left.) I stayed... And so on')).toEqual([
+      'She said "go!"',
+      'Then what?',
+      '(He left.)',
+      'I stayed...',
+      'And so on',
+    ]))
+  it('do not end at abbreviations, initials, decimals and names of files', () =>
+    expect(split('Dr. J. Wu, e.g. from the U.S. Army, paid 3.50 for a.ts vs. b.ts. Done.')).toEqual([
+      'Dr. J. Wu, e.g. from the U.S. Army, paid 3.50 for a.ts vs. b.ts.',
+      'Done.',
+    ]))
+  it('keep the number of a list item', () => expect(split('1. First thing. More.\n2. Second')).toEqual(['1. First thing.', 'More.', '2. Second']))
+  it('end at line breaks', () => expect(split('one\ntwo\r\n\n  three  ')).toEqual(['one', 'two', 'three']))
+  it('end at full-width stops without a space', () =>
+    expect(split('今日は雨。「行く？」はい！終わり')).toEqual(['今日は雨。', '「行く？」', 'はい！', '終わり']))
+  it('in fenced code are lines with their indentation, without the fences', () =>
+    expect(split('Look. Here:\n```ts\nif (a) {\n  b. c. D()\n}\n```\nEnd.')).toEqual(['Look.', 'Here:', 'if (a) {', '  b. c. D()', '}', 'End.']))
+  it('of more than 600 characters are taken apart at a space', () => expect(split('word '.repeat(300)).map((part) => part.length)).toEqual([599, 599, 299]))
+  it('stand where they say and cover everything but white space and fences', () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom('a', 'B', ' ', '. ', '.', '!', '?', '\n', '"', '。', 'Dr. ', '12', '…')).map((parts) => parts.join('')),
+        (text) => {
+          const sentences = sentencesOf(text)
+          let before = 0
+          for (const { text: sentence, start, end } of sentences) {
+            expect(text.slice(start, end)).toBe(sentence)
+            expect(text.slice(before, start).trim()).toBe('')
+            expect(sentence.trim()).not.toBe('')
+            before = end
+          }
+          expect(text.slice(before).trim()).toBe('')
+        },
+      ),
+    ))
+})

@@ -1,0 +1,12 @@
+import { defineConfig } from 'tsdown'
+
+export default defineConfig({
+  entry: ['src/index.ts', 'src/browser.ts', 'src/stores/conformance.ts', 'src/adapters/session-memory.ts', 'src/adapters/ai-service.ts', 'src/cli/main.ts'],
+  // dist/ mirrors src/, so that every entry shares one copy of each module and paths relative to a module stay true.
+  unbundle: true,
+  format: 'esm',
+  platform: 'neutral',
+  target: 'node22.13',
+  dts: true,
+  deps: { neverBundle: [/^node:/], onlyBundle: [] },
+})

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config'
+
+const all = 'test/**/*.test.ts'
+/** Tests that start processes, servers or builds. */
+const slow = ['server', 'cli', 'package', 'docs'].map((folder) => `test/${folder}/**/*.test.ts`)
+const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'unit', include: [all], exclude: slow, testTimeout: campaign ? 1_800_000 : 20_000 } },
+      { test: { name: 'system', include: slow, testTimeout: campaign ? 1_800_000 : 120_000, hookTimeout: 120_000 } },
+    ],
+  },
+})
