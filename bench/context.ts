@@ -60,17 +60,21 @@ async function ours(name: keyof typeof profiles, size: number): Promise<number> 
 }
 
 // not part of the package: installed with `npm --prefix bench ci`
-const peer = async (name: string): Promise<any> => import(name)
+const peer = async <T>(name: string): Promise<T> => import(name)
+
+type Made = new (content: string) => { content: string }
+type Langchain = { AIMessage: Made; HumanMessage: Made; trimMessages: (messages: object[], options: object) => Promise<unknown> }
+type LlamaIndex = { createMemory: (options: object) => { add(message: unknown): Promise<void>; getLLM(): Promise<unknown> } }
 
 async function langchain(size: number): Promise<number> {
-  const { AIMessage, HumanMessage, trimMessages } = await peer('@langchain/core/messages')
+  const { AIMessage, HumanMessage, trimMessages } = await peer<Langchain>('@langchain/core/messages')
   const made = talk(size + turns + 8).map(({ role, content }) => (role === 'user' ? new HumanMessage(content) : new AIMessage(content)))
   const tokenCounter = (messages: { content: string }[]): number => messages.reduce((sum, message) => sum + Math.ceil(message.content.length / 4), 0)
   return median((at) => trimMessages(made.slice(0, size + at), { maxTokens: budget, strategy: 'last', tokenCounter }))
 }
 
 async function llamaindex(size: number): Promise<number> {
-  const { createMemory } = await peer('@llamaindex/core/memory')
+  const { createMemory } = await peer<LlamaIndex>('@llamaindex/core/memory')
   const memory = createMemory({ tokenLimit: budget, memoryBlocks: [] })
   const history = talk(size + turns + 8)
   for (const message of history.slice(0, size)) await memory.add(message)

@@ -24,6 +24,10 @@ export type Parts = {
   readonly newId: () => string
 }
 
+export type AppendOptions = { readonly operationId?: string; readonly epoch?: number }
+
+export type TranscriptOptions = { readonly after?: number; readonly limit?: number; readonly newest?: boolean }
+
 export type ContextOptions = {
   /** What is being asked. Without it, the newest message of the user, which is then part of the context. */
   readonly query?: string
@@ -53,8 +57,11 @@ export class Memory implements AsyncDisposable {
     this.renderer = new Renderer(parts.tokenizer)
   }
 
-  /** Stores messages at the end of a session; with the same `operationId` again, they are stored once. */
-  async append(key: string | Key, messages: readonly Incoming[], options: { readonly operationId?: string } = {}): Promise<readonly Message[]> {
+  /**
+   * Stores messages at the end of a session. With the same `operationId` again, they are stored once; with the `epoch`
+   * in which they were asked for, they are refused as `erased` if the session has been forgotten since.
+   */
+  async append(key: string | Key, messages: readonly Incoming[], options: AppendOptions = {}): Promise<readonly Message[]> {
     const parsed = this.open(key)
     const now = this.parts.clock()
     const append = messages.map((message, place) => weighed(this.tokenizer, parseMessage(message, place, now), this.profile.cap))
@@ -69,7 +76,7 @@ export class Memory implements AsyncDisposable {
       id: options.operationId ?? this.parts.newId(),
       key: parsed,
       at: now,
-      epoch: head.epoch,
+      epoch: options.epoch ?? head.epoch,
       append,
       put: [],
       drop,
@@ -86,14 +93,16 @@ export class Memory implements AsyncDisposable {
     return options.provider === 'anthropic' ? anthropic() : context
   }
 
-  /** The messages of a session, whole and in order. */
-  async transcript(
-    key: string | Key,
-    { after = 0, limit = Number.MAX_SAFE_INTEGER }: { readonly after?: number; readonly limit?: number } = {},
-  ): Promise<readonly Message[]> {
+  /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
+  async transcript(key: string | Key, { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false }: TranscriptOptions = {}): Promise<readonly Message[]> {
     const parsed = this.open(key)
     const head = await this.parts.sessions.head(parsed, 0)
-    return isExpired(head, this.parts.clock()) ? [] : this.parts.sessions.page(parsed, { after, limit })
+    return isExpired(head, this.parts.clock()) ? [] : this.parts.sessions.page(parsed, { after, limit, newest })
+  }
+
+  /** Changes when the session is forgotten: what was asked for in an earlier epoch must not bring it back. */
+  async epoch(key: string | Key): Promise<number> {
+    return (await this.parts.sessions.head(this.open(key), 0)).epoch
   }
 
   /** Forgets for good; what began to be written before is refused. */
@@ -125,7 +134,8 @@ export class Memory implements AsyncDisposable {
 
   /** What another profile would have shown, and which messages would have fared differently. */
   replay(trace: Trace, profile: Profile): Context & { readonly differences: readonly Difference[] } {
-    const { budget, framing, query, shared } = trace
+    const { budget, framing, query } = trace
+    const shared = profile.sees.includes('scope') ? trace.shared : []
     const gathered = walked(gather(trace.head, profile, { budget, query, shared }), answersFrom(trace.messages))
     const { messages, text, ledger } = compose(gathered, profile, this.renderer, { budget, framing, provider: 'openai' })
     return { messages, text, ledger, differences: differences(trace.messages, trace.ledger, ledger) }

@@ -1,8 +1,7 @@
 import { createInterface, type Interface } from 'node:readline'
 import type { Command } from 'commander'
-import type { Model } from '../domain/ports.ts'
-import { openMemory, parseKey } from '../index.ts'
-import { modelFrom, providerNames } from '../models/provider.ts'
+import { parseKey } from '../domain/key.ts'
+import type { ProviderSettings } from '../models/provider.ts'
 import { exitCodes, failureOf } from './failure.ts'
 import { type Environment, profileWith, setting } from './settings.ts'
 import { type Manner, Talk } from './talk.ts'
@@ -37,7 +36,7 @@ export function addChat(program: Command): void {
     .argument('[key]', 'the session, as scope:session', 'demo:me')
     .option('--profile <name>', 'how memory works (THREADKEEP_PROFILE; thread)')
     .option('--budget <tokens>', "tokens a model is shown at most (the profile's)")
-    .option('--provider <name>', `${providerNames.join(', ')} (openai with an upstream, else offline)`)
+    .option('--provider <name>', 'openai, anthropic, gemini, xai, local or offline (openai with an upstream, else offline)')
     .option('--model <name>', "the model's name (the provider's default)")
     .option('--upstream <url>', "base address of the provider's server (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)")
     .option('--receipt', 'show the receipt of every turn')
@@ -48,8 +47,10 @@ export function addChat(program: Command): void {
 
 async function run(key: string, flags: Flags, environment: Environment): Promise<void> {
   const parsed = parseKey(key)
-  const profile = profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
-  const model = chosenModel(flags, environment)
+  const profile = await profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
+  // Loaded only now, so that help is given and mistakes are told at once.
+  const [{ openMemory }, { modelFrom }] = await Promise.all([import('../index.ts'), import('../models/provider.ts')])
+  const model = modelFrom(choice(flags, environment))
   await using memory = await openMemory({ profile })
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true && flags.json !== true
   const manner: Manner = { json: flags.json === true, receipt: flags.receipt === true, write: (text) => void process.stdout.write(text) }
@@ -82,15 +83,15 @@ async function converse(talk: Talk, lines: Interface, isTerminal: boolean): Prom
 
 const keys: Readonly<Record<string, string>> = { openai: 'OPENAI_API_KEY', anthropic: 'ANTHROPIC_API_KEY', gemini: 'GEMINI_API_KEY', xai: 'XAI_API_KEY' }
 
-function chosenModel(flags: Flags, environment: Environment): Model {
+function choice(flags: Flags, environment: Environment): ProviderSettings {
   const upstream = setting(flags.upstream, environment, 'THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL')
   const provider = flags.provider ?? (upstream === undefined ? 'offline' : 'openai')
   const key = Object.hasOwn(keys, provider) ? keys[provider] : undefined
-  return modelFrom({
+  return {
     provider,
     model: flags.model,
     // The address in the environment is that of a server that speaks OpenAI's protocol, and no other should get it.
     baseUrl: provider === 'openai' || provider === 'local' ? upstream : flags.upstream,
     apiKey: key === undefined ? undefined : environment[key],
-  })
+  }
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { openMemory } from '../index.ts'
 import type { Memory } from '../memory.ts'
-import { type Serving, serve } from '../server/serve.ts'
+import type { Serving } from '../server/serve.ts'
 import { exitCodes } from './failure.ts'
 import { type Environment, profileWith, setting, wholeNumber } from './settings.ts'
 
@@ -44,10 +43,12 @@ export function addServe(program: Command): void {
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const port = wholeNumber(setting(flags.port, environment, 'THREADKEEP_PORT') ?? '4848', 'port', 0, 65_535)
-  const profile = profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
+  const profile = await profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
   const store = setting(flags.store, environment, 'THREADKEEP_STORE') ?? 'ram:'
   const upstream = setting(flags.upstream, environment, 'THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL')
   const apiKey = setting(undefined, environment, 'OPENAI_API_KEY')
+  // Loaded only now, so that help is given and mistakes are told at once.
+  const [{ openMemory }, { serve }] = await Promise.all([import('../index.ts'), import('../server/serve.ts')])
   await using memory = await openMemory({ profile, store })
   const onFault = (requestId: string, trace: string): void => void process.stderr.write(`${requestId} ${trace}\n`)
   await using serving = await serve({ memory, host: flags.host, port, upstream, apiKey, onFault })

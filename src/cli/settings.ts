@@ -1,13 +1,13 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Profile } from '../domain/profile.ts'
-import { profileOf } from '../open.ts'
 
 /** The variables a process is given. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** A flag, else the first of these variables that is set; an empty one is not. */
 export function setting(flag: string | undefined, environment: Environment, ...names: readonly string[]): string | undefined {
-  return [flag, ...names.map((name) => environment[name])].find((value) => value !== undefined && value.trim() !== '')
+  const values = [flag, ...names.map((name) => environment[name])].map((value) => value?.trim())
+  return values.find((value) => value !== undefined && value !== '')
 }
 
 /** A whole number from text, or an error that names what it is for. */
@@ -19,7 +19,8 @@ export function wholeNumber(text: string, name: string, least: number, most: num
 }
 
 /** The profile of this name, with another budget if one is given. */
-export function profileWith(name: string, budget: string | undefined): Profile {
+export async function profileWith(name: string, budget: string | undefined): Promise<Profile> {
+  const { profileOf } = await import('../open.ts')
   const profile = profileOf(name)
   return budget === undefined ? profile : { ...profile, budget: wholeNumber(budget, 'budget', 1) }
 }

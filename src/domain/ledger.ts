@@ -28,6 +28,9 @@ export type Ledger = {
   readonly budget: Tokens
   /** The sum of the lines; never less than the exact count of `messages` or of `text`. */
   readonly spent: Tokens
+  /** What the whole history would cost, and whether that reaches the profile's trigger. */
+  readonly history: Tokens
+  readonly due: boolean
   /** The part at the beginning that the next turn repeats byte for byte, unless a compaction lies between. */
   readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
   readonly lines: readonly Line[]

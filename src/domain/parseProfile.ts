@@ -7,7 +7,7 @@ const rung: Check = (value, at) => {
   fields({ as: oneOf('whole', 'squeeze', 'uncomment', 'digest', 'sections', 'json', 'clip', 'fit'), 'upTo?': part(), ...extra })(value, at)
 }
 
-const tail = fields({ low: part(), high: part(), all: part(), scarce: fields({ budget: whole(0), share: part() }) })
+const tail = fields({ low: part(), high: part(), all: part(), scarce: fields({ budget: whole(0), question: part(), otherwise: part() }) })
 
 const claims: Readonly<Record<string, Check>> = {
   first: fields({ first: whole(1) }),
@@ -51,6 +51,7 @@ const profile = fields({
   tokenizer: oneOf(...tokenizerNames),
   framing: oneOf(...framings),
   sees: listOf(oneOf('session', 'scope'), 1),
+  'trigger?': part(),
   'cap?': whole(16),
   bands: listOf(band, 1),
   lifetime: fields({

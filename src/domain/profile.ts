@@ -24,8 +24,8 @@ export type Tail = {
   readonly high: number
   /** While the whole history weighs no more than this part of the budget, nothing is cut. */
   readonly all: number
-  /** Up to this budget the tail is only `share` of it: what is recalled matters more. */
-  readonly scarce: { readonly budget: Tokens; readonly share: number }
+  /** Up to this budget the tail is a share of it, smaller when the newest turn is a question that older turns may answer. */
+  readonly scarce: { readonly budget: Tokens; readonly question: number; readonly otherwise: number }
 }
 
 /** Which entries a band takes. Bands choose in the order of `fill`; a message belongs to one band. */
@@ -93,6 +93,8 @@ export type Profile = {
   readonly tokenizer: TokenizerName
   readonly framing: Framing
   readonly sees: readonly ('session' | 'scope')[]
+  /** The part of the budget which, once the whole history would take it, makes upkeep due. */
+  readonly trigger?: number
   /** A longer message counts, and is shown once it is not the newest, as if it had this many tokens. */
   readonly cap?: Tokens
   readonly bands: readonly Band[]

@@ -2,7 +2,7 @@
 export type Ranks = ReadonlyMap<string, number>
 
 /** A published rank table: the token with rank i as text, or as bytes where it is not valid UTF-8 by itself. */
-export type RankTable = readonly (string | readonly number[])[]
+type RankTable = readonly (string | readonly number[])[]
 
 const none = 0x7fffffff
 

@@ -114,7 +114,7 @@ function pauseBefore(tries: number, failure: Failure): Millis | undefined {
 function askedPause(headers: Headers): Millis | undefined {
   const asked = headers.get('retry-after')?.trim() ?? ''
   if (/^\d{1,9}$/.test(asked)) return Number(asked) * 1_000
-  const wait = Date.parse(asked) - Date.parse(headers.get('date') ?? '')
+  const wait = asked.endsWith('GMT') ? Date.parse(asked) - Date.parse(headers.get('date') ?? '') : Number.NaN
   return Number.isNaN(wait) ? undefined : Math.max(0, wait)
 }
 

@@ -5,23 +5,14 @@ import { chatOverhead } from '../text/cost.ts'
 import { ascii35, chars4 } from '../text/estimators.ts'
 import { upperBound } from '../text/upperBound.ts'
 import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
+import { pieces } from './pieces.ts'
 
-export type Encoding = 'cl100k_base' | 'o200k_base'
-
-/**
- * Where each encoding ends its pieces, as OpenAI publishes it. White space is Unicode's, as there: JavaScript's \s counts
- * U+FEFF and leaves out U+0085. All of them are linear: no two neighbouring repetitions compete for more than one character.
- */
-const patterns: Readonly<Record<Encoding, RegExp>> = {
-  cl100k_base:
-    /'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*|\p{White_Space}+$|\p{White_Space}*[\r\n]|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}/gu,
-  o200k_base:
-    /[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE]))?|\p{N}{1,3}| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n/]*|\p{White_Space}*[\r\n]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu,
-}
+type Encoding = keyof typeof pieces
 
 /** A longer piece is bounded from above: merging it would take time, and nobody writes such a word. */
 const longestPiece = 4_096
-const cached = { pieces: 16_384, characters: 64 }
+/** A substring of 13 characters or more keeps the whole text it was taken from in memory, so only shorter pieces are remembered. */
+const remembered = { pieces: 16_384, characters: 12 }
 
 const loaded = new Map<Encoding, Promise<Tokenizer>>()
 
@@ -75,7 +66,7 @@ export function encodingFor(model: string): Encoding {
 
 async function load(encoding: Encoding): Promise<Tokenizer> {
   const { default: table } = await (encoding === 'o200k_base' ? import('gpt-tokenizer/bpeRanks/o200k_base') : import('gpt-tokenizer/bpeRanks/cl100k_base'))
-  const counter = new Counter(patterns[encoding], readRanks(table))
+  const counter = new Counter(pieces[encoding], readRanks(table))
   return { name: encoding, kind: 'exact', overhead: chatOverhead, count: (text) => counter.count(text), isExact: (text) => counter.isExact(text) }
 }
 
@@ -118,8 +109,8 @@ class Counter {
     const bytes = toBytes(piece)
     if (this.#ranks.has(bytes)) return 1
     const tokens = countMerged(bytes, this.#ranks)
-    if (piece.length <= cached.characters) {
-      if (this.#known.size >= cached.pieces) this.#known.clear()
+    if (piece.length <= remembered.characters) {
+      if (this.#known.size >= remembered.pieces) this.#known.clear()
       this.#known.set(piece, tokens)
     }
     return tokens

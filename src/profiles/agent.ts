@@ -10,6 +10,7 @@ export const agent: Profile = {
   tokenizer: 'exact',
   framing: 'sections',
   sees: ['session', 'scope'],
+  trigger: 0.7,
   bands: [
     {
       name: 'knowledge',

@@ -30,7 +30,7 @@ export const thread: Profile = {
     { name: 'seed', claim: { first: 1 }, ladder: atAnyPrice, fill: 2, show: 'turns', maxShare: 0.1 },
     {
       name: 'tail',
-      claim: { tail: { low: 0.35, high: 0.8, all: 0.85, scarce: { budget: 8_000, share: 0.1 } } },
+      claim: { tail: { low: 0.35, high: 0.8, all: 0.85, scarce: { budget: 8_000, question: 0.1, otherwise: 0.75 } } },
       ladder: [{ as: 'fit', tokens: cap }],
       fill: 1,
       show: 'turns',

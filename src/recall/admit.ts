@@ -2,7 +2,7 @@ import { type Millis, messageId, type Said } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Lifetime } from '../domain/profile.ts'
-import { countBetween, type Head, isExpired, type Listed, never } from '../domain/session.ts'
+import { countBetween, emptyHead, type Head, isExpired, type Listed, never } from '../domain/session.ts'
 
 /** What writing to a session takes: whether the old one is over, which messages give way, and until when it then lives. */
 export type Admission = { readonly ended: boolean; readonly drop: readonly string[]; readonly expiresAt: Millis }
@@ -22,7 +22,11 @@ export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime,
       },
     )
   }
-  return { ended, drop: over > 0 ? evicted(head, Math.min(over, kept - 1)) : [], expiresAt: expiry(startedAt, now, lifetime) }
+  return {
+    ended,
+    drop: over > 0 ? evicted(ended ? emptyHead(head.key, head.epoch) : head, incoming.length, over) : [],
+    expiresAt: expiry(startedAt, now, lifetime),
+  }
 }
 
 /** When a session that is used now is over. */
@@ -38,11 +42,11 @@ export function crowded(sessions: readonly Listed[], { sessions: most = sessions
   return oldestFirst.slice(0, Math.max(0, sessions.length - most)).map((session) => session.key)
 }
 
-/** The oldest messages but the first: it says what the conversation is about. */
-function evicted(head: Head, many: number): string[] {
+/** The oldest messages but the first: it says what the conversation is about. Of more than fit at once, the new ones too. */
+function evicted(head: Head, incoming: number, many: number): string[] {
   const ids: string[] = []
-  const seed = head.first?.sequence ?? 0
-  for (let sequence = seed + 1; ids.length < many && sequence <= head.last; sequence++) {
+  const seed = head.first?.sequence ?? head.last + 1
+  for (let sequence = seed + 1; ids.length < many && sequence <= head.last + incoming; sequence++) {
     if (countBetween(head.gaps, sequence, sequence) > 0) ids.push(messageId(sequence))
   }
   return ids

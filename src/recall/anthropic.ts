@@ -55,7 +55,8 @@ function plain({ role, blocks }: Turn): AnthropicMessage {
 
 const toolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 128) || 'tool'
 
-function inputOf(json: string): Record<string, unknown> {
+/** The arguments of a call as an object. */
+export function inputOf(json: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(json)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : { value }

@@ -22,6 +22,8 @@ export function compose(
   const fees = feesOf(profile, renderer, { framing, opener: options.provider === 'anthropic' })
   const fitted = fit(gathered, options.budget, renderer, fees)
   const { messages, text, cacheable } = frame(fitted, profile, framing, renderer)
+  const newest = gathered.head.recent.at(-1)
+  const history = newest === undefined ? 0 : newest.offset + newest.weight
   const ledger: Ledger = {
     profile: profile.name,
     tokenizer: renderer.tokenizer.name,
@@ -31,6 +33,8 @@ export function compose(
     ),
     budget: options.budget,
     spent: fitted.spent,
+    history,
+    due: profile.trigger !== undefined && history >= profile.trigger * options.budget,
     cacheable,
     lines: receipt(gathered, fitted),
     degraded,

@@ -38,6 +38,7 @@ export type FeeOptions = { readonly framing?: Framing; readonly opener?: boolean
 export function feesOf(profile: Profile, renderer: Renderer, options: FeeOptions = {}): Fees {
   const { message, reply } = renderer.tokenizer.overhead
   const words = wordsOf[options.framing ?? profile.framing]
+  const days = new Map<number, { text: string; tokens: Tokens }>()
   const around = (role: string, ...texts: readonly string[]) => message + renderer.fee(role) + texts.reduce((sum, text) => sum + renderer.fee(text), 0)
   return {
     reply: reply + (options.opener === true ? around('user', opener) : 0),
@@ -45,8 +46,14 @@ export function feesOf(profile: Profile, renderer: Renderer, options: FeeOptions
     volatile: around('user', words.recalled),
     headings: new Map(profile.bands.filter((band) => band.heading !== undefined).map((band) => [band, renderer.fee(headingOf(band))])),
     day: (at) => {
-      const text = dayOf(at)
-      return { text, tokens: renderer.fee(text) }
+      const day = Math.floor(at / 86_400_000)
+      let known = days.get(day)
+      if (known === undefined) {
+        const text = dayOf(at)
+        known = { text, tokens: renderer.fee(text) }
+        days.set(day, known)
+      }
+      return known
     },
   }
 }

@@ -3,7 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 import type { Band, Rung } from '../domain/profile.ts'
 import type { Fees } from './fees.ts'
 import type { Gathered, Wish } from './gather.ts'
-import type { Form, Manner, Renderer } from './render.ts'
+import { asTurn, type Form, type Manner, type Renderer } from './render.ts'
 import { firstOf, isSendable, type Unit } from './unit.ts'
 
 /** Why a piece is shown: the newest turn, the instructions the session opens with, what was said since the turn, or a band's wish. */
@@ -21,12 +21,20 @@ export type Piece = {
 }
 
 /** What is shown and what that costs, headings and the provider's additions included. */
-export type Fitted = { readonly pieces: readonly Piece[]; readonly fees: Tokens; readonly spent: Tokens }
+export type Fitted = {
+  readonly pieces: readonly Piece[]
+  readonly fees: Tokens
+  readonly spent: Tokens
+  /** Whether a band begins elsewhere with every turn. */
+  readonly slides: boolean
+}
 
 const whole: Rung = { as: 'whole' }
 const newestLadder: readonly Rung[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
 /** The part of the budget the newest stored turn may take when the question is another one. */
 const aside = 0.1
+/** Less room than this is not worth looking for something that fits. */
+const crumb = 6
 
 /** Spends the budget: first on the newest turn, then band by band. The only place where tokens are spent. */
 export function fit(gathered: Gathered, budget: Tokens, renderer: Renderer, fees: Fees): Fitted {
@@ -77,51 +85,63 @@ class Purse {
   }
 
   result(): Fitted {
-    return { pieces: this.pieces, fees: this.feesPaid, spent: this.spent }
+    const slides = this.gathered.wishes.some((wish) => wish.limit < this.budget)
+    return { pieces: this.pieces, fees: this.feesPaid, spent: this.spent, slides }
   }
 
   /** The newest turn of the user at any price, then a system message the session opens with, then what came after the turn. */
   payTurn(): void {
     const { asked, pinned, since, stored } = this.gathered
-    if (asked !== undefined) this.payAsked(asked, stored)
-    if (pinned !== undefined) this.place(pinned, newestLadder, 'opening', this.budget / 2)
-    if (stored) for (const unit of [...since].reverse()) this.place(unit, this.sinceLadder(unit), 'since')
+    const newest = stored ? since.findLast(isSendable) : undefined
+    const kept = newest === undefined ? 0 : this.reserved([{ unit: newest, ...this.terms(newest, 'since') }])
+    if (asked !== undefined) this.payAsked(asked, stored, kept + this.reservedForSeeds())
+    if (pinned !== undefined) this.place(pinned, newestLadder, 'opening', Math.min(this.budget / 2, this.budget - this.spent - kept))
+    if (!stored) return
+    for (const unit of [...since].reverse()) {
+      const ladder = this.sinceLadder(unit, newest)
+      if (!this.place(unit, ladder, 'since', this.budget - this.spent - this.reservedForSeeds()) && unit === newest) this.place(unit, ladder, 'since')
+    }
   }
 
   /** As a turn it costs least, so that a budget which holds it so is never too small; any smaller one is. */
-  private payAsked(asked: Unit, stored: boolean): void {
-    const { manner, entrance } = this.terms(asked, 'newest')
-    const least = entrance.tokens + (this.renderer.shortest(asked, manner)?.tokens ?? 0)
-    if (least > this.budget) this.refuse(least)
+  private payAsked(asked: Unit, stored: boolean, reserved: Tokens): void {
     const part = stored ? 'newest' : 'band'
-    const spare = stored ? this.budget - this.reserve() : this.budget * aside
-    if (!this.place(asked, newestLadder, part, spare) && !this.place(asked, newestLadder, part)) this.place(asked, newestLadder, 'newest')
+    const spare = stored ? this.budget - reserved : this.budget * aside
+    if (this.place(asked, newestLadder, part, spare) || this.place(asked, newestLadder, part) || this.place(asked, newestLadder, 'newest')) return
+    const { manner, entrance } = this.terms(asked, 'newest')
+    this.refuse(entrance.tokens + (this.renderer.shortest(asked, manner)?.tokens ?? 0))
   }
 
   /** What has been said since is shown whole, the newest of it at any price; a band that shows glimpses shows glimpses of it. */
-  private sinceLadder(unit: Unit): readonly Rung[] {
+  private sinceLadder(unit: Unit, newest: Unit | undefined): readonly Rung[] {
     const band = this.bandOf(unit)
     if (band?.show === 'block') return band.ladder
-    return unit === this.gathered.since.at(-1) ? newestLadder : [whole]
+    return unit === newest ? newestLadder : [whole]
   }
 
   private bandOf(unit: Unit): Band | undefined {
     return this.gathered.wishes.find((wish) => wish.units.some((one) => firstOf(one) === firstOf(unit)))?.band
   }
 
-  /** What the newest turn leaves for the one that opened the session. */
-  private reserve(): Tokens {
-    const seeds = this.gathered.wishes.flatMap((wish) => ('first' in wish.band.claim ? wish.units.map((unit) => ({ unit, band: wish.band })) : []))
-    const others = seeds.filter(({ unit }) => unit !== this.gathered.asked && unit.fault === undefined)
-    const wanted = others.reduce(
-      (sum, { unit, band }) => sum + this.entrance(band, unit).tokens + (this.renderer.unit(unit, mannerOf(band), whole, this.budget)?.tokens ?? this.budget),
-      0,
-    )
+  /** What the newest turn, and what was said since, leave for what opened the session. */
+  private reservedForSeeds(): Tokens {
+    const { asked, wishes } = this.gathered
+    const seeds = wishes.flatMap(({ band, units }) => ('first' in band.claim ? units.map((unit) => ({ unit, band })) : []))
+    const others = seeds.filter(({ unit }) => isSendable(unit) && !this.isPlaced(unit) && (asked === undefined || firstOf(unit) !== firstOf(asked)))
+    return this.reserved(others.map(({ unit, band }) => ({ unit, manner: mannerOf(band), entrance: this.entrance(band, unit) })))
+  }
+
+  /** What these cost whole, but at most a quarter of the budget. */
+  private reserved(units: readonly { readonly unit: Unit; readonly manner: Manner; readonly entrance: Entrance }[]): Tokens {
+    const wanted = units.reduce((sum, { unit, manner, entrance }) => {
+      return sum + entrance.tokens + (this.renderer.unit(unit, manner, whole, this.budget)?.tokens ?? this.budget)
+    }, 0)
     return Math.min(wanted, this.budget / 4)
   }
 
-  pay(wish: Wish, share: Tokens): void {
+  pay(wish: Wish, most: Tokens): void {
     const { band } = wish
+    const share = Math.min(most, wish.limit)
     let misses = 0
     for (const unit of wish.units) {
       if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band)) continue
@@ -140,7 +160,7 @@ class Purse {
       const entrance = this.entrance(band, what.unit)
       const room =
         Math.min(limit, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
-      const form = room <= 0 ? null : render(room, rung)
+      const form = room < crumb ? null : render(room, rung)
       if (form === null) continue
       this.enter(entrance)
       this.perBand.set(band, had + form.tokens + entrance.tokens)
@@ -191,7 +211,7 @@ class Purse {
   private terms(unit: Unit, part: Part): { band: Band | undefined; manner: Manner; entrance: Entrance } {
     const band = this.bandOf(unit)
     if (part === 'band' && band !== undefined) return { band, manner: mannerOf(band), entrance: this.entrance(band, unit) }
-    return { band, manner: { show: 'turns' }, entrance: this.owed([['reply', this.fees.reply], ...this.heading(band)]) }
+    return { band, manner: asTurn, entrance: this.owed([['reply', this.fees.reply], ...this.heading(band)]) }
   }
 
   private heading(band: Band | undefined): (readonly [string, Tokens])[] {
@@ -225,4 +245,4 @@ class Purse {
 type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens }
 
 const mannerOf = (band: Band): Manner =>
-  band.show === 'turns' ? { show: 'turns' } : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }
+  band.show === 'turns' ? asTurn : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }

@@ -17,14 +17,19 @@ export type Framed = {
 export function frame(fitted: Fitted, profile: Profile, framing: Framing, renderer: Renderer): Framed {
   const order = readingOrder(fitted.pieces, profile)
   const words = wordsOf[framing]
-  const block = [...headed(order.stable), ...turnHeading(order)]
+  const turning = turnHeading(order)
+  const block = [...headed(order.stable), ...turning]
   const messages: ChatMessage[] = order.opening.flatMap((piece) => piece.form.chat)
   if (order.stable.length > 0)
-    messages.push({ role: 'system', content: `${words.before}${words.after === '' ? closed(block, renderer) : block.join('') + words.after}` })
+    messages.push({
+      role: 'system',
+      content: `${words.before}${words.after === '' ? closed(block, turning.length > 0 ? '\n\n' : separatorOf(order.stable), renderer) : block.join('') + words.after}`,
+    })
   for (const piece of order.turns) messages.push(...piece.form.chat)
-  if (order.volatile.length > 0) messages.push({ role: 'user', content: words.recalled + closed(headed(order.volatile), renderer) })
+  if (order.volatile.length > 0)
+    messages.push({ role: 'user', content: words.recalled + closed(headed(order.volatile), separatorOf(order.volatile), renderer) })
   for (const piece of order.newest) messages.push(...piece.form.chat)
-  return { messages, text: textOf(order, words, renderer), cacheable: cacheable(order) }
+  return { messages, text: textOf(order, words, renderer), cacheable: cacheable(order, profile, fitted.slides) }
 }
 
 type Order = { readonly opening: Piece[]; readonly stable: Piece[]; readonly turns: Piece[]; readonly volatile: Piece[]; readonly newest: Piece[] }
@@ -100,14 +105,21 @@ function textOf(order: Order, words: Words, renderer: Renderer): string {
   const seen = new Set<Band>()
   const before = headed([...order.opening, ...order.stable, ...order.turns], seen)
   const recalled = order.volatile.length === 0 ? [] : [words.recalled, ...headed(order.volatile, seen)]
-  return closed([...before, ...recalled, ...headed(order.newest, seen)], renderer)
+  const pieces = [...order.opening, ...order.stable, ...order.turns, ...order.volatile, ...order.newest]
+  return closed([...before, ...recalled, ...headed(order.newest, seen)], separatorOf(pieces), renderer)
+}
+
+/** What the last of these pieces ends with; its own line ends are not taken for it. */
+function separatorOf(pieces: readonly Piece[]): '\n' | '\n\n' {
+  const last = pieces.at(-1)
+  return last !== undefined && (last.derived !== undefined || dayAbove(last) !== '') ? '\n' : '\n\n'
 }
 
 /** Joined, without the separator after the last piece unless leaving it off would cost tokens. */
-function closed(lines: readonly string[], renderer: Renderer): string {
+function closed(lines: readonly string[], separator: string, renderer: Renderer): string {
   const last = lines.at(-1)
   if (last === undefined) return ''
-  const bare = last.endsWith('\n\n') ? last.slice(0, -2) : last.endsWith('\n') ? last.slice(0, -1) : last
+  const bare = last.slice(0, -separator.length)
   const end = renderer.tokenizer.count(bare) <= renderer.tokenizer.count(last) ? bare : last
   return lines.slice(0, -1).join('') + end
 }
@@ -116,14 +128,17 @@ function closed(lines: readonly string[], renderer: Renderer): string {
 const isAnchored = (band: Band | undefined): boolean =>
   band !== undefined && band.volatile !== true && ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
 
-function cacheable(order: Order): { messages: number; tokens: Tokens } {
+function cacheable(order: Order, profile: Profile, slides: boolean): { messages: number; tokens: Tokens } {
+  // the others live on what a sliding band leaves them, and that is never the same
+  if (slides) return { messages: 0, tokens: 0 }
+  const steady = profile.bands.every((band) => band.show === 'turns' || band.volatile === true || isAnchored(band))
   let messages = 0
   let tokens = 0
   const head = [...order.opening, ...order.stable, ...order.turns]
   for (const piece of head) {
-    if (!order.opening.includes(piece) && !isAnchored(piece.band)) break
+    if (!order.opening.includes(piece) && !(isAnchored(piece.band) && (steady || piece.band?.show === 'turns'))) break
     messages += piece.form.chat.length
     tokens += piece.form.tokens
   }
-  return { messages: messages + (order.stable.length > 0 && order.stable.every((piece) => isAnchored(piece.band)) ? 1 : 0), tokens }
+  return { messages: messages + (order.stable.length > 0 && steady ? 1 : 0), tokens }
 }

@@ -2,6 +2,7 @@ import type { Derived, Message, Tokens } from '../domain/entry.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
 import type { Band, Claim, Profile, Rung, Tail } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
+import { isQuestion } from '../text/question.ts'
 import { firstOf, lastOf, mayBeTorn, type Unit, unitsOf } from './unit.ts'
 
 /** What the walk through a session asks for; whoever drives it answers from a store, at once or later. */
@@ -10,7 +11,12 @@ export type Answer = { readonly messages: readonly Message[]; readonly hits: rea
 export type Walk<T> = Generator<Need, T, Answer>
 
 /** What a band would like to show, best first. */
-export type Wish = { readonly band: Band; readonly units: readonly Unit[]; readonly derived: readonly Derived[]; readonly scores: ReadonlyMap<number, number> }
+export type Wish = {
+  readonly band: Band
+  readonly units: readonly Unit[]
+  readonly derived: readonly Derived[] /** The most it may cost. */
+  readonly limit: Tokens
+}
 
 /** Everything that could be shown: the turn that must be, and the wishes of the bands. */
 export type Gathered = {
@@ -41,17 +47,21 @@ export function* gather(head: Head, profile: Profile, question: Question): Walk<
 }
 
 function* claim(band: Band, reader: Reader, derived: readonly Derived[], question: Question): Walk<Wish> {
-  const wish = { band, units: [] as readonly Unit[], derived: [] as readonly Derived[], scores: new Map<number, number>() }
+  const wish: Wish = { band, units: [], derived: [], limit: question.budget }
+  const asking = question.query ?? reader.head.asked?.content ?? ''
   const { claim: what } = band
   if ('first' in what) return { ...wish, units: yield* reader.first(what.first) }
   if ('last' in what) return { ...wish, units: yield* reader.last(counting(what.last)) }
   if ('lastTokens' in what) return { ...wish, units: yield* reader.last(weighing(what.lastTokens)) }
-  if ('tail' in what) return { ...wish, units: yield* reader.last(since(tailStart(reader.head, what.tail, question.budget))) }
+  if ('tail' in what) {
+    const { start, limit } = tailOf(reader.head, what.tail, question.budget, isQuestion(asking))
+    return { ...wish, limit, units: yield* reader.last(limit < question.budget ? reaching(start) : since(start)) }
+  }
   if ('rest' in what) return { ...wish, units: yield* reader.last(affording(question.budget, band.ladder)) }
   if ('recalled' in what) {
-    const hits = yield* reader.recall(question.query ?? reader.head.asked?.content ?? '', what.recalled.limit)
+    const hits = yield* reader.recall(asking, what.recalled.limit)
     const messages = hits.map((hit) => hit.entry).filter((entry) => entry.kind === 'message')
-    return { ...wish, units: messages.map((message) => ({ messages: [message] })), scores: new Map(hits.map((hit) => [sequence(hit), hit.score])) }
+    return { ...wish, units: messages.map((message) => ({ messages: [message] })) }
   }
   const held = derived.filter((entry) => isWanted(entry, what)).sort(byWorth)
   return { ...wish, derived: held.slice(0, what.top ?? held.length) }
@@ -96,6 +106,14 @@ const since =
   (unit) =>
     (unit.messages[0] as Message).offset >= offset
 
+/** Down to the unit that reaches across the offset: it can be shortened. */
+const reaching =
+  (offset: Tokens): More =>
+  (unit) => {
+    const last = unit.messages.at(-1) as Message
+    return last.offset + last.weight > offset
+  }
+
 /** As many as could fit if each took its shortest form. */
 function affording(budget: Tokens, ladder: readonly Rung[]): More {
   let least = 0
@@ -112,16 +130,21 @@ function leastOf(rung: Rung, tokens: Tokens): Tokens {
 }
 
 /**
- * Where the tail begins. Cuts fall on multiples of a fixed step of the summed weights, so that the tail only grows at
- * its end until it would pass `high`, and then loses one step at its beginning: no state, no scan of the history.
+ * Where the tail begins and what it may cost. Cuts fall on multiples of a fixed step of the summed weights, so that the
+ * tail only grows at its end until it would pass `high`, and then loses one step at its beginning: no state, no scan of
+ * the history. In a scarce budget it is a share: a small one for a question, which older turns may answer, a large one
+ * for anything else, which is about what was just said.
  */
-export function tailStart(head: Head, tail: Tail, budget: Tokens): Tokens {
+export function tailOf(head: Head, tail: Tail, budget: Tokens, asksBack: boolean): { start: Tokens; limit: Tokens } {
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
-  if (total <= tail.all * budget) return 0
-  if (budget <= tail.scarce.budget) return total - tail.scarce.share * budget
+  if (total <= tail.all * budget) return { start: 0, limit: budget }
+  if (budget <= tail.scarce.budget) {
+    const limit = Math.floor((asksBack ? tail.scarce.question : tail.scarce.otherwise) * budget)
+    return { start: total - limit, limit }
+  }
   const step = Math.max(1, Math.floor((tail.high - tail.low) * budget))
-  return step * Math.max(0, Math.floor((total - tail.low * budget) / step))
+  return { start: step * Math.max(0, Math.floor((total - tail.low * budget) / step)), limit: budget }
 }
 
 /** Walks a session from both ends, a page at a time; a unit is handed out once. */

@@ -15,9 +15,11 @@ export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
 
 function messageLines({ head, wishes, since }: Gathered, pieces: readonly Piece[]): Line[] {
   const shown = pieces.filter((piece) => piece.unit !== undefined).sort((a, b) => firstOf(a.unit as Unit) - firstOf(b.unit as Unit))
+  // message by message: one of a broken group may have been recalled by itself
   const faults = new Map<number, Unit>()
-  for (const unit of [...wishes.flatMap((wish) => wish.units), ...since]) if (unit.fault !== undefined) faults.set(firstOf(unit), unit)
-  for (const piece of shown) faults.delete(firstOf(piece.unit as Unit))
+  for (const { fault, messages } of [...wishes.flatMap((wish) => wish.units), ...since])
+    if (fault !== undefined) for (const message of messages) faults.set(message.sequence, { messages: [message], fault })
+  for (const piece of shown) for (const message of piece.unit?.messages ?? []) faults.delete(message.sequence)
   const covers = pieces.flatMap((piece) => (piece.derived?.kind === 'summary' ? [piece.derived.covers] : []))
   const lines: Line[] = []
   let next = head.first?.sequence ?? 1

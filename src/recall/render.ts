@@ -8,6 +8,7 @@ import { messageCost } from '../text/cost.ts'
 import { digest } from '../text/digest.ts'
 import { selectSentences } from '../text/sections.ts'
 import { squeezeSpace, stripComments } from '../text/squeeze.ts'
+import { inputOf } from './anthropic.ts'
 import { isSendable, type Unit } from './unit.ts'
 
 /**
@@ -23,12 +24,15 @@ export type Form = {
 }
 
 /** How a unit is shown: as turns of the conversation, or as lines of a block, each with a label before it. */
-export type Manner = { readonly show: 'turns' } | { readonly show: 'block'; readonly label: string; readonly separator: '\n' | '\n\n' }
+export type Manner = { readonly show: 'turns' | 'block'; readonly label: string; readonly separator: '\n' | '\n\n' }
+
+export const asTurn: Manner = { show: 'turns', label: '', separator: '\n\n' }
 
 /** Renders entries and remembers what each rendering costs, for as long as the entry itself is in memory. */
 export class Renderer {
   readonly tokenizer: Tokenizer
   private readonly forms = new WeakMap<Message, Map<string, Form | null>>()
+  private readonly statements = new WeakMap<Derived, Map<string, Form>>()
   private readonly fees = new Map<string, Tokens>()
 
   constructor(tokenizer: Tokenizer) {
@@ -76,7 +80,15 @@ export class Renderer {
           : statement(entry, (part) => shorten(part, rung, entry.kind))
     if (isBlank(text)) return null
     const line = `${anchored(wellFormed(text))}\n`
-    return within({ text: line, chat: [], tokens: this.fee(line), shortened: text !== whole, exact: this.tokenizer.isExact(line) }, room)
+    const forms = kept(this.statements, entry, () => new Map<string, Form>())
+    const form = kept(forms, line, () => ({
+      text: line,
+      chat: [],
+      tokens: this.tokenizer.count(line),
+      shortened: text !== whole,
+      exact: this.tokenizer.isExact(line),
+    }))
+    return within(form, room)
   }
 
   private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
@@ -85,19 +97,9 @@ export class Renderer {
   }
 
   private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
-    const first = unit.messages[0] as Message
-    let forms = this.forms.get(first)
-    if (forms === undefined) {
-      forms = new Map()
-      this.forms.set(first, forms)
-    }
-    const name = `${rung}|${manner.show === 'turns' ? '' : `${manner.separator}${manner.label}`}|${manner.show}|${unit.messages.length}|${unit.fault ?? ''}`
-    let form = forms.get(name)
-    if (form === undefined) {
-      form = make()
-      forms.set(name, form)
-    }
-    return form
+    const forms = kept(this.forms, unit.messages[0] as Message, () => new Map<string, Form | null>())
+    const alone = unit.messages.length === 1 && unit.fault === undefined
+    return kept(forms, `${rung}${manner.show}${manner.separator}${manner.label}${alone ? '' : `${unit.messages.length}${unit.fault}`}`, make)
   }
 
   private form(unit: Unit, manner: Manner, shortened: (content: string, role: string) => string): Form | null {
@@ -106,8 +108,7 @@ export class Renderer {
     const contents = shown.map((message) => (isBlank(message.content) ? message.content : shortened(message.content, message.role)))
     const mended = shown.map((message, at) => mend(message, contents[at] as string))
     const calls = unit.fault === undefined
-    const label = manner.show === 'block' ? manner.label : ''
-    const separator = manner.show === 'block' ? manner.separator : '\n\n'
+    const { label, separator } = manner
     const text = mended.map((message) => `${label}${lineOf(message, message.content, calls)}${separator}`).join('')
     const chat = manner.show === 'turns' ? mended.map((message) => chatOf(message, message.content, calls)) : []
     const changed = shown.length < unit.messages.length || unit.fault !== undefined || shown.some((message, at) => message.content !== contents[at])
@@ -161,13 +162,22 @@ export class Renderer {
   }
 }
 
+/** What the map holds, made first if it is not there. */
+function kept<K, V>(map: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, make: () => V): V {
+  const held = map.get(key)
+  if (held !== undefined) return held
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
 const within = (form: Form | null, room: Tokens): Form | null => (form !== null && form.tokens <= room ? form : null)
 
 /** White space around a text is the first to go: a cut that shows nothing else would show nothing. */
 function ends(content: string, characters: number): string {
   if (content.length <= characters) return content
   const text = content.trim()
-  return characters < 60 ? clip(text, Math.max(1, characters)) : clipMiddle(text, Math.ceil((characters * 2) / 3), Math.floor(characters / 3))
+  return characters < 60 ? clip(text, Math.max(1, characters)) : clipMiddle(text, Math.ceil(characters / 2), Math.floor(characters / 2))
 }
 
 function shorten(content: string, rung: Rung, role: string): string {
@@ -230,8 +240,16 @@ function chatOf(message: Parsed, content: string, withCalls: boolean): ChatMessa
 function priceOf(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[]): Tokens {
   return Math.max(
     tokenizer.count(text),
-    chat.reduce((sum, message) => sum + chatCost(tokenizer, message), 0),
+    chat.reduce((sum, message) => sum + chatCost(tokenizer, message) + restatement(tokenizer, message), 0),
   )
+}
+
+/** What it costs more to write the arguments of calls as Anthropic's API wants them: as JSON, an object whatever they were. */
+function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
+  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
+  return calls.reduce((sum, { function: { arguments: json } }) => {
+    return sum + Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
+  }, 0)
 }
 
 /** What was said with its prices: counted once, when it is stored. */

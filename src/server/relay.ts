@@ -27,7 +27,7 @@ export async function relay(answer: Answer, client: Client, keep: Keep): Promise
 }
 
 /** Passes on an answer that is no part of a conversation. */
-export async function relayAsIs(answer: Answer, { response, signal }: Client): Promise<void> {
+async function relayAsIs(answer: Answer, { response, signal }: Client): Promise<void> {
   response.writeHead(answer.status, answer.headers)
   for await (const bytes of answer.body) await write(response, bytes, signal)
   response.end()

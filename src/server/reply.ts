@@ -4,6 +4,9 @@ import { notAReply, reported } from '../models/failure.ts'
 import { at, listAt, parseJson, textAt } from '../models/json.ts'
 import { EventReader } from './sse.ts'
 
+/** The most characters of a reply that are put together. */
+const longest = 16_777_216
+
 type Call = { id: string; name: string; arguments: string }
 
 /** Puts the assistant's message together from the events of a streamed answer. Of several choices the first one counts. */
@@ -12,6 +15,7 @@ export class StreamedReply {
   private readonly where: string
   private readonly content: string[] = []
   private readonly calls = new Map<number, Call>()
+  private size = 0
   private finished = false
   private done = false
   private failed = false
@@ -62,7 +66,7 @@ export class StreamedReply {
     if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
     if (reported(this.where, event) !== undefined) this.failed = true
     const choice = listAt(event, 'choices').find((one) => (at(one, 'index') ?? 0) === 0)
-    this.content.push(textAt(choice, 'delta', 'content'))
+    this.content.push(this.measured(textAt(choice, 'delta', 'content')))
     for (const [place, call] of listAt(choice, 'delta', 'tool_calls').entries()) this.addCall(call, place)
     if (textAt(choice, 'finish_reason') !== '') this.finished = true
   }
@@ -74,8 +78,14 @@ export class StreamedReply {
     // Ids and names come whole, some servers repeat them; arguments come in pieces.
     call.id ||= textAt(delta, 'id')
     call.name ||= textAt(delta, 'function', 'name')
-    call.arguments += textAt(delta, 'function', 'arguments')
+    call.arguments += this.measured(textAt(delta, 'function', 'arguments'))
     this.calls.set(slot, call)
+  }
+
+  private measured(piece: string): string {
+    this.size += piece.length
+    if (this.size > longest) throw notAReply(this.where, `more than ${longest} characters`)
+    return piece
   }
 }
 

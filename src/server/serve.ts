@@ -59,7 +59,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')
   await once(server, 'listening')
   let closed: Promise<void> | undefined
-  const close = (grace: Millis = 30_000): Promise<void> => (closed ??= shut(server, grace).then(() => backend.close()))
+  const sweeping = setInterval(() => void memory.sweep().catch((error: unknown) => house.onFault('sweep', traceOf(error))), 60_000).unref()
+  const close = (grace: Millis = 30_000): Promise<void> => {
+    clearInterval(sweeping)
+    closed ??= shut(server, grace).then(() => backend.close())
+    return closed
+  }
   return { url: urlOf(server), answers: backend.name, close, [Symbol.asyncDispose]: () => close() }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../domain/chat.ts'
-import type { Message, Tokens } from '../domain/entry.ts'
+import type { Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Memory } from '../memory.ts'
@@ -10,7 +10,6 @@ import type { Lanes } from './lanes.ts'
 import { reconcile } from './reconcile.ts'
 import { type Client, relay } from './relay.ts'
 import { asSent, type Shown, withMemory } from './show.ts'
-import { isThere, tailOf } from './tail.ts'
 
 /** What turns are made with. */
 export type Room = {
@@ -21,32 +20,33 @@ export type Room = {
   readonly report: (error: unknown) => void
 }
 
-/** A turn as memory has heard it: what to send, and the newest stored message, which the reply answers. */
-type Heard = { readonly shown: Shown; readonly newest: Message | undefined }
+/** A turn as memory has heard it: what to send, and when, if it is part of the conversation. */
+type Heard = { readonly shown: Shown; readonly epoch: number | undefined }
 
 /** One turn of a conversation: hear, recall, ask the model, pass its reply on and keep it. */
 export async function takeTurn(room: Room, key: Key, body: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders, client: Client): Promise<void> {
   const { memory, backend, lanes } = room
   const ask = parseAsk(body, memory.tokenizer)
-  const { shown, newest } = await lanes.run(formatKey(key), () => hear(memory, key, ask))
+  const { shown, epoch } = await lanes.run(formatKey(key), () => hear(memory, key, ask))
   tell(client, shown, memory)
   const answer = await backend.chat({ body, messages: shown.messages, spent: shown.spent, headers, signal: client.signal })
-  await relay(answer, client, (reply) => keep(room, key, newest, reply))
+  await relay(answer, client, (reply) => keep(room, key, epoch, reply))
 }
 
 /** The user's words are safe before anything else happens. */
 async function hear(memory: Memory, key: Key, ask: Ask): Promise<Heard> {
   const said = ask.sent.filter((message) => !isInstruction(message))
   // Without a word of the conversation this is no turn of it.
-  if (said.length === 0) return { shown: asSent(ask, memory.tokenizer, 'messages'), newest: undefined }
-  const stored = (await tailOf(memory, key, ask.sent.length)).filter((message) => !isInstruction(message))
+  if (said.length === 0) return { shown: asSent(ask, memory.tokenizer, 'messages'), epoch: undefined }
+  const stored = (await memory.transcript(key, { limit: ask.sent.length, newest: true })).filter((message) => !isInstruction(message))
   const fresh = await memory.append(
     key,
     reconcile(stored, said).map((message) => message.raw),
   )
   const whole = [...stored, ...fresh]
   const turn = whole.at(-ask.turn.filter((message) => !isInstruction(message)).length)
-  return { shown: await recall(memory, key, ask, turn?.sequence ?? 0), newest: whole.at(-1) }
+  const epoch = await memory.epoch(key)
+  return { shown: await recall(memory, key, ask, turn?.sequence ?? 0), epoch }
 }
 
 async function recall(memory: Memory, key: Key, ask: Ask, first: number): Promise<Shown> {
@@ -67,9 +67,9 @@ function tell({ response }: Client, shown: Shown, { profile }: Memory): void {
 }
 
 /** A reply that cannot be kept is still the client's; one that comes after its session was forgotten must not bring it back. */
-async function keep({ memory, report }: Room, key: Key, newest: Message | undefined, reply: Incoming): Promise<void> {
+async function keep({ memory, report }: Room, key: Key, epoch: number | undefined, reply: Incoming): Promise<void> {
   try {
-    if (newest !== undefined && (await isThere(memory, key, newest))) await memory.append(key, [reply])
+    if (epoch !== undefined) await memory.append(key, [reply], { epoch })
   } catch (error) {
     if (!(error instanceof MemoryError && error.code === 'erased')) report(error)
   }

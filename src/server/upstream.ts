@@ -29,8 +29,16 @@ export function upstreamBackend({ base, apiKey, patience }: UpstreamOptions): Ba
   const send = async (url: URL, method: 'GET' | 'POST', headers: Record<string, string>, body: string | null, signal: AbortSignal): Promise<Answer> => {
     const where = shownAddress(url)
     try {
-      const answer = await agent.request({ origin: url.origin, path: url.pathname + url.search, method, headers, body, signal })
-      return checked({ status: answer.statusCode, headers: flat(answer.headers), where, body: understood(answer.body, where) })
+      const {
+        statusCode: status,
+        headers: given,
+        body: bytes,
+      } = await agent.request({ origin: url.origin, path: url.pathname + url.search, method, headers, body, signal })
+      const fault = faultOf(status, flat(given), where)
+      if (fault === undefined) return { status, headers: returnable(flat(given)), where, body: understood(bytes, where) }
+      // Whoever takes no more of a body lets it run out, so that its connection is free again.
+      bytes.dump().catch(() => undefined)
+      throw fault
     } catch (error) {
       throw failureOf(error, where, (cause) => unreachable(where, { cause }, check))
     }
@@ -72,16 +80,10 @@ function headersFor(client: IncomingHttpHeaders, apiKey: string | undefined): Re
 const flat = (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
 
-/** Errors of the upstream go to the client as they are; what is no answer of a model server does not. */
-async function checked(answer: Answer): Promise<Answer> {
-  const { status, headers, where } = answer
-  const fault = faultOf(status, headers, where)
-  if (fault === undefined) return { ...answer, headers: Object.fromEntries(Object.entries(headers).filter(([name]) => returned.test(name))) }
-  // Whoever takes no more of a body gives its connection back.
-  await answer.body[Symbol.asyncIterator]().return?.()
-  throw fault
-}
+const returnable = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => returned.test(name)))
 
+/** Errors of the upstream go to the client as they are; what is no answer of a model server does not. */
 function faultOf(status: number, headers: Readonly<Record<string, string>>, where: string): MemoryError | undefined {
   if (status >= 400) return undefined
   if (status >= 300) return refused(where, { status, word: '', tries: 1, model: '', check })

@@ -8,7 +8,7 @@ import type { Tokenizer } from '../domain/ports.ts'
  */
 export const chatOverhead: Tokenizer['overhead'] = { message: 3, name: 1, call: 17, reply: 3 }
 
-export type Priced = {
+type Priced = {
   readonly role: string
   readonly content: string | null
   readonly name?: string
@@ -55,8 +55,9 @@ type Pricer = { count(text: string): Tokens; readonly start: Tokens }
 type Fields = { readonly [key: string]: unknown }
 
 function toolCost(pricer: Pricer, tool: unknown): Tokens {
-  const definition = isFields(tool) && tool.type === 'function' ? tool.function : undefined
-  if (!isFields(definition) || typeof definition.name !== 'string') return pricer.start + pricer.count(jsonOf(tool))
+  const json = jsonOf(tool)
+  const definition = isFields(tool) && tool.type === 'function' && json !== '' ? tool.function : undefined
+  if (!isFields(definition) || typeof definition.name !== 'string') return pricer.start + pricer.count(json)
   const { name, description, parameters, strict: _, ...rest } = definition
   return pricer.start + pricer.count(`${name}:${sentence(description)}`) + schemaCost(pricer, parameters, 0) + restCost(pricer, rest)
 }
@@ -92,7 +93,7 @@ function sentence(description: unknown): string {
   return text.endsWith('.') ? text.slice(0, -1) : text
 }
 
-/** What cannot be written as JSON cannot be sent either, and costs nothing. */
+/** What cannot be written as JSON, because it holds itself, cannot be sent either and costs nothing. */
 function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? ''

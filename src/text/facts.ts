@@ -15,10 +15,10 @@ const number = /(?<!\w|\w[-.])(?:[A-Za-z]{1,20}-|[#$€£¥vV])?\d[\d.,:/-]*\d(?
 
 /** URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, in the order they begin. */
 export function findFacts(text: string): FoundFact[] {
-  const names = [...urlsIn(text), ...emailsIn(text), ...matches(text, address, isAddress), ...matches(text, longAddress, isLongAddress)]
+  const names = [...urlsIn(text), ...matches(text, /[\w.+-]+@[\w-]+\.[a-z]+/g), ...matches(text, address, isAddress), ...matches(text, longAddress, isLongAddress)]
   const messages = [...failuresIn(text), ...matches(text, namedFailure)]
   const elements = [...groupsIn(text, selector), ...groupsIn(text, quotedId), ...matches(text, attribute)]
-  return [...outermost([...names, ...matches(text, number)]), ...messages, ...elements].sort(byPlace)
+  return [...outermost([...names, ...matches(text, number, isNumber)]), ...messages, ...elements].sort(byPlace)
 }
 
 const byPlace = (left: FoundFact, right: FoundFact): number => left.start - right.start || right.end - left.end
@@ -97,6 +97,8 @@ function emailsIn(text: string): FoundFact[] {
   return found
 }
 
+/** Two digits together or a decimal: `1,2` and `1-5` are several numbers of one digit. */
+const isNumber = (fact: string): boolean => /\d\d|\d\.\d/.test(fact)
 const isAddress = (fact: string): boolean =>
   fact
     .split(':')[0]

@@ -1,4 +1,4 @@
-import { pairs, triples, words } from './commonWords.ts'
+import { pairs, triples, words } from './frequentWords.ts'
 
 /** Words that are one token in both encodings, as written and with a capital: after a space, or also without one. */
 export const afterSpace = new Set<string>()
@@ -57,8 +57,9 @@ const more = new Int32Array(4)
  * Byte pair encoding stops when no two neighbouring tokens of a piece make a token together. So whatever the tokens are,
  * neighbours of one and one, one and two or two and one symbols are no pair or triple of the tables, which hold tokens
  * of both encodings only. The longest chain of parts that obeys this rule has at least as many parts as there are tokens.
- * Neighbours are free where a piece may end: between a small letter and a capital (o200k_base ends it there) and, after
- * an apostrophe, behind the first or second letter (both may end it after 's or 'll).
+ * Where a piece may end within the letters, neighbours are free: after an apostrophe, behind the first or second letter (both
+ * encodings may end it after 's or 'll). o200k_base ends one between a small letter and a capital as well, but no pair or
+ * triple has a capital there.
  */
 export function mostTokens(text: string, start: number, end: number, afterApostrophe: boolean): number {
   one.fill(impossible)
@@ -78,10 +79,8 @@ export function mostTokens(text: string, start: number, end: number, afterApostr
     const long = size < 3 ? impossible : 1 + Math.max(one[past3] as number, two[past3] as number, more[past3] as number)
     more[now] = Math.max(more[past1] as number, long)
     freeBefore = free
-    free = (afterApostrophe && size <= 2) || (symbolAt(text, at - 1) >= small && isCapital(text.charCodeAt(at)))
+    free = afterApostrophe && size <= 2
   }
   const last = (end - start) & 3
   return Math.max(one[last] as number, two[last] as number, more[last] as number)
 }
-
-const isCapital = (code: number): boolean => code >= 0x41 && code <= 0x5a

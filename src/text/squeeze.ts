@@ -29,11 +29,11 @@ function squeezeLine(line: string): string {
 }
 
 /**
- * A text without the comments in its fenced code, in the languages it knows; or, if a language is given, code of that
- * language without its comments.
+ * A text without the comments on lines of their own in its fenced code, in the languages it knows; or, if a language is
+ * given, code of that language without them.
  *
  * @example
- * stripComments('```js\nrun() // now\n```') // '```js\nrun()\n```'
+ * stripComments('```js\n// now\nrun()\n```') // '```js\nrun()\n```'
  */
 export function stripComments(text: string, language?: string): string {
   if (language !== undefined) return uncomment(text, language)

@@ -18,13 +18,13 @@ import { isCommon, mostTokens } from './letterRuns.ts'
  * - Digits: a piece is up to three, and each group of up to three is a token. Digits of another script before them may
  *   take the first one or two into their piece, whose ASCII part is then one token.
  * - A space before a letter always begins that letter's piece. A common word that is one token costs 1, if its piece is
- *   sure to end with it; without a space, a sign before it may be in its piece: see `scripts/common-words.ts`, which
+ *   sure to end with it; without a space, a sign before it may be in its piece: see `scripts/frequent-words.ts`, which
  *   admits a word only if that costs no more than the sign's bytes.
  * - Other letters: see `mostTokens`.
  * - Spaces, line ends: up to 79 and 10 of them are a token, so neighbouring tokens within the run are longer together.
  *
  * @example
- * upperBound.count('Hello world') // 2
+ * upperBound.count('The weather in the city') // 5
  */
 export const upperBound: Tokenizer = {
   name: 'upper-bound',

@@ -37,7 +37,15 @@ describe('session memory', () => {
   verifies('E-06', 'shows seed, middle and tail in conversation order', () => {
     const memory = new SessionMemory()
     const long = `${'The second paragraph goes on and on. '.repeat(4)}It ends.`
-    const lines = ['What is this article about?', 'About bees.', 'Can you explain more?', long, 'What about the second paragraph?', 'It discusses honey.', 'Thanks!']
+    const lines = [
+      'What is this article about?',
+      'About bees.',
+      'Can you explain more?',
+      long,
+      'What about the second paragraph?',
+      'It discusses honey.',
+      'Thanks!',
+    ]
     talk(memory, lines.length, (place) => lines[place - 1] as string)
     expect(memory.getContextStringForKey(tab)).toBe(
       [
@@ -153,7 +161,20 @@ describe('session memory', () => {
   })
 
   verifies('E-14', 'has the methods of the document and a ready-made instance', () => {
-    const methods = ['getSession', 'getSessionByKey', 'addUserMessage', 'addUserMessageForKey', 'addAssistantMessage', 'addAssistantMessageForKey', 'getContextString', 'getContextStringForKey', 'clearCurrentSession', 'clearAll', 'destroy', 'getMetrics'] as const
+    const methods = [
+      'getSession',
+      'getSessionByKey',
+      'addUserMessage',
+      'addUserMessageForKey',
+      'addAssistantMessage',
+      'addAssistantMessageForKey',
+      'getContextString',
+      'getContextStringForKey',
+      'clearCurrentSession',
+      'clearAll',
+      'destroy',
+      'getMetrics',
+    ] as const
     expect(sessionMemory).toBeInstanceOf(SessionMemory)
     for (const method of methods) expect(sessionMemory[method]).toBeTypeOf('function')
     const memory = new SessionMemory({}, { clock: () => 7 })

@@ -5,7 +5,9 @@ describe('a message at the edge', () => {
   it('takes the shape of OpenAI', () => {
     expect(parseMessage({ role: 'user', content: 'Hello' }, 0, 7)).toEqual({ role: 'user', content: 'Hello', at: 7 })
     expect(parseMessage({ role: 'developer', content: 'Be brief', at: 3 }, 0, 7)).toEqual({ role: 'system', content: 'Be brief', at: 3 })
-    expect(parseMessage({ role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }] }, 0, 7)).toEqual({
+    expect(
+      parseMessage({ role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }] }, 0, 7),
+    ).toEqual({
       role: 'assistant',
       content: '',
       at: 7,

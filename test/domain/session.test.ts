@@ -6,8 +6,19 @@ describe('gaps', () => {
   it('join with their neighbours', () => {
     expect(withGap([], 5)).toEqual([[5, 5]])
     expect(withGap([[5, 5]], 6)).toEqual([[5, 6]])
-    expect(withGap([[2, 3], [5, 6]], 4)).toEqual([[2, 6]])
-    expect(withGap([[2, 3]], 9)).toEqual([[2, 3], [9, 9]])
+    expect(
+      withGap(
+        [
+          [2, 3],
+          [5, 6],
+        ],
+        4,
+      ),
+    ).toEqual([[2, 6]])
+    expect(withGap([[2, 3]], 9)).toEqual([
+      [2, 3],
+      [9, 9],
+    ])
   })
 
   it('count what is left like a set of numbers would', () => {

@@ -19,6 +19,10 @@ export type Behaviour =
   | { readonly does: 'drop'; readonly pieces: readonly string[] }
   /** Begins a stream, or writes all of it, and then says nothing more and leaves it open. */
   | { readonly does: 'stall'; readonly pieces: readonly string[]; readonly complete?: boolean }
+  /** Writes all of a stream and then goes on with comments until the client has enough. */
+  | { readonly does: 'babble'; readonly pieces: readonly string[] }
+  /** Cuts the connection before any answer. */
+  | { readonly does: 'cut' }
   /** Never answers at all. */
   | { readonly does: 'hang' }
 
@@ -133,6 +137,10 @@ async function perform(behaviour: Behaviour, received: Received, response: Serve
   switch (behaviour.does) {
     case 'hang':
       return
+    case 'cut':
+      cut.add(response)
+      response.destroy()
+      return
     case 'status':
       response.writeHead(behaviour.status, { 'content-type': 'application/json', ...behaviour.headers }).end(behaviour.body ?? '')
       return
@@ -145,6 +153,8 @@ async function perform(behaviour: Behaviour, received: Received, response: Serve
     case 'reply':
       if (!wantsStream(protocol, received)) return perform({ does: 'whole', pieces: behaviour.pieces }, received, response)
       return stream(response, wordedReply(protocol, behaviour.pieces, true), behaviour.split === true)
+    case 'babble':
+      return babble(response, wordedReply(protocol, behaviour.pieces, true))
     default:
       return breakOff(behaviour.does, response, wordedReply(protocol, behaviour.pieces, behaviour.does === 'stall' && behaviour.complete === true))
   }
@@ -156,6 +166,14 @@ async function stream(response: ServerResponse, body: string, split: boolean): P
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   if (split) for (const byte of Buffer.from(body)) await new Promise((written) => response.write(Buffer.of(byte), written))
   response.end(split ? '' : body)
+}
+
+async function babble(response: ServerResponse, body: string): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  for (let text = body; !response.destroyed; text = ': still here\n\n') {
+    await new Promise((written) => response.write(text, written))
+    await new Promise((next) => setImmediate(next))
+  }
 }
 
 async function breakOff(how: 'stop' | 'drop' | 'stall', response: ServerResponse, body: string): Promise<void> {

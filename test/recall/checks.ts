@@ -1,8 +1,9 @@
 import { type Derived, isBlank, type Message, sequenceOf } from '../../src/domain/entry.ts'
-import type { ChatMessage, Context, Ledger, Line } from '../../src/domain/ledger.ts'
+import type { AnthropicBlock, AnthropicContext, ChatMessage, Context, Ledger, Line } from '../../src/domain/ledger.ts'
 import type { Tokenizer } from '../../src/domain/ports.ts'
 import { chatCost, speaker } from '../../src/recall/render.ts'
-import { markOf } from './histories.ts'
+import { clip } from '../../src/text/clip.ts'
+import { type Case, markOf } from './histories.ts'
 import type { Stage } from './stage.ts'
 
 /** What cannot be written in UTF-8 is shown as U+FFFD. */
@@ -19,6 +20,23 @@ export function budgetFaults({ messages, text, ledger }: Context, exact: Tokeniz
   return faults
 }
 
+/** X-01 for Anthropic's shape, by the same figures: a turn costs what a message costs, a tool use what a call costs. */
+export function anthropicBudgetFaults({ system, messages, ledger }: AnthropicContext, exact: Tokenizer): string[] {
+  const { message, call, reply } = exact.overhead
+  const blockCost = (block: AnthropicBlock): number => {
+    if (block.type === 'text') return exact.count(block.text)
+    if (block.type === 'tool_result') return exact.count(block.content) + exact.count(block.tool_use_id)
+    return call + exact.count(block.name) + exact.count(JSON.stringify(block.input)) + exact.count(block.id)
+  }
+  const turns = messages.map(({ role, content }) => {
+    const blocks = typeof content === 'string' ? exact.count(content) : content.reduce((sum, block) => sum + blockCost(block), 0)
+    return message + exact.count(role) + blocks
+  })
+  const apart = system === '' ? [] : [message + exact.count('system') + exact.count(system)]
+  const cost = [...apart, ...turns].reduce((sum, tokens) => sum + tokens, turns.length > 0 ? reply : 0)
+  return cost > ledger.spent ? [`anthropic: costs ${cost}, the receipt says ${ledger.spent}`] : []
+}
+
 /** X-01: the newest turn of the user is in, whole if the receipt says so, else with its beginning. */
 export function newestFaults({ asked, transcript, derived, options }: Stage, { messages, text, ledger }: Context): string[] {
   if (asked === undefined) return []
@@ -33,6 +51,7 @@ export function newestFaults({ asked, transcript, derived, options }: Stage, { m
     if (stored && !turns.includes(said)) faults.push('the newest turn is not in the messages')
     return faults
   }
+  if (stored && asked.tokens < options.budget / 2 - 30) faults.push(`the newest turn is shortened, of ${asked.tokens} tokens in ${options.budget}`)
   const begin = [...said.trimStart()][0] as string
   const label = `${speaker(asked)}: `
   if (!text.split(label).some((part, at) => at > 0 && part.trimStart().startsWith(begin))) faults.push('no beginning of the newest turn is in the text')
@@ -129,4 +148,38 @@ export function orderFaults({ transcript }: Stage, { messages, text }: Context):
     const wrong = order.findIndex(({ places }, at) => (places[0] as number) < (order[at - 1]?.places[0] ?? -1))
     return wrong < 0 ? [] : [`${order[wrong]?.id} stands before ${order[wrong - 1]?.id} in the ${form === 0 ? 'text' : 'messages'}`]
   })
+}
+
+/** From here on there is room for the words of the framing, a seed and a newest message, each in its shortest form. */
+const ample = 400
+
+/** E-06 and E-08: glimpses are labelled and cut to 100 characters; neither the first nor the newest message is left out. */
+export function ephemeralFaults({ transcript, derived, options, asked }: Stage, { text, ledger }: Context): string[] {
+  const faults: string[] = []
+  const { fates } = fatesOf(ledger, transcript, derived)
+  const isOut = (message: Message | undefined): boolean => message !== undefined && isPlain(message) && fates.get(message.id)?.verdict === 'dropped'
+  const stored = options.query === undefined || options.query === asked?.content
+  if (ledger.budget >= ample && stored) {
+    if (isOut(transcript[0])) faults.push(`the first message ${transcript[0]?.id} is left out`)
+    if (isOut(transcript.at(-1))) faults.push(`the newest message ${transcript.at(-1)?.id} is left out`)
+  }
+  for (const message of transcript) {
+    const line = fates.get(message.id)
+    if (message === asked || (line?.why !== 'middle' && line?.why !== 'middle; clip')) continue
+    const glimpse = `(Past) ${speaker(message)}: ${wellFormed(clip(message.content, 100))}`
+    if (isPlain(message) && !text.includes(glimpse)) faults.push(`${message.id} is no glimpse: ${glimpse}`)
+  }
+  return faults
+}
+
+/** Words alone, under a name that fits into any budget. */
+const isPlain = ({ role, content, calls, name = '' }: Message): boolean =>
+  role !== 'tool' && role !== 'system' && calls === undefined && !isBlank(content) && name.length < 20
+
+/** E-05 and E-07: the cap holds however many come at once, and the first message outlives it. */
+export function capFaults({ transcript }: Stage, scene: Case): string[] {
+  if (scene.forgotten.length > 0) return []
+  const kept = Math.min(50, scene.messages.length)
+  const faults = transcript.length === kept ? [] : [`${transcript.length} messages are kept of ${scene.messages.length}`]
+  return kept > 0 && transcript[0]?.sequence !== 1 ? [...faults, 'the first message is gone'] : faults
 }

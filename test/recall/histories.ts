@@ -117,20 +117,18 @@ const item = fc
     fc.integer({ min: 1, max: 10 }),
   )
   .map(([at, category, what, importance]): Omit<Item, 'id'> => ({ kind: 'item', at, category, content: what, importance, marked: false, sources }))
-const knowing = fc
-  .tuple(moment, fc.constantFrom('domain', 'error_pattern', '/'), fc.constantFrom('billing', ''), short, fc.integer({ min: 1, max: 10 }))
-  .map(
-    ([at, category, key, value, tenths]): Omit<Knowledge, 'id'> => ({
-      kind: 'knowledge',
-      at,
-      category,
-      key,
-      value,
-      confidence: tenths / 10,
-      usedAt: at,
-      sources,
-    }),
-  )
+const knowing = fc.tuple(moment, fc.constantFrom('domain', 'error_pattern', '/'), fc.constantFrom('billing', ''), short, fc.integer({ min: 1, max: 10 })).map(
+  ([at, category, key, value, tenths]): Omit<Knowledge, 'id'> => ({
+    kind: 'knowledge',
+    at,
+    category,
+    key,
+    value,
+    confidence: tenths / 10,
+    usedAt: at,
+    sources,
+  }),
+)
 
 const derived = fc
   .array(fc.oneof({ weight: 3, arbitrary: fact }, { weight: 3, arbitrary: summary }, { weight: 3, arbitrary: item }, { weight: 1, arbitrary: knowing }), {

@@ -15,7 +15,7 @@ export const key = parseKey('acme:ann')
 export type Stage = {
   readonly memory: Memory
   readonly store: Store & Index
-  readonly options: ContextOptions
+  readonly options: ContextOptions & { readonly budget: number }
   readonly transcript: readonly Message[]
   /** What the receipt must account for besides messages, in the order of the store. */
   readonly derived: readonly Derived[]

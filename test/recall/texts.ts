@@ -54,8 +54,8 @@ const endless = fc
   .tuple(
     fc.constantFrom('a', 'Ab', 'lorem ipsum ', '漢', '漢字かな。', '👩‍👩‍👧', ' x', '\n', 'ab\n', '/', '0123456789', '\u0301', 'x'.repeat(90).concat('. '), 'é'),
     fc.oneof(
-      { weight: 12, arbitrary: fc.integer({ min: 200, max: 6_000 }) },
-      { weight: 3, arbitrary: fc.integer({ min: 6_000, max: 40_000 }) },
+      { weight: 40, arbitrary: fc.integer({ min: 200, max: 6_000 }) },
+      { weight: 6, arbitrary: fc.integer({ min: 6_000, max: 40_000 }) },
       { weight: 1, arbitrary: fc.constantFrom(100_000, 1_000_000) },
     ),
   )

@@ -1,7 +1,9 @@
 import OpenAI from 'openai'
+import type { Index, Store } from '../../src/domain/ports.ts'
 import { type MemoryOptions, openMemory } from '../../src/index.ts'
 import type { Memory } from '../../src/memory.ts'
 import { type ServeOptions, serve } from '../../src/server/serve.ts'
+import { ramStore } from '../../src/stores/ram.ts'
 
 export type Started = AsyncDisposable & {
   readonly url: string
@@ -45,3 +47,20 @@ export async function startServer(options: Omit<ServeOptions, 'memory'> & { read
 
 export const user = (content: string) => ({ role: 'user' as const, content })
 export const assistant = (content: string) => ({ role: 'assistant' as const, content })
+
+/** Everything that comes, in order. */
+export async function all<T>(iterable: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = []
+  for await (const item of iterable) items.push(item)
+  return items
+}
+
+/** A store that takes its time, as a disk or a network does. */
+export function slowStore(): Store & Index {
+  const store = ramStore()
+  const slowly = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate)
+    return work()
+  }
+  return { ...store, head: (key, recent) => slowly(() => store.head(key, recent)), commit: (change) => slowly(() => store.commit(change)) }
+}

@@ -73,7 +73,7 @@ describe('the rules find', () => {
   })
   it('a name that says nothing', () => {
     expect(check(saysWhatItIs, 'src/text/tokenUtils.ts', '')).toEqual(['tokenUtils.ts says nothing'])
-    expect(check(saysWhatItIs, 'src/text/commonWords.ts', '')).toEqual([])
+    expect(check(saysWhatItIs, 'src/text/frequentWords.ts', '')).toEqual([])
   })
   it('a test that is skipped', () => expect(check(runsEveryTest, 'test/a.test.ts', "it.skip('a', () => {})")).toEqual(['line 1: it.skip']))
 })

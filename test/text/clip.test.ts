@@ -59,6 +59,7 @@ describe('clipping', () => {
     expect(clip('a\r\nb', 2)).toBe('a...')
     expect(clip('🇫🇷🇩🇪🇮🇹', 6)).toBe('🇫🇷...')
     expect(clip('👍🏽👍🏽', 4)).toBe('👍🏽...')
+    expect(clip(`x👩${'\u0301'.repeat(70)}\u200d👩z`, 74)).toBe('x...')
   })
   it('keeps the first code point of a text that begins with something larger', () => {
     expect(clip(`${family}!`, 3)).toBe('👩...')

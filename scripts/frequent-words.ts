@@ -1,6 +1,6 @@
 /**
- * Writes src/text/commonWords.ts from the rank tables of cl100k_base and o200k_base: everything the upper bound knows
- * about them. Run it with `npx node scripts/common-words.ts`.
+ * Writes src/text/frequentWords.ts from the rank tables of cl100k_base and o200k_base: everything the upper bound knows
+ * about them. Run it with `npx node scripts/frequent-words.ts`.
  */
 import { writeFileSync } from 'node:fs'
 import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
@@ -8,7 +8,7 @@ import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
 import { countMerged, readRanks, toBytes } from '../src/models/bytePairs.ts'
 
 const largest = 13_900
-const target = new URL('../src/text/commonWords.ts', import.meta.url)
+const target = new URL('../src/text/frequentWords.ts', import.meta.url)
 const [old, young] = [readRanks(cl100k), readRanks(o200k)]
 const lower = [...'abcdefghijklmnopqrstuvwxyz']
 const letters = [...lower.map((letter) => letter.toUpperCase()), ...lower]
@@ -62,7 +62,7 @@ const followers = (first: string, among: readonly string[]): string => among.fil
 const pairs = [' ', ...letters].map((first) => followers(first, letters)).join(',')
 const triples = [' ', ...lower].flatMap((first) => lower.map((second) => (isToken(first + second) ? followers(first + second, lower) : ''))).join(',')
 
-const render = (words: readonly Word[]): string => `// Written by scripts/common-words.ts from the tables of cl100k_base and o200k_base.
+const render = (words: readonly Word[]): string => `// Written by scripts/frequent-words.ts from the tables of cl100k_base and o200k_base.
 
 /**
  * Common words in alphabetical order, each without the letters it shares with the one before. The sign before it tells

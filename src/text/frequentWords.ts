@@ -1,4 +1,4 @@
-// Written by scripts/common-words.ts from the tables of cl100k_base and o200k_base.
+// Written by scripts/frequent-words.ts from the tables of cl100k_base and o200k_base.
 
 /**
  * Common words in alphabetical order, each without the letters it shares with the one before. The sign before it tells

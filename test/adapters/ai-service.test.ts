@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest'
+import { type ServiceRequest, UnifiedAIService, unifiedAIService } from '../../src/adapters/ai-service.ts'
+import { SessionMemory, sessionMemory } from '../../src/adapters/session-memory.ts'
+import { refuses, replies, startUpstream, type Upstream } from '../models/upstream.ts'
+import { verifies } from '../requirements/verifies.ts'
+
+const tab = 'example.com:42'
+
+/** All chunks of an answer. */
+async function answer(service: UnifiedAIService, request: ServiceRequest): Promise<string[]> {
+  const chunks: string[] = []
+  for await (const chunk of service.processText(request)) chunks.push(chunk)
+  return chunks
+}
+
+const said = (memory: SessionMemory, key = tab): string[] => memory.getSessionByKey(key).messages.map(({ role, content }) => `${role}: ${content}`)
+
+/** A service whose model is a server of one's own. */
+async function serviceAt(upstream: Upstream, systemPrompt?: string): Promise<{ service: UnifiedAIService; memory: SessionMemory }> {
+  const memory = new SessionMemory()
+  const service = new UnifiedAIService({ memory })
+  await service.initialize(tab, { provider: 'local', baseUrl: upstream.url, model: 'test', systemPrompt })
+  return { service, memory }
+}
+
+describe('the unified AI service', () => {
+  for (const provider of ['openai', 'gemini', 'xai', 'local', 'anthropic']) {
+    verifies('E-15', `records the question, streams the answer and records it: ${provider}`, async () => {
+      await using upstream = await startUpstream(replies('About', ' bees', '.'))
+      const memory = new SessionMemory()
+      const service = new UnifiedAIService({ memory })
+      await service.initialize(tab, { provider, apiKey: 'key', baseUrl: provider === 'gemini' || provider === 'anthropic' ? upstream.origin : upstream.url })
+      const chunks: string[] = []
+      for await (const chunk of service.processText({ text: 'What is this article about?' })) {
+        if (chunks.length === 0) expect(said(memory)).toEqual(['user: What is this article about?'])
+        chunks.push(chunk)
+      }
+      expect(chunks).toEqual(['About', ' bees', '.'])
+      expect(said(memory)).toEqual(['user: What is this article about?', 'assistant: About bees.'])
+    })
+  }
+
+  verifies('E-15', 'answers without any server, from memory', async () => {
+    const service = new UnifiedAIService({ memory: new SessionMemory() })
+    await service.initialize(tab, { provider: 'offline' })
+    await answer(service, { text: 'My cat is called Miso.' })
+    expect((await answer(service, { text: 'What is my cat called?', isFollowUp: true })).join('')).toBe('From what you told me: "My cat is called Miso."')
+  })
+
+  verifies(['E-10', 'E-09'], 'lets a follow-up refer to the conversation, and asks once', async () => {
+    await using upstream = await startUpstream(replies('About bees.'))
+    const { service } = await serviceAt(upstream, 'You are a reading aid.')
+    await answer(service, { text: 'What is this article about?' })
+    await answer(service, { text: 'Which bees?', isFollowUp: true })
+    expect(upstream.requests[0]?.body.messages).toEqual([
+      { role: 'system', content: 'You are a reading aid.' },
+      { role: 'user', content: 'What is this article about?' },
+    ])
+    expect(upstream.requests[1]?.body.messages).toEqual([
+      {
+        role: 'system',
+        content: [
+          'You are a reading aid.',
+          '## Conversation Context\nUser: What is this article about?',
+          '--- Recent Exchange ---',
+          'Assistant: About bees.',
+          'This is a follow-up question. You may naturally reference what was just discussed.',
+        ].join('\n\n'),
+      },
+      { role: 'user', content: 'Which bees?' },
+    ])
+  })
+
+  verifies(['E-10', 'E-09'], 'uses the conversation silently for a new selection, and asks once', async () => {
+    await using upstream = await startUpstream(replies('About bees.'))
+    const { service } = await serviceAt(upstream)
+    await answer(service, { text: 'What is this article about?' })
+    await answer(service, { text: 'Apis mellifera', systemPrompt: 'Explain the selection.' })
+    expect(upstream.requests[1]?.body.messages).toEqual([
+      {
+        role: 'system',
+        content: [
+          'Explain the selection.',
+          '## Background Context (INTERNAL USE ONLY)\nUser: What is this article about?',
+          '--- Recent Exchange ---',
+          'Assistant: About bees.',
+          [
+            'IMPORTANT INSTRUCTIONS:',
+            '- Use this background to give better answers, but NEVER explicitly mention it.',
+            '- Do NOT say things like "as we discussed" or "given your interest in".',
+            '- Treat each new text selection as a fresh, standalone request.',
+          ].join('\n'),
+        ].join('\n\n'),
+      },
+      { role: 'user', content: 'Apis mellifera' },
+    ])
+  })
+
+  it('sends no system message where there is nothing to say', async () => {
+    await using upstream = await startUpstream(replies('Hi.'))
+    const { service } = await serviceAt(upstream)
+    await answer(service, { text: 'Hello' })
+    expect(upstream.requests[0]?.body.messages).toEqual([{ role: 'user', content: 'Hello' }])
+  })
+
+  it('keeps the question and not the half of an answer that failed', async () => {
+    for (const behaviour of [{ does: 'drop', pieces: ['About'] } as const, refuses(400)]) {
+      await using upstream = await startUpstream(behaviour)
+      const { service, memory } = await serviceAt(upstream)
+      await expect(answer(service, { text: 'What is this?' })).rejects.toMatchObject({ name: 'MemoryError', code: 'upstream' })
+      expect(said(memory)).toEqual(['user: What is this?'])
+    }
+  })
+
+  it('keeps the question and not the half of an answer nobody wants to hear to its end', async () => {
+    await using upstream = await startUpstream({ does: 'stall', pieces: ['About', ' bees'] })
+    const { service, memory } = await serviceAt(upstream)
+    for await (const chunk of service.processText({ text: 'What is this?' })) {
+      expect(chunk).toBe('About')
+      break
+    }
+    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(said(memory)).toEqual(['user: What is this?'])
+  })
+
+  it('stops when the signal says so', async () => {
+    await using upstream = await startUpstream({ does: 'stall', pieces: ['About'] })
+    const { service, memory } = await serviceAt(upstream)
+    const stop = new AbortController()
+    const chunks = service.processText({ text: 'What is this?', signal: stop.signal })
+    expect(await chunks.next()).toEqual({ done: false, value: 'About' })
+    stop.abort()
+    await expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' })
+    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(said(memory)).toEqual(['user: What is this?'])
+  })
+
+  verifies('E-15', 'does not let a late answer bring back a session that was cleared', async () => {
+    const clear: Record<string, (memory: SessionMemory) => void> = {
+      clearSession: (memory) => memory.clearSession(tab),
+      clearAll: (memory) => memory.clearAll(),
+      'clearAll, and the same question again': (memory) => {
+        memory.clearAll()
+        memory.addUserMessageForKey(tab, 'What is this?')
+      },
+    }
+    for (const [name, now] of Object.entries(clear)) {
+      await using upstream = await startUpstream(replies('About', ' bees'))
+      const { service, memory } = await serviceAt(upstream)
+      for await (const chunk of service.processText({ text: 'What is this?' })) if (chunk === 'About') now(memory)
+      expect([name, said(memory)]).toEqual([name, name.includes('again') ? ['user: What is this?'] : []])
+    }
+  })
+
+  it('takes no answer for a session that was over when it came', async () => {
+    await using upstream = await startUpstream(replies('About', ' bees'))
+    let now = 0
+    const memory = new SessionMemory({}, { clock: () => now })
+    const service = new UnifiedAIService({ memory })
+    await service.initialize(tab, { provider: 'local', baseUrl: upstream.url })
+    for await (const _ of service.processText({ text: 'What is this?' })) now = 24 * 3_600_000
+    expect(said(memory)).toEqual([])
+  })
+
+  verifies('E-01', 'answers each tab from its own memory and with its own settings', async () => {
+    await using home = await startUpstream(replies('Home.'))
+    await using away = await startUpstream(replies('Away.'))
+    const memory = new SessionMemory()
+    const service = new UnifiedAIService({ memory })
+    await service.initialize('bank.example:1', { provider: 'local', baseUrl: home.url })
+    await service.initialize('news.example:2', { provider: 'openai', baseUrl: away.url })
+    await answer(service, { text: 'My balance?', key: 'bank.example:1' })
+    await answer(service, { text: 'The headline?' })
+    expect([home, away].map((upstream) => upstream.requests.map((request) => request.body.messages.at(-1).content))).toEqual([
+      ['My balance?'],
+      ['The headline?'],
+    ])
+    expect(said(memory, 'bank.example:1')).toEqual(['user: My balance?', 'assistant: Home.'])
+    expect(said(memory, 'news.example:2')).toEqual(['user: The headline?', 'assistant: Away.'])
+  })
+
+  it('says what is wrong with its settings', async () => {
+    const service = new UnifiedAIService({ memory: new SessionMemory() })
+    await expect(service.initialize(tab, { provider: 'telepathy' })).rejects.toMatchObject({ code: 'bad-option', param: 'provider' })
+    await expect(service.initialize(tab, { provider: 'openai' })).rejects.toMatchObject({ code: 'bad-option', param: 'apiKey' })
+    await expect(service.initialize('a b', { provider: 'offline' })).rejects.toMatchObject({ code: 'bad-key' })
+    await expect(answer(service, { text: 'Hello' })).rejects.toThrow('No session is initialized. Call initialize(key, settings) first.')
+    await expect(answer(service, { text: 'Hello', key: tab })).rejects.toThrow(
+      'Session example.com:42 is not initialized. Call initialize(key, settings) first.',
+    )
+  })
+
+  it('has the settings of the last hundred tabs', async () => {
+    const service = new UnifiedAIService({ memory: new SessionMemory() })
+    for (let place = 0; place <= 100; place++) await service.initialize(`example.com:${place}`, { provider: 'offline' })
+    await expect(answer(service, { text: 'Hello', key: 'example.com:0' })).rejects.toThrow('Session example.com:0 is not initialized.')
+    expect(await answer(service, { text: 'Hello', key: 'example.com:1' })).not.toEqual([])
+  })
+
+  verifies('E-15', 'comes ready-made, on the ready-made memory', async () => {
+    await unifiedAIService.initialize(tab, { provider: 'offline' })
+    await answer(unifiedAIService, { text: 'My cat is called Miso.' })
+    expect(said(sessionMemory)[0]).toBe('user: My cat is called Miso.')
+    sessionMemory.destroy()
+  })
+})

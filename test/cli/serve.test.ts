@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { replies, startUpstream } from '../models/upstream.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { command, type Running } from './command.ts'
+
+const shell = promisify(execFile)
+
+/** Where a server that has just been started listens. */
+const urlOf = async (running: Running): Promise<string> => {
+  const said = await running.until('curl ')
+  return /^Threadkeep listens on (http:\/\/127\.0\.0\.1:\d+)\n/.exec(said)?.[1] ?? `no address in ${said}`
+}
+
+const ask = async (url: string, content: string): Promise<string> => {
+  const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content }] })
+  const response = await fetch(`${url}/v1/demo:me/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
+  return choices[0]?.message.content ?? ''
+}
+
+describe('threadkeep serve', () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    verifies(['S-01', 'S-02'], `serves with no key and no settings, and ends well on ${signal}`, async () => {
+      const running = command(['serve', '--port', '0'])
+      const url = await urlOf(running)
+      expect((await running.until('"}]}\'')).split('\n')).toEqual([
+        `Threadkeep listens on ${url}`,
+        'threadkeep-offline answers; profile thread, at most 16000 tokens. Memory is kept in ram: and is gone when this stops.',
+        'Try it, then ask what your cat is called:',
+        `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,
+        '',
+      ])
+      await ask(url, 'My cat is called Miso.')
+      expect(await ask(url, 'What is my cat called?')).toBe('From what you told me: "My cat is called Miso."')
+      running.process.kill(signal)
+      expect(await running.ended).toMatchObject({ code: 0, stderr: '' })
+    })
+  }
+
+  it('can be tried with the line it prints', async () => {
+    const running = command(['serve', '--port', '0'])
+    await urlOf(running)
+    const line = (await running.until('"}]}\'')).split('\n').find((text) => text.includes('curl '))
+    const { stdout } = await shell('sh', ['-c', `${line?.trim()} -s`])
+    expect(JSON.parse(stdout)).toMatchObject({ object: 'chat.completion', model: 'threadkeep-offline' })
+    running.process.kill()
+    await running.ended
+  })
+
+  it('tells the address as JSON, with the settings it was given', async () => {
+    await using upstream = await startUpstream(replies('Hello.'))
+    const running = command(['serve', '--json', '--profile', 'support', '--budget', '500'], {
+      THREADKEEP_PORT: '0',
+      OPENAI_BASE_URL: upstream.url,
+      OPENAI_API_KEY: 'sk-env',
+    })
+    const facts = JSON.parse(await running.until('}\n')) as { url: string }
+    expect(facts).toEqual({ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), answers: upstream.url, store: 'ram:', profile: 'support', budget: 500 })
+    expect(await ask(facts.url, 'Hi')).toBe('Hello.')
+    expect(upstream.requests[0]?.headers.authorization).toBe('Bearer sk-env')
+    running.process.kill()
+    expect((await running.ended).code).toBe(0)
+  })
+
+  it('warns when others can reach it', async () => {
+    const running = command(['serve', '--port', '0', '--host', '0.0.0.0'])
+    expect(await running.until('curl ')).toContain('\nWhoever reaches this address can read and write memory.\n')
+    running.process.kill()
+    await running.ended
+  })
+
+  verifies('S-02', 'says in one line that a port is in use, and fails', async () => {
+    const first = command(['serve', '--port', '0'])
+    const port = new URL(await urlOf(first)).port
+    const second = await command(['serve', '--port', port]).ended
+    const third = await command(['serve', '--port', port, '--json']).ended
+    first.process.kill()
+    await first.ended
+    const message = `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or choose another with --port (0 takes a free one).`
+    expect(second).toEqual({ code: 1, stdout: '', stderr: `threadkeep: ${message}\n` })
+    expect([third.code, JSON.parse(third.stderr)]).toEqual([1, { error: { code: 'EADDRINUSE', message, param: 'port' } }])
+  })
+
+  it('lets a stream finish when it is asked to stop', async () => {
+    await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two'], split: true })
+    const running = command(['serve', '--port', '0', '--upstream', upstream.url])
+    const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Count' }] })
+    const response = await fetch(`${await urlOf(running)}/v1/demo:me/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    running.process.kill()
+    expect((await response.text()).endsWith('data: [DONE]\n\n')).toBe(true)
+    expect((await running.ended).code).toBe(0)
+  })
+})

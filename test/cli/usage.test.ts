@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { providerNames } from '../../src/models/provider.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { root } from '../shape/source.ts'
+import { run } from './command.ts'
+
+const exitCodes = 'Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.'
+
+describe('the command', () => {
+  for (const args of [['--help'], ['serve', '--help'], ['chat', '--help'], ['help', 'serve']]) {
+    verifies('S-02', `explains itself, with examples and exit codes: ${args.join(' ')}`, async () => {
+      const { code, stdout, stderr } = await run(args)
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).toMatch(/^Usage: threadkeep /)
+      expect(stdout).toContain('\nExamples:\n  threadkeep ')
+      expect(stdout).toContain(exitCodes)
+    })
+  }
+
+  it('names every provider', async () => {
+    const { stdout } = await run(['chat', '--help'])
+    for (const name of providerNames) expect(stdout).toMatch(new RegExp(`\\b${name}\\b`))
+  })
+
+  it('tells its version', async () => {
+    const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+
+  it('explains itself when it is called without anything, and calls that wrong usage', async () => {
+    const { code, stdout, stderr } = await run([])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^Usage: threadkeep /)
+  })
+
+  const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
+    [['serv'], "unknown command 'serv' (Did you mean serve?) (threadkeep --help tells more)"],
+    [['serve', '--prot', '1'], "unknown option '--prot' (Did you mean --port?) (threadkeep --help tells more)"],
+    [['serve', 'now'], "too many arguments for 'serve'. Expected 0 arguments but got 1: now. (threadkeep --help tells more)"],
+    [['serve', '--port'], "option '--port <number>' argument missing (threadkeep --help tells more)"],
+    [['serve', '--port', '80a'], 'port is "80a"; it must be a whole number, from 0 to 65535.'],
+    [['serve', '--port', '65536'], 'port is "65536"; it must be a whole number, from 0 to 65535.'],
+    [['serve', '--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
+    [['serve', '--profile', 'nope'], 'profile is "nope"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.'],
+    [['serve', '--store', 'redis://me:secret@host'], 'store is "redis://…@host"; it must be ram:.'],
+    [
+      ['serve', '--upstream', 'localhost'],
+      'upstream must be an http:// or https:// address without a user name and password, such as http://localhost:11434/v1.',
+    ],
+    [
+      ['chat', 'a b'],
+      'The scope of key "a b" may hold only the letters A-Z and a-z, digits and _ + - . @. Write scope or scope:session, for example acme:+15551234567.',
+    ],
+    [['chat', '--provider', 'nope'], 'provider "nope" is unknown. Known ones: openai, anthropic, gemini, xai, local, offline.'],
+    [['chat', '--provider', 'xai'], 'apiKey is missing: provider xai needs a key. Pass apiKey or set XAI_API_KEY.'],
+  ]
+  for (const [args, message] of wrong) {
+    verifies('S-02', `says in one line what is wrong with: ${args.join(' ')}`, async () => {
+      expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
+    })
+  }
+
+  verifies('S-02', 'says it as JSON with --json', async () => {
+    const told = async (...args: string[]) => {
+      const { code, stdout, stderr } = await run([...args, '--json'])
+      expect([code, stdout]).toEqual([2, ''])
+      return JSON.parse(stderr) as unknown
+    }
+    expect(await told('serve', '--port', 'x')).toEqual({
+      error: { code: 'bad-option', message: 'port is "x"; it must be a whole number, from 0 to 65535.', param: 'port' },
+    })
+    expect(await told('serve', '--nope')).toEqual({ error: { code: 'usage', message: "unknown option '--nope' (threadkeep --help tells more)", param: null } })
+  })
+
+  it('takes its settings from the environment too, and flags count more', async () => {
+    expect((await run(['serve', '--port', 'y'], '', { THREADKEEP_PORT: 'x' })).stderr).toContain('port is "y"')
+    expect((await run(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'sqlite:a' })).stderr).toContain('store is "sqlite:a"')
+    expect((await run(['chat'], '', { THREADKEEP_PROFILE: 'nope' })).stderr).toContain('profile is "nope"')
+    const variables = { THREADKEEP_PORT: ' ', THREADKEEP_UPSTREAM: 'x', OPENAI_BASE_URL: 'http://localhost/v1' }
+    expect((await run(['serve'], '', variables)).stderr).toContain('upstream must be')
+  })
+})

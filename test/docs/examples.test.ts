@@ -1,0 +1,24 @@
+import { readdirSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { start } from '../cli/command.ts'
+import { startServer } from '../server/start.ts'
+import { root } from '../shape/source.ts'
+
+const quote = 'From what you told me: "My cat is called Miso."'
+
+describe('the examples', () => {
+  it('are those that are run here', () => expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'openai-client.ts']))
+
+  it('chat.ts talks with memory in one process', async () => {
+    const { code, stdout, stderr } = await start('examples/chat.ts', []).ended
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain(`> What is my cat called?\n${quote}\n(133 of 2000 tokens)\n`)
+  })
+
+  it("openai-client.ts talks with memory through OpenAI's client", async () => {
+    await using server = await startServer()
+    const { code, stdout, stderr } = await start('examples/openai-client.ts', [], { THREADKEEP_URL: server.url }).ended
+    expect([code, stdout, stderr]).toEqual([0, `${quote}\n`, ''])
+    expect(await server.said('demo:me')).toHaveLength(4)
+  })
+})
