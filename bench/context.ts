@@ -9,7 +9,8 @@ const words = Array.from({ length: 40_000 }, (_, token) => decode([token + 256])
 
 const budget = 2_000
 const sizes = [1_000, 10_000] as const
-const turns = 40
+const turns = 100
+const warm = 50
 
 /** Words as common as their rank makes them, so that questions match some of the history and not all of it. */
 function* sentences(): Generator<string> {
@@ -35,9 +36,9 @@ const talk = (count: number) => {
 
 /** The median time of a turn, in milliseconds. */
 async function median(turn: (at: number) => Promise<unknown>): Promise<number> {
-  for (let at = 0; at < 8; at++) await turn(at)
+  for (let at = 0; at < warm; at++) await turn(at)
   const times: number[] = []
-  for (let at = 8; at < 8 + turns; at++) {
+  for (let at = warm; at < warm + turns; at++) {
     const start = performance.now()
     await turn(at)
     times.push(performance.now() - start)
@@ -51,7 +52,7 @@ async function median(turn: (at: number) => Promise<unknown>): Promise<number> {
 async function ours(name: keyof typeof profiles, size: number): Promise<number> {
   const { lifetime: _, ...profile } = profiles[name]
   await using memory = await openMemory({ profile: { ...profile, lifetime: { whenFull: 'refuse' } } })
-  const history = talk(size + 2 * turns + 20)
+  const history = talk(size + 2 * (turns + warm))
   await memory.append('bench:one', history.slice(0, size))
   return await median(async (at) => {
     await memory.append('bench:one', history.slice(size + 2 * at, size + 2 * at + 1))
@@ -68,7 +69,7 @@ type LlamaIndex = { createMemory: (options: object) => { add(message: unknown): 
 
 async function langchain(size: number): Promise<number> {
   const { AIMessage, HumanMessage, trimMessages } = await peer<Langchain>('@langchain/core/messages')
-  const made = talk(size + turns + 8).map(({ role, content }) => (role === 'user' ? new HumanMessage(content) : new AIMessage(content)))
+  const made = talk(size + turns + warm).map(({ role, content }) => (role === 'user' ? new HumanMessage(content) : new AIMessage(content)))
   const tokenCounter = (messages: { content: string }[]): number => messages.reduce((sum, message) => sum + Math.ceil(message.content.length / 4), 0)
   return median((at) => trimMessages(made.slice(0, size + at), { maxTokens: budget, strategy: 'last', tokenCounter }))
 }
@@ -76,7 +77,7 @@ async function langchain(size: number): Promise<number> {
 async function llamaindex(size: number): Promise<number> {
   const { createMemory } = await peer<LlamaIndex>('@llamaindex/core/memory')
   const memory = createMemory({ tokenLimit: budget, memoryBlocks: [] })
-  const history = talk(size + turns + 8)
+  const history = talk(size + turns + warm)
   for (const message of history.slice(0, size)) await memory.add(message)
   return median(async (at) => {
     await memory.add(history[size + at])

@@ -1,20 +1,18 @@
 /** The closed set of things that can go wrong; every error the engine throws carries one of them. */
-export const errorCodes = [
-  'bad-key',
-  'bad-message',
-  'bad-profile',
-  'bad-option',
-  'budget-too-small',
-  'conflict',
-  'erased',
-  'full',
-  'not-durable',
-  'closed',
-  'upstream',
-  'timeout',
-  'aborted',
-] as const
-export type ErrorCode = (typeof errorCodes)[number]
+export type ErrorCode =
+  | 'bad-key'
+  | 'bad-message'
+  | 'bad-profile'
+  | 'bad-option'
+  | 'budget-too-small'
+  | 'conflict'
+  | 'erased'
+  | 'full'
+  | 'not-durable'
+  | 'closed'
+  | 'upstream'
+  | 'timeout'
+  | 'aborted'
 
 type Details = {
   cause?: unknown

@@ -1,7 +1,6 @@
 import type { Rung } from '../domain/profile.ts'
 
-export const minute = 60_000
-export const day = 24 * 60 * minute
+export const day = 86_400_000
 
 export const whole: readonly Rung[] = [{ as: 'whole' }]
 /** For what must be in, however short. */

@@ -30,7 +30,7 @@ export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime,
 }
 
 /** When a session that is used now is over. */
-export function expiry(startedAt: Millis, now: Millis, lifetime: Lifetime): Millis {
+function expiry(startedAt: Millis, now: Millis, lifetime: Lifetime): Millis {
   const idle = lifetime.idle === undefined ? never : now + lifetime.idle
   const age = lifetime.age === undefined ? never : startedAt + lifetime.age
   return Math.min(idle, age)

@@ -65,7 +65,7 @@ export const headingOf = (band: Band): string =>
 const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
 
 /** The day a recalled message was said, as a line above it (UTC). */
-export function dayOf(at: Millis): string {
+function dayOf(at: Millis): string {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? 'Undated:\n' : `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}:\n`
 }

@@ -18,6 +18,8 @@ export type Piece = {
   readonly form: Form
   /** The rung it stands on, when it is not whole. */
   readonly rung: string
+  /** The line with the day it stands under, or nothing. */
+  readonly day: string
 }
 
 /** What is shown and what that costs, headings and the provider's additions included. */
@@ -142,10 +144,11 @@ class Purse {
   pay(wish: Wish, most: Tokens): void {
     const { band } = wish
     const share = Math.min(most, wish.limit)
+    const manner = mannerOf(band)
     let misses = 0
     for (const unit of wish.units) {
       if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band)) continue
-      if (!this.buy(band, share, (room, rung) => this.renderer.unit(unit, mannerOf(band), rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
+      if (!this.buy(band, share, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
     }
     for (const derived of wish.derived) {
       if (this.placed.has(derived)) continue
@@ -156,15 +159,15 @@ class Purse {
   private buy(band: Band, share: Tokens, render: (room: Tokens, rung: Rung) => Form | null, what: { unit?: Unit; derived?: Derived }): boolean {
     const had = this.perBand.get(band) ?? 0
     const limit = Math.min(share, band.max ?? this.budget, Math.floor(maxShareOf(band, this.budget) * this.budget)) - had
+    const entrance = this.entrance(band, what.unit)
     for (const rung of band.ladder) {
-      const entrance = this.entrance(band, what.unit)
       const room =
         Math.min(limit, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
       const form = room < crumb ? null : render(room, rung)
       if (form === null) continue
       this.enter(entrance)
       this.perBand.set(band, had + form.tokens + entrance.tokens)
-      this.take({ part: 'band', band, unit: what.unit, derived: what.derived, form, rung: rung.as })
+      this.take({ part: 'band', band, unit: what.unit, derived: what.derived, form, rung: rung.as, day: entrance.day })
       return true
     }
     return false
@@ -177,7 +180,7 @@ class Purse {
       const form = this.renderer.unit(unit, manner, rung, Math.min(most, this.budget - this.spent) - entrance.tokens)
       if (form === null) continue
       this.enter(entrance)
-      this.take({ part, band, unit, derived: undefined, form, rung: rung.as })
+      this.take({ part, band, unit, derived: undefined, form, rung: rung.as, day: part === 'band' ? entrance.day : '' })
       return true
     }
     return false
@@ -223,16 +226,20 @@ class Purse {
   private entrance(band: Band, unit: Unit | undefined): Entrance {
     const owed: (readonly [string, Tokens])[] = [['reply', this.fees.reply], ...this.heading(band)]
     if (band.show === 'block') owed.push(band.volatile === true ? ['volatile', this.fees.volatile] : ['stable', this.fees.stable])
-    if (unit !== undefined && 'recalled' in band.claim) {
-      const day = this.fees.day((unit.messages[0] as Message).at)
-      owed.push([`day ${day.text}`, day.tokens])
-    }
-    return this.owed(owed)
+    if (unit === undefined || !('recalled' in band.claim)) return this.owed(owed)
+    const day = this.fees.day((unit.messages[0] as Message).at)
+    return { ...this.owed([...owed, [day.text, day.tokens]]), day: day.text }
   }
 
   private owed(items: readonly (readonly [string, Tokens])[]): Entrance {
-    const due = items.filter(([name]) => !this.paid.has(name))
-    return { names: due.map(([name]) => name), tokens: due.reduce((sum, [, tokens]) => sum + tokens, 0) }
+    const names: string[] = []
+    let tokens = 0
+    for (const [name, price] of items) {
+      if (this.paid.has(name)) continue
+      names.push(name)
+      tokens += price
+    }
+    return { names, tokens, day: '' }
   }
 
   private enter(entrance: Entrance): void {
@@ -242,7 +249,7 @@ class Purse {
   }
 }
 
-type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens }
+type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens; readonly day: string }
 
 const mannerOf = (band: Band): Manner =>
   band.show === 'turns' ? asTurn : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }

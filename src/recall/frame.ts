@@ -1,7 +1,7 @@
-import type { Message, Tokens } from '../domain/entry.ts'
+import type { Tokens } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
-import { dayOf, headingOf, type Words, wordsOf } from './fees.ts'
+import { headingOf, type Words, wordsOf } from './fees.ts'
 import type { Fitted, Piece } from './fit.ts'
 import type { Renderer } from './render.ts'
 import { firstOf } from './unit.ts'
@@ -71,23 +71,18 @@ function headed(pieces: readonly Piece[], seen = new Set<Band>()): string[] {
       if (!seen.has(piece.band)) lines.push(headingOf(piece.band))
       seen.add(piece.band)
     }
-    const said = dayAbove(piece)
-    if (said !== day) lines.push(said)
-    day = said
+    if (piece.day !== day) lines.push(piece.day)
+    day = piece.day
     lines.push(piece.form.text)
   }
   return lines
 }
 
-/** The day a recalled piece stands under, or nothing. */
-const dayAbove = ({ part, band, unit }: Piece): string =>
-  part === 'band' && band !== undefined && 'recalled' in band.claim && unit !== undefined ? dayOf((unit.messages[0] as Message).at) : ''
-
 /** Pieces of one day together: clocks go back, and a day is named, and paid, once. */
 function byDay(pieces: readonly Piece[]): Piece[] {
   const days = new Map<string, Piece[]>()
   for (const piece of pieces) {
-    const name = `${piece.band?.name ?? ''}\n${dayAbove(piece)}`
+    const name = `${piece.band?.name ?? ''}\n${piece.day}`
     const same = days.get(name)
     if (same === undefined) days.set(name, [piece])
     else same.push(piece)
@@ -112,7 +107,7 @@ function textOf(order: Order, words: Words, renderer: Renderer): string {
 /** What the last of these pieces ends with; its own line ends are not taken for it. */
 function separatorOf(pieces: readonly Piece[]): '\n' | '\n\n' {
   const last = pieces.at(-1)
-  return last !== undefined && (last.derived !== undefined || dayAbove(last) !== '') ? '\n' : '\n\n'
+  return last !== undefined && (last.derived !== undefined || last.day !== '') ? '\n' : '\n\n'
 }
 
 /** Joined, without the separator after the last piece unless leaving it off would cost tokens. */
@@ -120,7 +115,8 @@ function closed(lines: readonly string[], separator: string, renderer: Renderer)
   const last = lines.at(-1)
   if (last === undefined) return ''
   const bare = last.slice(0, -separator.length)
-  const end = renderer.tokenizer.count(bare) <= renderer.tokenizer.count(last) ? bare : last
+  // after a letter or a digit a line end is always a token of its own
+  const end = /[\p{L}\p{N}]$/u.test(bare.slice(-2)) || renderer.tokenizer.count(bare) <= renderer.tokenizer.count(last) ? bare : last
   return lines.slice(0, -1).join('') + end
 }
 

@@ -135,7 +135,7 @@ function leastOf(rung: Rung, tokens: Tokens): Tokens {
  * the history. In a scarce budget it is a share: a small one for a question, which older turns may answer, a large one
  * for anything else, which is about what was just said.
  */
-export function tailOf(head: Head, tail: Tail, budget: Tokens, asksBack: boolean): { start: Tokens; limit: Tokens } {
+function tailOf(head: Head, tail: Tail, budget: Tokens, asksBack: boolean): { start: Tokens; limit: Tokens } {
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
   if (total <= tail.all * budget) return { start: 0, limit: budget }

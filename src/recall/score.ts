@@ -10,8 +10,10 @@ export type Ranked = {
 }
 
 /** The weights of the ranking, as measured on dialogues (bench/recall.ts). */
-export const weights = { saturation: 1.2, length: 0.5, previous: 0.5, next: 0.3, sitting: 0.3, speaker: 0.4, date: 0.8 }
+const weights = { saturation: 1.2, length: 0.5, previous: 0.5, next: 0.3, sitting: 0.3, speaker: 0.4, date: 0.8 }
 
+/** A word that more than one message in so many has is passed over when the question has rarer ones. */
+const tooMany = 4
 /** After a pause like this a new sitting begins. */
 const pause: Millis = 3_600_000
 /** A question longer than this is known by its beginning. */
@@ -68,7 +70,7 @@ export class SessionIndex {
     const { scores } = this
     const [times, lengths, sittings, speakers] = [this.times.values, this.lengths.values, this.sittings.values, this.speakers.values]
     for (let place = 0; place < end; place++) {
-      const own = (scores[place] as number) + nearby(scores, sittings, place, end)
+      const own = lifted(scores, sittings, place, end)
       if (own === 0) continue
       const score = own * (asked[speakers[place] as number] as number) + weights.sitting * (best[sittings[place] as number] as number)
       if (score < top.bar || lengths[place] === 0) continue
@@ -80,7 +82,7 @@ export class SessionIndex {
       score,
       why: {
         words: scores[place] as number,
-        nearby: nearby(scores, sittings, place, end),
+        nearby: lifted(scores, sittings, place, end) - (scores[place] as number),
         sitting: weights.sitting * (best[sittings[place] as number] as number),
       },
     }))
@@ -111,9 +113,7 @@ export class SessionIndex {
     const mean = Math.max(1, this.words / Math.max(1, this.messages.length))
     const [flat, slope] = [weights.saturation * (1 - weights.length), (weights.saturation * weights.length) / mean]
     let any = false
-    for (const [term, weight] of queryTerms(query)) {
-      const posting = this.postings.get(term)
-      if (posting === undefined) continue
+    for (const { posting, weight } of this.telling(query)) {
       const [places, often, length] = [posting.places.values, posting.counts.values, posting.places.length]
       const worth = weight * (weights.saturation + 1) * Math.log(1 + (this.messages.length - length + 0.5) / (length + 0.5))
       for (let at = 0; at < length; at++) {
@@ -125,6 +125,17 @@ export class SessionIndex {
       }
     }
     return any
+  }
+
+  /** The words of the question that occur here, without those that so many messages have that they tell nothing. */
+  private telling(query: string): { posting: Posting; weight: number }[] {
+    const found: { posting: Posting; weight: number }[] = []
+    for (const [term, weight] of queryTerms(query)) {
+      const posting = this.postings.get(term)
+      if (posting !== undefined) found.push({ posting, weight })
+    }
+    const rare = found.filter(({ posting }) => posting.places.length <= this.messages.length / tooMany)
+    return rare.length > 1 ? rare : found
   }
 
   /** The best score of each sitting, so that a message gains from a conversation that was about the question. */
@@ -162,12 +173,14 @@ export class SessionIndex {
   }
 }
 
-/** What the messages right before and after it in the same sitting lend to a message. */
-function nearby(scores: Float64Array, sittings: Uint32Array, place: number, end: number): number {
-  const sitting = sittings[place]
-  const before = place > 0 && sittings[place - 1] === sitting ? (scores[place - 1] as number) : 0
-  const after = place + 1 < end && sittings[place + 1] === sitting ? (scores[place + 1] as number) : 0
-  return weights.previous * before + weights.next * after
+/** A message's own score, with what the messages right before and after it in the same sitting lend to it. */
+function lifted(scores: Float64Array, sittings: Uint32Array, place: number, end: number): number {
+  let score = scores[place] as number
+  const before = place > 0 ? (scores[place - 1] as number) : 0
+  const after = place + 1 < end ? (scores[place + 1] as number) : 0
+  if (before !== 0 && sittings[place - 1] === sittings[place]) score += weights.previous * before
+  if (after !== 0 && sittings[place + 1] === sittings[place]) score += weights.next * after
+  return score
 }
 
 function queryTerms(query: string): Map<string, number> {

@@ -1,63 +1,62 @@
-type Scored = { readonly place: number; readonly score: number }
-
-/** Keeps the places with the highest scores; of equals, the later one. */
+/** Keeps the places with the highest scores; of equals, the later one. A heap in two columns with the lowest on top. */
 export class Top {
-  private readonly most: number
-  /** A heap with the lowest on top. */
-  private readonly heap: Scored[] = []
   /** What a score must reach to be kept. */
   bar = Number.NEGATIVE_INFINITY
+  private readonly most: number
+  private readonly places: Uint32Array
+  private readonly scores: Float64Array
+  private length = 0
 
   constructor(most: number) {
     this.most = most
+    this.places = new Uint32Array(most)
+    this.scores = new Float64Array(most)
   }
 
+  /** Places are offered in rising order. */
   offer(place: number, score: number): void {
-    if (score < this.bar) return
-    const offered = { place, score }
-    if (this.heap.length < this.most) {
-      this.heap.push(offered)
-      this.rise(this.heap.length - 1)
-    } else {
-      const lowest = this.heap[0]
-      if (lowest === undefined || !below(lowest, offered)) return
-      this.heap[0] = offered
-      this.sink(0)
-    }
-    if (this.heap.length === this.most) this.bar = this.heap[0]?.score ?? this.bar
+    if (score < this.bar || this.most === 0) return
+    if (this.length < this.most) this.rise(this.length++, place, score)
+    else this.sink(place, score)
+    if (this.length === this.most) this.bar = this.scores[0] as number
   }
 
   /** Best first. */
-  best(): Scored[] {
-    return [...this.heap].sort((a, b) => (below(a, b) ? 1 : -1))
+  best(): { place: number; score: number }[] {
+    const kept = Array.from({ length: this.length }, (_, at) => ({ place: this.places[at] as number, score: this.scores[at] as number }))
+    return kept.sort((a, b) => b.score - a.score || b.place - a.place)
   }
 
-  private rise(from: number): void {
-    for (let at = from; at > 0; ) {
+  private rise(from: number, place: number, score: number): void {
+    let at = from
+    while (at > 0) {
       const parent = (at - 1) >> 1
-      if (!this.ordered(parent, at)) return
+      if (!this.isBelow(score, place, parent)) break
+      this.put(at, this.places[parent] as number, this.scores[parent] as number)
       at = parent
     }
+    this.put(at, place, score)
   }
 
-  private sink(from: number): void {
-    for (let at = from; ; ) {
-      const left = 2 * at + 1
-      const right = left + 1
-      const child = right < this.heap.length && below(this.heap[right] as Scored, this.heap[left] as Scored) ? right : left
-      if (child >= this.heap.length || !this.ordered(at, child)) return
+  private sink(place: number, score: number): void {
+    let at = 0
+    for (let child = 1; child < this.length; child = 2 * at + 1) {
+      const right = child + 1
+      if (right < this.length && this.isBelow(this.scores[right] as number, this.places[right] as number, child)) child = right
+      if (this.isBelow(score, place, child)) break
+      this.put(at, this.places[child] as number, this.scores[child] as number)
       at = child
     }
+    this.put(at, place, score)
   }
 
-  /** Puts the lower of the two on top; whether they changed places. */
-  private ordered(parent: number, child: number): boolean {
-    const [upper, lower] = [this.heap[parent] as Scored, this.heap[child] as Scored]
-    if (!below(lower, upper)) return false
-    this.heap[parent] = lower
-    this.heap[child] = upper
-    return true
+  private isBelow(score: number, place: number, other: number): boolean {
+    const otherScore = this.scores[other] as number
+    return score < otherScore || (score === otherScore && place < (this.places[other] as number))
+  }
+
+  private put(at: number, place: number, score: number): void {
+    this.places[at] = place
+    this.scores[at] = score
   }
 }
-
-const below = (a: Scored, b: Scored): boolean => a.score < b.score || (a.score === b.score && a.place < b.place)

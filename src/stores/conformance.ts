@@ -33,7 +33,16 @@ const key = parseKey('acme:ann')
 const other = parseKey('acme:bob')
 const foreign = parseKey('zeta:ann')
 
-const said = (content: string, more: Partial<Said> = {}): Said => ({ at: 1_000, role: 'user', content, tokens: 5, lineTokens: 5, tokenizer: 'test', weight: 5, ...more })
+const said = (content: string, more: Partial<Said> = {}): Said => ({
+  at: 1_000,
+  role: 'user',
+  content,
+  tokens: 5,
+  lineTokens: 5,
+  tokenizer: 'test',
+  weight: 5,
+  ...more,
+})
 const change = (id: string, more: Partial<Change> = {}): Change => ({ id, key, at: 1_000, epoch: 0, append: [], put: [], drop: [], expiresAt: never, ...more })
 const fact = (id: string, value: string): Fact => ({
   kind: 'fact',

@@ -15,7 +15,7 @@ const number = /(?<!\w|\w[-.])(?:[A-Za-z]{1,20}-|[#$€£¥vV])?\d[\d.,:/-]*\d(?
 
 /** URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, in the order they begin. */
 export function findFacts(text: string): FoundFact[] {
-  const names = [...urlsIn(text), ...matches(text, /[\w.+-]+@[\w-]+\.[a-z]+/g), ...matches(text, address, isAddress), ...matches(text, longAddress, isLongAddress)]
+  const names = [...urlsIn(text), ...emailsIn(text), ...matches(text, address, isAddress), ...matches(text, longAddress, isLongAddress)]
   const messages = [...failuresIn(text), ...matches(text, namedFailure)]
   const elements = [...groupsIn(text, selector), ...groupsIn(text, quotedId), ...matches(text, attribute)]
   return [...outermost([...names, ...matches(text, number, isNumber)]), ...messages, ...elements].sort(byPlace)

@@ -36,7 +36,14 @@ describe('the agent profile', () => {
     const fate = ledger.lines
       .filter((line) => line.entries !== null)
       .map((line) => ({ band: line.band, verdict: line.verdict, first: line.entries?.[0], last: line.entries?.[1] }))
-    expect(fate.map((line) => `${line.verdict} ${line.band}`)).toEqual(['dropped none', 'shortened older', 'whole older', 'whole recent', 'whole recent', 'whole recent'])
+    expect(fate.map((line) => `${line.verdict} ${line.band}`)).toEqual([
+      'dropped none',
+      'shortened older',
+      'whole older',
+      'whole recent',
+      'whole recent',
+      'whole recent',
+    ])
     expect(fate[3]?.first).toBe('m71')
     expect(fate.at(-1)?.last).toBe('m100')
     const spent = (verdict: string) => ledger.lines.filter((line) => line.verdict === verdict).reduce((sum, line) => sum + line.tokens, 0)

@@ -91,7 +91,7 @@ describe('what is sent', () => {
   })
   verifies('X-02', 'keeps the line ends of a message that is called whole', async () => {
     const { messages } = await shown('thread', [user('Hello'), user('penguins\n\n'), assistant('Well. '.repeat(200)), user('penguins?')], { budget: 100 })
-    expect(messages.at(-2)?.content).toBe('[RECALLED FROM EARLIER]\n15 November 2026:\nUser: penguins\n\n')
+    expect(messages.at(-2)?.content).toBe('## Recalled from earlier, as it was said\n15 November 2026:\nUser: penguins\n\n')
   })
   verifies('X-02', 'has a receipt whose lines never run from messages into derived entries', async () => {
     const store = ramStore()
