@@ -9,8 +9,9 @@ const words = Array.from({ length: 40_000 }, (_, token) => decode([token + 256])
 
 const budget = 2_000
 const sizes = [1_000, 10_000] as const
-const turns = 100
-const warm = 50
+const turns = 60
+const warm = 60
+const rounds = 3
 
 /** Words as common as their rank makes them, so that questions match some of the history and not all of it. */
 function* sentences(): Generator<string> {
@@ -85,19 +86,24 @@ async function llamaindex(size: number): Promise<number> {
   })
 }
 
-console.log(`append + context at ${budget} tokens, median of ${turns} turns, ms`)
-const rows: Record<string, number[]> = {}
-for (const name of Object.keys(profiles) as (keyof typeof profiles)[]) {
-  rows[name] = []
-  for (const size of sizes) rows[name].push(await ours(name, size))
+const subjects: Record<string, (size: number) => Promise<number>> = { '@langchain/core trimMessages': langchain, '@llamaindex/core Memory': llamaindex }
+for (const name of Object.keys(profiles) as (keyof typeof profiles)[]) subjects[name] = (size) => ours(name, size)
+
+// in rounds, so that whatever else the machine is doing falls on all alike
+const rows = new Map(Object.keys(subjects).map((name) => [name, sizes.map(() => [] as number[])]))
+for (let round = 0; round < rounds; round++) {
+  for (const [name, run] of Object.entries(subjects)) for (const [at, size] of sizes.entries()) rows.get(name)?.[at]?.push(await run(size))
 }
-for (const [name, run] of Object.entries({ '@langchain/core trimMessages': langchain, '@llamaindex/core Memory': llamaindex })) {
-  rows[name] = []
-  for (const size of sizes) rows[name].push(await run(size))
-}
-const thread = rows.thread?.[1] as number
-for (const [name, [small, large]] of Object.entries(rows) as [string, [number, number]][]) {
+const middle = (times: readonly number[] | undefined): number =>
+  percentile(
+    [...(times ?? [])].sort((a, b) => a - b),
+    0.5,
+  )
+const thread = middle(rows.get('thread')?.[1])
+console.log(`append + context at ${budget} tokens, ms, median of ${rounds} rounds of ${turns} turns`)
+for (const [name, [small, large]] of rows) {
+  const [one, ten] = [middle(small), middle(large)]
   console.log(
-    `  ${name.padEnd(30)} ${sizes.map((size, at) => `${size}: ${(at === 0 ? small : large).toFixed(3)}`).join('   ')}   growth ${(large / small).toFixed(2)}×   ${(large / thread).toFixed(1)}× thread`,
+    `  ${name.padEnd(30)} ${sizes[0]}: ${one.toFixed(3)}   ${sizes[1]}: ${ten.toFixed(3)}   growth ${(ten / one).toFixed(2)}×   ${(ten / thread).toFixed(1)}× thread`,
   )
 }

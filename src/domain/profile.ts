@@ -11,6 +11,7 @@ export type Rung = { readonly upTo?: number } & (
   | { readonly as: 'digest' }
   /** The sentences that say most, in their order, as many as fit. */
   | { readonly as: 'sections' }
+  /** JSON without the white space between its parts. */
   | { readonly as: 'json' }
   | { readonly as: 'clip'; readonly characters: number }
   /** Beginning and end, as much as fits, but never more than `tokens`. */

@@ -69,11 +69,13 @@ export function inputOf(json: string): Record<string, unknown> {
 class CallIds {
   private readonly used = new Set<string>()
   private readonly current = new Map<string, string>()
+  private renamed = 0
 
   called(id: string): string {
     const base = id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 56) || 'call'
     let unique = base
-    for (let again = 2; this.used.has(unique); again++) unique = `${base}_${again}`
+    // short, because what is sent must not cost more than what was counted
+    while (this.used.has(unique)) unique = `c${++this.renamed}`
     this.used.add(unique)
     this.current.set(id, unique)
     return unique

@@ -105,13 +105,17 @@ class Purse {
     }
   }
 
-  /** As a turn it costs least, so that a budget which holds it so is never too small; any smaller one is. */
+  /** As a turn without a heading it costs least, so that a budget which holds it so is never too small; any smaller one is. */
   private payAsked(asked: Unit, stored: boolean, reserved: Tokens): void {
+    const bare: Terms = { band: undefined, manner: asTurn, entrance: this.owed([['reply', this.fees.reply]]) }
+    if (this.renderer.unit(asked, bare.manner, whole, this.budget - bare.entrance.tokens) === null) {
+      const least = bare.entrance.tokens + (this.renderer.shortest(asked, bare.manner)?.tokens ?? 0)
+      if (least > this.budget) this.refuse(least)
+    }
     const part = stored ? 'newest' : 'band'
     const spare = stored ? this.budget - reserved : this.budget * aside
     if (this.place(asked, newestLadder, part, spare) || this.place(asked, newestLadder, part) || this.place(asked, newestLadder, 'newest')) return
-    const { manner, entrance } = this.terms(asked, 'newest')
-    this.refuse(entrance.tokens + (this.renderer.shortest(asked, manner)?.tokens ?? 0))
+    this.place(asked, newestLadder, 'newest', this.budget, bare)
   }
 
   /** What has been said since is shown whole, the newest of it at any price; a band that shows glimpses shows glimpses of it. */
@@ -173,9 +177,9 @@ class Purse {
     return false
   }
 
-  private place(unit: Unit, ladder: readonly Rung[], part: Part, most = this.budget): boolean {
+  private place(unit: Unit, ladder: readonly Rung[], part: Part, most = this.budget, terms = this.terms(unit, part)): boolean {
     if (this.isPlaced(unit)) return true
-    const { band, manner, entrance } = this.terms(unit, part)
+    const { band, manner, entrance } = terms
     for (const rung of ladder) {
       const form = this.renderer.unit(unit, manner, rung, Math.min(most, this.budget - this.spent) - entrance.tokens)
       if (form === null) continue
@@ -211,7 +215,7 @@ class Purse {
   }
 
   /** How a unit that must be shown is shown: as a turn, unless the question stands outside and the band shows a block. */
-  private terms(unit: Unit, part: Part): { band: Band | undefined; manner: Manner; entrance: Entrance } {
+  private terms(unit: Unit, part: Part): Terms {
     const band = this.bandOf(unit)
     if (part === 'band' && band !== undefined) return { band, manner: mannerOf(band), entrance: this.entrance(band, unit) }
     return { band, manner: asTurn, entrance: this.owed([['reply', this.fees.reply], ...this.heading(band)]) }
@@ -228,7 +232,7 @@ class Purse {
     if (band.show === 'block') owed.push(band.volatile === true ? ['volatile', this.fees.volatile] : ['stable', this.fees.stable])
     if (unit === undefined || !('recalled' in band.claim)) return this.owed(owed)
     const day = this.fees.day((unit.messages[0] as Message).at)
-    return { ...this.owed([...owed, [day.text, day.tokens]]), day: day.text }
+    return { ...this.owed([...owed, [`${band.name} ${day.text}`, day.tokens]]), day: day.text }
   }
 
   private owed(items: readonly (readonly [string, Tokens])[]): Entrance {
@@ -249,6 +253,7 @@ class Purse {
   }
 }
 
+type Terms = { readonly band: Band | undefined; readonly manner: Manner; readonly entrance: Entrance }
 type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens; readonly day: string }
 
 const mannerOf = (band: Band): Manner =>

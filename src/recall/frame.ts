@@ -27,7 +27,10 @@ export function frame(fitted: Fitted, profile: Profile, framing: Framing, render
     })
   for (const piece of order.turns) messages.push(...piece.form.chat)
   if (order.volatile.length > 0)
-    messages.push({ role: 'user', content: words.recalled + closed(headed(order.volatile), separatorOf(order.volatile), renderer) })
+    messages.push({
+      role: 'user',
+      content: words.recalled + closed(headed(order.volatile), separatorOf(order.volatile), renderer, order.volatile.at(-1)?.form.tokens),
+    })
   for (const piece of order.newest) messages.push(...piece.form.chat)
   return { messages, text: textOf(order, words, renderer), cacheable: cacheable(order, profile, fitted.slides) }
 }
@@ -42,13 +45,12 @@ function readingOrder(pieces: readonly Piece[], profile: Profile): Order {
   for (const piece of [...pieces].sort((a, b) => bandRank(a, rank) - bandRank(b, rank) || place(a) - place(b))) partOf(piece, border, order).push(piece)
   order.turns.sort((a, b) => place(a) - place(b))
   order.newest.sort((a, b) => place(a) - place(b))
-  return { ...order, volatile: byDay(order.volatile) }
+  return { ...order, stable: byDay(order.stable), volatile: byDay(order.volatile) }
 }
 
 function partOf(piece: Piece, border: number, order: Order): Piece[] {
   if (piece.part !== 'band') return piece.part === 'opening' ? order.opening : order.newest
-  if (piece.band?.volatile === true) return order.volatile
-  if (piece.band?.show === 'block') return order.stable
+  if (piece.band?.show === 'block') return piece.band.volatile === true ? order.volatile : order.stable
   return place(piece) < border ? order.turns : order.newest
 }
 
@@ -101,7 +103,7 @@ function textOf(order: Order, words: Words, renderer: Renderer): string {
   const before = headed([...order.opening, ...order.stable, ...order.turns], seen)
   const recalled = order.volatile.length === 0 ? [] : [words.recalled, ...headed(order.volatile, seen)]
   const pieces = [...order.opening, ...order.stable, ...order.turns, ...order.volatile, ...order.newest]
-  return closed([...before, ...recalled, ...headed(order.newest, seen)], separatorOf(pieces), renderer)
+  return closed([...before, ...recalled, ...headed(order.newest, seen)], separatorOf(pieces), renderer, pieces.at(-1)?.form.tokens)
 }
 
 /** What the last of these pieces ends with; its own line ends are not taken for it. */
@@ -110,13 +112,14 @@ function separatorOf(pieces: readonly Piece[]): '\n' | '\n\n' {
   return last !== undefined && (last.derived !== undefined || last.day !== '') ? '\n' : '\n\n'
 }
 
-/** Joined, without the separator after the last piece unless leaving it off would cost tokens. */
-function closed(lines: readonly string[], separator: string, renderer: Renderer): string {
+/** Joined, without the separator after the last piece unless that would cost more than was paid for it. */
+function closed(lines: readonly string[], separator: string, renderer: Renderer, paid = 0): string {
   const last = lines.at(-1)
   if (last === undefined) return ''
   const bare = last.slice(0, -separator.length)
   // after a letter or a digit a line end is always a token of its own
-  const end = /[\p{L}\p{N}]$/u.test(bare.slice(-2)) || renderer.tokenizer.count(bare) <= renderer.tokenizer.count(last) ? bare : last
+  const cheaper = /[\p{L}\p{N}]$/u.test(bare.slice(-2)) || renderer.tokenizer.count(bare) <= (paid || renderer.tokenizer.count(last))
+  const end = cheaper ? bare : last
   return lines.slice(0, -1).join('') + end
 }
 

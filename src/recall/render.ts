@@ -6,6 +6,7 @@ import type { Rung } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { messageCost } from '../text/cost.ts'
 import { digest } from '../text/digest.ts'
+import { compactJson } from '../text/json.ts'
 import { selectSentences } from '../text/sections.ts'
 import { squeezeSpace, stripComments } from '../text/squeeze.ts'
 import { inputOf } from './anthropic.ts'
@@ -52,6 +53,8 @@ export class Renderer {
   /** The unit on this rung in at most `room` tokens, or null if it cannot be had. */
   unit(unit: Unit, manner: Manner, rung: Rung, room: Tokens): Form | null {
     if (rung.as === 'sections') return within(this.sections(unit, manner, room), room)
+    // a digest has two hundred characters or more: not worth making for less room
+    if (rung.as === 'digest' && room < 40) return null
     if (rung.as !== 'fit') return within(this.cached(unit, manner, rung), room)
     const whole = this.cached(unit, manner, { as: 'whole' })
     const most = Math.min(room, rung.tokens ?? room)
@@ -73,7 +76,7 @@ export class Renderer {
   derived(entry: Derived, rung: Rung, room: Tokens): Form | null {
     const whole = statement(entry, (text) => text)
     const text =
-      rung.as === 'whole' || rung.as === 'json'
+      rung.as === 'whole'
         ? whole
         : rung.as === 'sections'
           ? statement(entry, (part) => this.sentences(part, room))
@@ -182,6 +185,7 @@ function ends(content: string, characters: number): string {
 
 function shorten(content: string, rung: Rung, role: string): string {
   if (rung.as === 'squeeze') return squeezeSpace(content)
+  if (rung.as === 'json') return compactJson(content)
   if (rung.as === 'uncomment') return squeezeSpace(stripComments(content))
   if (rung.as === 'digest') return digest(content, role)
   return rung.as === 'clip' ? clip(content, rung.characters) : content

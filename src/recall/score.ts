@@ -13,7 +13,9 @@ export type Ranked = {
 const weights = { saturation: 1.2, length: 0.5, previous: 0.5, next: 0.3, sitting: 0.3, speaker: 0.4, date: 0.8 }
 
 /** A word that more than one message in so many has is passed over when the question has rarer ones. */
-const tooMany = 4
+const tooMany = 2
+/** A question is known by so many of its rarest words. */
+const mostWords = 24
 /** After a pause like this a new sitting begins. */
 const pause: Millis = 3_600_000
 /** A question longer than this is known by its beginning. */
@@ -40,6 +42,7 @@ export class SessionIndex {
   private readonly names: string[] = ['']
   private words = 0
   private scores = new Float64Array(256)
+  private raised = new Float64Array(256)
 
   /** The sequence number up to which messages have been added. */
   get reached(): number {
@@ -64,29 +67,26 @@ export class SessionIndex {
   rank(query: string, limits: Limits): Ranked[] {
     const end = this.placeBefore(limits.before)
     if (!this.match(query, end)) return []
+    const lifted = this.lift(end)
     const best = this.bestOfSittings(end)
-    const top = new Top(limits.most)
     const asked = this.askedFor(query)
-    const { scores } = this
-    const [times, lengths, sittings, speakers] = [this.times.values, this.lengths.values, this.sittings.values, this.speakers.values]
+    const top = new Top(limits.most)
+    const [times, sittings, speakers] = [this.times.values, this.sittings.values, this.speakers.values]
+    const bySitting = weights.sitting
     for (let place = 0; place < end; place++) {
-      const own = lifted(scores, sittings, place, end)
+      const own = lifted[place] as number
       if (own === 0) continue
-      const score = own * (asked[speakers[place] as number] as number) + weights.sitting * (best[sittings[place] as number] as number)
-      if (score < top.bar || lengths[place] === 0) continue
+      const score = own * (asked[speakers[place] as number] as number) + bySitting * (best[sittings[place] as number] as number)
+      if (score < top.bar) continue
       const at = times[place] as number
       if (at >= limits.from && at <= limits.to) top.offer(place, score)
     }
-    const ranked = top.best().map(({ place, score }) => ({
-      message: this.messages[place] as Message,
-      score,
-      why: {
-        words: scores[place] as number,
-        nearby: lifted(scores, sittings, place, end) - (scores[place] as number),
-        sitting: weights.sitting * (best[sittings[place] as number] as number),
-      },
-    }))
-    scores.fill(0, 0, end)
+    const ranked = top.best().map(({ place, score }) => {
+      const words = this.scores[place] as number
+      const why = { words, nearby: (lifted[place] as number) - words, sitting: bySitting * (best[sittings[place] as number] as number) }
+      return { message: this.messages[place] as Message, score, why }
+    })
+    this.scores.fill(0, 0, end)
     return ranked
   }
 
@@ -107,7 +107,10 @@ export class SessionIndex {
 
   /** Adds up what each word of the question is worth in each message; false if no message has any. */
   private match(query: string, end: number): boolean {
-    if (this.scores.length < this.messages.length) this.scores = new Float64Array(this.messages.length * 2)
+    if (this.scores.length < this.messages.length) {
+      this.scores = new Float64Array(this.messages.length * 2)
+      this.raised = new Float64Array(this.messages.length * 2)
+    }
     const scores = this.scores
     const lengths = this.lengths.values
     const mean = Math.max(1, this.words / Math.max(1, this.messages.length))
@@ -127,7 +130,7 @@ export class SessionIndex {
     return any
   }
 
-  /** The words of the question that occur here, without those that so many messages have that they tell nothing. */
+  /** The rarest words of the question that occur here, without those that so many messages have that they tell nothing. */
   private telling(query: string): { posting: Posting; weight: number }[] {
     const found: { posting: Posting; weight: number }[] = []
     for (const [term, weight] of queryTerms(query)) {
@@ -135,7 +138,7 @@ export class SessionIndex {
       if (posting !== undefined) found.push({ posting, weight })
     }
     const rare = found.filter(({ posting }) => posting.places.length <= this.messages.length / tooMany)
-    return rare.length > 1 ? rare : found
+    return (rare.length > 1 ? rare : found).sort((a, b) => a.posting.places.length - b.posting.places.length).slice(0, mostWords)
   }
 
   /** The best score of each sitting, so that a message gains from a conversation that was about the question. */
@@ -148,6 +151,24 @@ export class SessionIndex {
       if (score > (best[sitting] as number)) best[sitting] = score
     }
     return best
+  }
+
+  /** Each message's own score with what the messages right before and after it in the same sitting lend to it. */
+  private lift(end: number): Float64Array {
+    const { scores, raised } = this
+    const [sittings, lengths] = [this.sittings.values, this.lengths.values]
+    const { previous, next } = weights
+    let before = 0
+    let current = end > 0 ? (scores[0] as number) : 0
+    for (let place = 0; place < end; place++) {
+      const after = place + 1 < end && sittings[place + 1] === sittings[place] ? (scores[place + 1] as number) : 0
+      // what says nothing cannot answer anything, whatever stands beside it
+      raised[place] = lengths[place] === 0 ? 0 : current + previous * before + next * after
+      const goesOn = sittings[place + 1] === sittings[place]
+      before = goesOn ? current : 0
+      current = place + 1 < end ? (scores[place + 1] as number) : 0
+    }
+    return raised
   }
 
   /** For each speaker, by how much being named in the question raises what was said. */
@@ -171,16 +192,6 @@ export class SessionIndex {
     }
     return low
   }
-}
-
-/** A message's own score, with what the messages right before and after it in the same sitting lend to it. */
-function lifted(scores: Float64Array, sittings: Uint32Array, place: number, end: number): number {
-  let score = scores[place] as number
-  const before = place > 0 ? (scores[place - 1] as number) : 0
-  const after = place + 1 < end ? (scores[place + 1] as number) : 0
-  if (before !== 0 && sittings[place - 1] === sittings[place]) score += weights.previous * before
-  if (after !== 0 && sittings[place + 1] === sittings[place]) score += weights.next * after
-  return score
 }
 
 function queryTerms(query: string): Map<string, number> {

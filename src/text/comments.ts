@@ -8,12 +8,12 @@ type Syntax = {
   readonly doubt?: RegExp
 }
 
-const slashes: Syntax = { line: '//', block: ['/*', '*/'], doubt: /^\s*\/\/.*\\$|R"|"""/m }
-const script: Syntax = { ...slashes, spans: ['`'], doubt: /^\s*\/\/.*\\$/m }
+const slashes: Syntax = { line: '//', block: ['/*', '*/'], doubt: /^[ \t]*\/\/.*\\$|R"|"""/m }
+const script: Syntax = { ...slashes, spans: ['`'], doubt: /^[ \t]*\/\/.*\\$/m }
 const style: Syntax = { block: ['/*', '*/'] }
 const hash: Syntax = { line: '#', doubt: /<<|^=begin|[|>][+-]?\s*$|"""|'''/m }
 const python: Syntax = { line: '#', spans: ['"""', "'''"] }
-const sql: Syntax = { line: '--', block: ['/*', '*/'], doubt: /^[^'\n]*'[^'\n]*$/m }
+const sql: Syntax = { line: '--', block: ['/*', '*/'], doubt: /^[^'\n\r\u2028\u2029]*'[^'\n\r\u2028\u2029]*$/m }
 const lua: Syntax = { line: '--', block: ['--[[', ']]'], doubt: /=\s*\[\[/ }
 const haskell: Syntax = { line: '-- ', block: ['{- ', '-}'] }
 const markup: Syntax = { block: ['<!--', '-->'], doubt: /<script|<style|<textarea|<!--\[|<!\[CDATA/i }

@@ -110,12 +110,14 @@ function takeDense(text: string, start: number, words: string[]): number {
 function fold(word: string, plain: boolean): string {
   const kept = word.length > longest ? word.slice(0, longest) : word
   if (plain) return kept.toLowerCase()
-  return kept
+  const folded = kept
     .normalize('NFKD')
-    .replace(/[\u0300-\u036f\u00ad\u200c\u200d]|[\ud800-\udbff]$/g, '')
+    // A few letters, such as ﷺ, decompose into several words: they stay one.
+    .replace(/[\u0300-\u036f\u00ad\u200c\u200d]|\s|[\ud800-\udbff]$/g, '')
     .replace(/’/g, "'")
     .normalize('NFC')
     .toLowerCase()
+  return folded === '' ? kept : folded
 }
 
 const stopwords = new Set(

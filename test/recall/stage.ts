@@ -30,9 +30,8 @@ export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Toke
 }
 
 /** Plays a case into a fresh store. */
-export async function stage(scene: Case, tokenizer: Tokenizer): Promise<Stage> {
+export async function stage(scene: Case, tokenizer: Tokenizer, profile: Profile = profiles[scene.profile]): Promise<Stage> {
   const store = ramStore()
-  const profile = profiles[scene.profile]
   const memory = memoryOn(store, profile, tokenizer)
   for (let at = 0; at < scene.messages.length; at += scene.batch) await memory.append(key, scene.messages.slice(at, at + scene.batch))
   await put(store, key, scene.derived)

@@ -75,5 +75,5 @@ export const text: fc.Arbitrary<string> = fc.oneof(
 
 export const name: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('Ann', 'Bob Smith', 'a/b\\c', 'line\nbreak', '🙂', '🙂 Eve', ' ', '<|x|>', 'User', '李雷', '…', '42') },
-  { weight: 1, arbitrary: fc.constantFrom('n'.repeat(200), `${'n'.repeat(63)}🙂`, 'two words '.repeat(30), '\ud83d') },
+  { weight: 1, arbitrary: fc.constantFrom('n'.repeat(200), `${'n'.repeat(63)}🙂`, 'two words '.repeat(30), '🙂'.repeat(30), '\ud83d') },
 )

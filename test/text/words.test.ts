@@ -29,6 +29,14 @@ describe('words', () => {
     expect(wordsOf('\ud842')).toEqual([])
     expect(wordsOf('𠮷')).toEqual(['𠮷'])
   })
+  it('of one character never hold white space or capitals and are never empty, whatever the character', () => {
+    const wrong: string[] = []
+    for (let code = 0; code <= 0xffff; code++) {
+      if (wordsOf(String.fromCharCode(code)).some((word) => word === '' || /[A-Z\s]/.test(word))) wrong.push(code.toString(16))
+    }
+    expect(wrong).toEqual([])
+  })
+  it('that decompose into several stay one', () => expect(wordsOf('ﷺ \u037a')).toEqual(['صلىاللهعليهوسلم', '\u037a']))
   it('never hold white space or capitals', () =>
     fc.assert(
       fc.property(fc.array(fc.nat(0xffff)), (codes) => {
