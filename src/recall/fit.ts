@@ -2,7 +2,7 @@ import type { Derived, Message, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Band, Rung } from '../domain/profile.ts'
 import type { Fees } from './fees.ts'
-import type { Gathered, Wish } from './gather.ts'
+import { type Gathered, mostOf, type Wish } from './gather.ts'
 import { asTurn, type Form, type Manner, type Renderer } from './render.ts'
 import { firstOf, isSendable, type Unit } from './unit.ts'
 
@@ -53,10 +53,6 @@ export function fit(gathered: Gathered, budget: Tokens, renderer: Renderer, fees
 function shareOf(band: Band, budget: Tokens, withCode: boolean): Tokens {
   if (band.share === undefined) return budget
   return Math.floor(budget * (typeof band.share === 'number' ? band.share : withCode ? band.share.withCode : band.share.without))
-}
-
-function maxShareOf({ maxShare = 1 }: Band, budget: Tokens): number {
-  return typeof maxShare === 'number' ? maxShare : budget <= maxShare.budget ? maxShare.upTo : maxShare.beyond
 }
 
 function hasCode(gathered: Gathered): boolean {
@@ -162,7 +158,7 @@ class Purse {
 
   private buy(band: Band, share: Tokens, render: (room: Tokens, rung: Rung) => Form | null, what: { unit?: Unit; derived?: Derived }): boolean {
     const had = this.perBand.get(band) ?? 0
-    const limit = Math.min(share, band.max ?? this.budget, Math.floor(maxShareOf(band, this.budget) * this.budget)) - had
+    const limit = Math.min(share, mostOf(band, this.budget)) - had
     const entrance = this.entrance(band, what.unit)
     for (const rung of band.ladder) {
       const room =
@@ -216,7 +212,8 @@ class Purse {
 
   /** How a unit that must be shown is shown: as a turn, unless the question stands outside and the band shows a block. */
   private terms(unit: Unit, part: Part): Terms {
-    const band = this.bandOf(unit)
+    // beyond the reach of every band it belongs to the one that takes the rest
+    const band = this.bandOf(unit) ?? (part === 'band' ? this.gathered.wishes.find((wish) => 'rest' in wish.band.claim)?.band : undefined)
     if (part === 'band' && band !== undefined) return { band, manner: mannerOf(band), entrance: this.entrance(band, unit) }
     return { band, manner: asTurn, entrance: this.owed([['reply', this.fees.reply], ...this.heading(band)]) }
   }

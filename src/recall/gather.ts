@@ -40,13 +40,29 @@ export function* gather(head: Head, profile: Profile, question: Question): Walk<
   const reader = new Reader(head)
   const claimed = new Map<Band, Wish>()
   const derived = [...head.derived, ...question.shared]
-  for (const band of [...profile.bands].sort((a, b) => a.fill - b.fill)) claimed.set(band, yield* claim(band, reader, derived, question))
+  const room = question.budget - promised(profile.bands, derived, question.budget)
+  for (const band of [...profile.bands].sort((a, b) => a.fill - b.fill)) claimed.set(band, yield* claim(band, reader, derived, { ...question, room }))
   yield* reader.walkTo(head.asked?.sequence ?? head.last + 1)
   const { asked, since, pinned } = reader.turn()
   return { head, derived, pinned, asked, since, stored: question.query === undefined, wishes: profile.bands.map((band) => claimed.get(band) as Wish) }
 }
 
-function* claim(band: Band, reader: Reader, derived: readonly Derived[], question: Question): Walk<Wish> {
+/** What a band may never pass. */
+export function mostOf({ max, maxShare = 1 }: Band, budget: Tokens): Tokens {
+  const part = typeof maxShare === 'number' ? maxShare : budget <= maxShare.budget ? maxShare.upTo : maxShare.beyond
+  return Math.min(max ?? budget, Math.floor(part * budget))
+}
+
+/** What stands before the tail may take this much: a tail that left less would change the beginning of every prompt as it grows. */
+function promised(bands: readonly Band[], derived: readonly Derived[], budget: Tokens): Tokens {
+  const held = bands.filter(({ claim, volatile }) => 'kind' in claim && volatile !== true && derived.some((entry) => isWanted(entry, claim)))
+  return Math.min(
+    budget / 2,
+    held.reduce((sum, band) => sum + mostOf(band, budget), 0),
+  )
+}
+
+function* claim(band: Band, reader: Reader, derived: readonly Derived[], question: Question & { readonly room: Tokens }): Walk<Wish> {
   const wish: Wish = { band, units: [], derived: [], limit: question.budget }
   const asking = question.query ?? reader.head.asked?.content ?? ''
   const { claim: what } = band
@@ -54,7 +70,7 @@ function* claim(band: Band, reader: Reader, derived: readonly Derived[], questio
   if ('last' in what) return { ...wish, units: yield* reader.last(counting(what.last)) }
   if ('lastTokens' in what) return { ...wish, units: yield* reader.last(weighing(what.lastTokens)) }
   if ('tail' in what) {
-    const { start, limit } = tailOf(reader.head, what.tail, question.budget, isQuestion(asking))
+    const { start, limit } = tailOf(reader.head, what.tail, question, isQuestion(asking))
     return { ...wish, limit, units: yield* reader.last(limit < question.budget ? reaching(start) : since(start)) }
   }
   if ('rest' in what) return { ...wish, units: yield* reader.last(affording(question.budget, band.ladder)) }
@@ -135,16 +151,21 @@ function leastOf(rung: Rung, tokens: Tokens): Tokens {
  * the history. In a scarce budget it is a share: a small one for a question, which older turns may answer, a large one
  * for anything else, which is about what was just said.
  */
-function tailOf(head: Head, tail: Tail, budget: Tokens, asksBack: boolean): { start: Tokens; limit: Tokens } {
+function tailOf(
+  head: Head,
+  tail: Tail,
+  { budget, room }: { readonly budget: Tokens; readonly room: Tokens },
+  asksBack: boolean,
+): { start: Tokens; limit: Tokens } {
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
-  if (total <= tail.all * budget) return { start: 0, limit: budget }
+  if (total <= tail.all * room) return { start: 0, limit: budget }
   if (budget <= tail.scarce.budget) {
     const limit = Math.floor((asksBack ? tail.scarce.question : tail.scarce.otherwise) * budget)
     return { start: total - limit, limit }
   }
-  const step = Math.max(1, Math.floor((tail.high - tail.low) * budget))
-  return { start: step * Math.max(0, Math.floor((total - tail.low * budget) / step)), limit: budget }
+  const step = Math.max(1, Math.floor((tail.high - tail.low) * room))
+  return { start: step * Math.max(0, Math.floor((total - tail.low * room) / step)), limit: budget }
 }
 
 /** Walks a session from both ends, a page at a time; a unit is handed out once. */

@@ -71,7 +71,7 @@ function answers(calls: Calls, manner: (typeof manners)[number]): readonly strin
 
 const act = fc.tuple(fc.oneof({ weight: 5, arbitrary: said }, { weight: 1, arbitrary: worked }), passed)
 
-export const history: fc.Arbitrary<readonly Incoming[]> = fc
+const history: fc.Arbitrary<readonly Incoming[]> = fc
   .oneof(
     { weight: 5, arbitrary: fc.array(act, { maxLength: 8, size: 'max' }) },
     { weight: 6, arbitrary: fc.array(act, { maxLength: 45, size: 'max' }) },

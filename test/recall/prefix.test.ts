@@ -70,13 +70,15 @@ verifies(
       const broken = pairs.filter(([prompt, next]) => !repeats(prompt, next))
       expect(broken.filter(([prompt, next]) => tailStart(prompt) === tailStart(next))).toEqual([])
       // in a scarce budget nothing is declared once the tail slides: only the turn that lets it slide takes anything back
-      const most = budget <= tail.scarce.budget ? 1 : 1 + Math.floor(weight / Math.floor((tail.high - tail.low) * budget))
+      const room = facts === 0 ? budget : budget - Math.floor(0.1 * budget)
+      const most = budget <= tail.scarce.budget ? 1 : 1 + Math.floor(weight / Math.floor((tail.high - tail.low) * room))
       expect(broken.length).toBeLessThanOrEqual(most)
       if (budget > tail.scarce.budget) for (const { messages, ledger } of prompts) expect(messages.length - ledger.cacheable.messages).toBeLessThanOrEqual(2)
       asked += prompts.length
       cut += broken.length
     })
-    await fc.assert(property, { numRuns: runs, seed })
+    // a dialogue of a hundred turns takes long to shrink; the seed and path reproduce it
+    await fc.assert(property, { numRuns: runs, seed, endOnFailure: true })
     console.log(`stable prefix: ${runs} dialogues, ${asked} prompts, given up ${cut} times, seed ${seed}`)
   },
   patience,

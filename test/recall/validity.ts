@@ -4,7 +4,7 @@ import type { AnthropicBlock, AnthropicMessage, ChatMessage } from '../../src/do
 const broken = /\p{Surrogate}/u
 const visible = /\S/
 const participant = /^[^\s<|\\/>]{1,64}$/
-export const functionName = /^[a-zA-Z0-9_-]{1,64}$/
+const functionName = /^[a-zA-Z0-9_-]{1,64}$/
 const anthropicToolName = /^[a-zA-Z0-9_-]{1,128}$/
 const anthropicId = /^[a-zA-Z0-9_-]+$/
 
