@@ -9,9 +9,8 @@ const words = Array.from({ length: 40_000 }, (_, token) => decode([token + 256])
 
 const budget = 2_000
 const sizes = [1_000, 10_000] as const
-const turns = 60
+const turns = 100
 const warm = 60
-const rounds = 3
 
 /** Words as common as their rank makes them, so that questions match some of the history and not all of it. */
 function* sentences(): Generator<string> {
@@ -35,74 +34,70 @@ const talk = (count: number) => {
   }))
 }
 
-/** The median time of a turn, in milliseconds. */
-async function median(turn: (at: number) => Promise<unknown>): Promise<number> {
-  for (let at = 0; at < warm; at++) await turn(at)
-  const times: number[] = []
-  for (let at = warm; at < warm + turns; at++) {
-    const start = performance.now()
-    await turn(at)
-    times.push(performance.now() - start)
-  }
-  return percentile(
-    times.sort((a, b) => a - b),
-    0.5,
-  )
-}
+/** Makes a history of so many messages, and answers with what takes the next turn on it. */
+type Subject = (size: number) => Promise<(at: number) => Promise<unknown>>
 
-async function ours(name: keyof typeof profiles, size: number): Promise<number> {
-  const { lifetime: _, ...profile } = profiles[name]
-  await using memory = await openMemory({ profile: { ...profile, lifetime: { whenFull: 'refuse' } } })
-  const history = talk(size + 2 * (turns + warm))
-  await memory.append('bench:one', history.slice(0, size))
-  return await median(async (at) => {
-    await memory.append('bench:one', history.slice(size + 2 * at, size + 2 * at + 1))
-    return memory.context('bench:one', { budget })
-  })
-}
+const ours =
+  (name: keyof typeof profiles): Subject =>
+  async (size) => {
+    const memory = await openMemory({ profile: { ...profiles[name], lifetime: { whenFull: 'refuse' } } })
+    const history = talk(size + 2 * (turns + warm))
+    await memory.append('bench:one', history.slice(0, size))
+    return async (at) => {
+      await memory.append('bench:one', history.slice(size + 2 * at, size + 2 * at + 1))
+      return memory.context('bench:one', { budget })
+    }
+  }
 
 // not part of the package: installed with `npm --prefix bench ci`
 const peer = async <T>(name: string): Promise<T> => import(name)
-
 type Made = new (content: string) => { content: string }
 type Langchain = { AIMessage: Made; HumanMessage: Made; trimMessages: (messages: object[], options: object) => Promise<unknown> }
 type LlamaIndex = { createMemory: (options: object) => { add(message: unknown): Promise<void>; getLLM(): Promise<unknown> } }
 
-async function langchain(size: number): Promise<number> {
+const langchain: Subject = async (size) => {
   const { AIMessage, HumanMessage, trimMessages } = await peer<Langchain>('@langchain/core/messages')
   const made = talk(size + turns + warm).map(({ role, content }) => (role === 'user' ? new HumanMessage(content) : new AIMessage(content)))
   const tokenCounter = (messages: { content: string }[]): number => messages.reduce((sum, message) => sum + Math.ceil(message.content.length / 4), 0)
-  return median((at) => trimMessages(made.slice(0, size + at), { maxTokens: budget, strategy: 'last', tokenCounter }))
+  return (at) => trimMessages(made.slice(0, size + at), { maxTokens: budget, strategy: 'last', tokenCounter })
 }
 
-async function llamaindex(size: number): Promise<number> {
+const llamaindex: Subject = async (size) => {
   const { createMemory } = await peer<LlamaIndex>('@llamaindex/core/memory')
   const memory = createMemory({ tokenLimit: budget, memoryBlocks: [] })
   const history = talk(size + turns + warm)
   for (const message of history.slice(0, size)) await memory.add(message)
-  return median(async (at) => {
+  return async (at) => {
     await memory.add(history[size + at])
     return memory.getLLM()
-  })
+  }
 }
 
-const subjects: Record<string, (size: number) => Promise<number>> = { '@langchain/core trimMessages': langchain, '@llamaindex/core Memory': llamaindex }
-for (const name of Object.keys(profiles) as (keyof typeof profiles)[]) subjects[name] = (size) => ours(name, size)
-
-// in rounds, so that whatever else the machine is doing falls on all alike
-const rows = new Map(Object.keys(subjects).map((name) => [name, sizes.map(() => [] as number[])]))
-for (let round = 0; round < rounds; round++) {
-  for (const [name, run] of Object.entries(subjects)) for (const [at, size] of sizes.entries()) rows.get(name)?.[at]?.push(await run(size))
-}
-const middle = (times: readonly number[] | undefined): number =>
-  percentile(
-    [...(times ?? [])].sort((a, b) => a - b),
-    0.5,
+/** The median time of a turn on each size, turn and turn about, so that whatever else the machine is doing falls on both alike. */
+async function medians(subject: Subject): Promise<number[]> {
+  const sides = await Promise.all(sizes.map(async (size) => ({ turn: await subject(size), times: [] as number[] })))
+  for (let at = 0; at < warm + turns; at++) {
+    for (const { turn, times } of sides) {
+      const start = performance.now()
+      await turn(at)
+      if (at >= warm) times.push(performance.now() - start)
+    }
+  }
+  return sides.map(({ times }) =>
+    percentile(
+      times.sort((a, b) => a - b),
+      0.5,
+    ),
   )
-const thread = middle(rows.get('thread')?.[1])
-console.log(`append + context at ${budget} tokens, ms, median of ${rounds} rounds of ${turns} turns`)
-for (const [name, [small, large]] of rows) {
-  const [one, ten] = [middle(small), middle(large)]
+}
+
+const subjects: Record<string, Subject> = { '@langchain/core trimMessages': langchain, '@llamaindex/core Memory': llamaindex }
+for (const name of Object.keys(profiles) as (keyof typeof profiles)[]) subjects[name] = ours(name)
+const rows = new Map<string, number[]>()
+for (const [name, subject] of Object.entries(subjects)) rows.set(name, await medians(subject))
+const thread = rows.get('thread')?.[1] as number
+console.log(`append + context at ${budget} tokens, ms, median of ${turns} turns`)
+for (const [name, [one, ten]] of rows as Map<string, [number, number]>) {
   console.log(
     `  ${name.padEnd(30)} ${sizes[0]}: ${one.toFixed(3)}   ${sizes[1]}: ${ten.toFixed(3)}   growth ${(ten / one).toFixed(2)}×   ${(ten / thread).toFixed(1)}× thread`,
   )

@@ -2,6 +2,7 @@ import { type Derived, isBlank, type Message, sequenceOf } from '../../src/domai
 import type { AnthropicBlock, AnthropicContext, ChatMessage, Context, Ledger, Line } from '../../src/domain/ledger.ts'
 import type { Tokenizer } from '../../src/domain/ports.ts'
 import { chatCost, speaker } from '../../src/recall/render.ts'
+import { unitsOf } from '../../src/recall/unit.ts'
 import { clip } from '../../src/text/clip.ts'
 import { type Case, markOf } from './histories.ts'
 import type { Stage } from './stage.ts'
@@ -97,6 +98,9 @@ export function receiptFaults({ transcript, derived }: Stage, context: Context):
   const sum = ledger.lines.reduce((total, line) => total + line.tokens, 0)
   const found = sum === ledger.spent ? [...faults] : [...faults, `the lines sum up to ${sum}, the receipt says ${ledger.spent}`]
   for (const message of transcript) if (fates.get(message.id)?.verdict === 'whole') found.push(...wholeFaults(message, context))
+  for (const { messages, fault } of unitsOf(transcript))
+    for (const { id } of messages)
+      if (fault === undefined && /empty|without its/.test(fates.get(id)?.why ?? '')) found.push(`${id} is sound, and the receipt says: ${fates.get(id)?.why}`)
   for (const entry of derived) {
     const said = wellFormed(saidBy(entry).trim())
     if (fates.get(entry.id)?.verdict === 'whole' && !context.text.includes(said)) found.push(`${entry.id} is not whole`)
@@ -139,6 +143,13 @@ export function repeatFaults({ transcript }: Stage, { messages, text }: Context)
       .filter(({ places }) => places.length > 1)
       .map(({ id }) => `${id} is shown twice in the ${form === 0 ? 'text' : 'messages'}`),
   )
+}
+
+/** Turns come in the order in which they were said, whichever bands they belong to. */
+export function turnFaults({ transcript }: Stage, { messages }: Context): string[] {
+  const turns = messages.flatMap(({ content }) => transcript.filter((message) => content?.startsWith(`${markOf(message.sequence - 1)} `)))
+  const wrong = turns.findIndex((turn, at) => turn.sequence < (turns[at - 1]?.sequence ?? 0))
+  return wrong < 0 ? [] : [`${turns[wrong]?.id} comes after ${turns[wrong - 1]?.id}`]
 }
 
 /** E-06: what is shown reads in the order in which it was said. */

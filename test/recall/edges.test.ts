@@ -70,6 +70,11 @@ describe('tools', () => {
     const context = await shown('ephemeral', [asks('a', 'Let me see.'), answers('a'), ...later])
     expect(verdicts(context)[0]).toBe('m1–m2 whole: seed')
   })
+  verifies('E-06', 'what was said after the newest turn never stands before it, though a line of the block would cost less', async () => {
+    const steps = [asks('a'), answers('a', 'one '.repeat(12)), asks('b'), answers('b', 'two')]
+    const { text } = await shown('ephemeral', [user('asked'), ...steps], { budget: 60, framing: 'sections' })
+    expect(text).toBe('User: asked\n\n--- Recent Exchange ---\n\nAssistant: [calls search {}]\n\nTool: two')
+  })
   verifies(['X-02', 'E-09'], 'a result shown with its call is not recalled once more', async () => {
     const steps = Array.from({ length: 12 }, (_, at) => [asks(`c${at}`), answers(`c${at}`, `penguins of island ${at}`)]).flat()
     const { text } = await shown('thread', [user('What about penguins?'), ...steps], { budget: 300 })

@@ -11,7 +11,17 @@ import { upperBound } from '../../src/text/upperBound.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { anyProfile } from './anyProfile.ts'
 import { campaign, patience, seed } from './campaign.ts'
-import { anthropicBudgetFaults, budgetFaults, capFaults, ephemeralFaults, newestFaults, orderFaults, receiptFaults, repeatFaults } from './checks.ts'
+import {
+  anthropicBudgetFaults,
+  budgetFaults,
+  capFaults,
+  ephemeralFaults,
+  newestFaults,
+  orderFaults,
+  receiptFaults,
+  repeatFaults,
+  turnFaults,
+} from './checks.ts'
 import { type Case, cases, profileNames } from './histories.ts'
 import { bytesOf, heldBy, key, memoryOn, type Stage, stage } from './stage.ts'
 import { anthropicFaults, openaiFaults } from './validity.ts'
@@ -68,7 +78,7 @@ async function accountFaults(set: Stage, profile: Profile, tokenizer: Tokenizer)
   const before = await heldBy(set.store)
   const outcome = await ask({ ...set, memory: memoryOn(readOnly(set.store), profile, tokenizer) })
   if ('refusal' in outcome) return []
-  const faults = receiptFaults(set, outcome.context)
+  const faults = [...receiptFaults(set, outcome.context), ...turnFaults(set, outcome.context)]
   const bytes = bytesOf(outcome.context)
   for (const again of [await ask(set), await ask(set)]) if (!('context' in again) || bytesOf(again.context) !== bytes) faults.push('another time, other bytes')
   return before === (await heldBy(set.store)) ? faults : [...faults, 'the store has changed']
