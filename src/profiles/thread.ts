@@ -41,7 +41,7 @@ export const thread: Profile = {
       ladder: [{ as: 'whole' }, { as: 'digest' }],
       fill: 5,
       show: 'block',
-      maxShare: { budget: 8_000, upTo: 1, beyond: 0.05 },
+      maxShare: { budget: 8_000, upTo: 1, beyond: 0.08 },
       volatile: true,
       patience: 8,
     },

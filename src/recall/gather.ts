@@ -14,7 +14,8 @@ export type Walk<T> = Generator<Need, T, Answer>
 export type Wish = {
   readonly band: Band
   readonly units: readonly Unit[]
-  readonly derived: readonly Derived[] /** The most it may cost. */
+  readonly derived: readonly Derived[]
+  /** The most it may cost. */
   readonly limit: Tokens
 }
 
