@@ -4,7 +4,7 @@ import { MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import type { Clock, Index, Store, Tokenizer } from './domain/ports.ts'
-import type { Framing, Profile } from './domain/profile.ts'
+import { type Framing, framings, type Profile } from './domain/profile.ts'
 import { emptyHead, type Head, isExpired } from './domain/session.ts'
 import { admit, crowded } from './recall/admit.ts'
 import { compose } from './recall/compose.ts'
@@ -63,6 +63,8 @@ export class Memory implements AsyncDisposable {
    */
   async append(key: string | Key, messages: readonly Incoming[], options: AppendOptions = {}): Promise<readonly Message[]> {
     const parsed = this.open(key)
+    if (!Array.isArray(messages))
+      throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
     const now = this.parts.clock()
     const append = messages.map((message, place) => weighed(this.tokenizer, parseMessage(message, place, now), this.profile.cap))
     if (append.length === 0) return []
@@ -88,6 +90,7 @@ export class Memory implements AsyncDisposable {
   async context(key: string | Key, options: ContextOptions & { readonly provider: 'anthropic' }): Promise<AnthropicContext>
   async context(key: string | Key, options?: ContextOptions & { readonly provider?: 'openai' }): Promise<Context>
   async context(key: string | Key, options: ContextOptions & { readonly provider?: Provider } = {}): Promise<Context | AnthropicContext> {
+    check('provider', options.provider, [undefined, 'openai', 'anthropic'].includes(options.provider), 'openai or anthropic')
     const { gathered, budget, framing } = await this.gathered(key, options)
     const { anthropic, ...context } = compose(gathered, this.profile, this.renderer, { budget, framing, provider: options.provider ?? 'openai' })
     return options.provider === 'anthropic' ? anthropic() : context
@@ -158,8 +161,9 @@ export class Memory implements AsyncDisposable {
   ): Promise<{ gathered: Gathered; budget: Tokens; framing: Framing; query: string | undefined; shared: readonly Derived[] }> {
     const parsed = this.open(key)
     const budget = options.budget ?? this.profile.budget
-    if (!Number.isInteger(budget) || budget < 1)
-      throw new MemoryError('bad-option', `budget is ${budget}; it must be a whole number of tokens, 1 or more.`, { param: 'budget' })
+    check('budget', budget, Number.isInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
+    check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), `one of ${framings.join(', ')}`)
+    check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
     const [head, shared] = await Promise.all([this.head(parsed), this.shared(parsed)])
     const query = options.query === undefined || options.query === head.asked?.content ? undefined : options.query
     const walk = gather(head, this.profile, { budget, query, shared })
@@ -195,4 +199,8 @@ export class Memory implements AsyncDisposable {
     if (this.closed) throw new MemoryError('closed', 'This memory is closed; open it again.')
     return parseKey(key)
   }
+}
+
+function check(param: string, value: unknown, holds: boolean, right: string): void {
+  if (!holds) throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${right}.`, { param })
 }

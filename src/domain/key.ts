@@ -18,7 +18,7 @@ const longest = { scope: 64, session: 128 }
  * parseKey('acme:+15551234567') // { scope: 'acme', id: '+15551234567' }
  */
 export function parseKey(text: string | Key): Key {
-  if (typeof text !== 'string') return text
+  if (typeof text !== 'string') return parsedBefore(text)
   const colon = text.indexOf(':')
   const scope = colon < 0 ? text : text.slice(0, colon)
   check('scope', scope, text)
@@ -33,6 +33,16 @@ export const formatKey = (key: Key): string => (key.id === '' ? key.scope : `${k
 
 /** The key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
+
+/** A key that came through JSON, or from a caller without types, is checked again. */
+function parsedBefore(key: Key): Key {
+  if (typeof key?.scope !== 'string' || typeof key.id !== 'string') {
+    throw new MemoryError('bad-key', `The key is ${JSON.stringify(key)}; it must be text such as acme:+15551234567.`, { param: 'key' })
+  }
+  check('scope', key.scope, key.scope)
+  if (key.id !== '') check('session', key.id, key.id)
+  return key
+}
 
 const makeKey = (scope: string, id: string): Key => ({ scope, id }) as Key
 

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest'
+import { openMemory, profiles, ramStore } from '../src/index.ts'
+
+const key = 'acme:ann'
+const hello = { role: 'user' as const, content: 'hello' }
+
+describe('a memory', () => {
+  it('stores an operation once, and answers the same again', async () => {
+    await using memory = await openMemory()
+    const first = await memory.append(key, [hello], { operationId: 'op1' })
+    expect(await memory.append(key, [hello], { operationId: 'op1' })).toEqual(first)
+    expect(await memory.append(key, [])).toEqual([])
+    expect(await memory.transcript(key)).toMatchObject([{ id: 'm1', sequence: 1, role: 'user', content: 'hello' }])
+  })
+
+  it('reads a transcript from the front or from the end, whole', async () => {
+    await using memory = await openMemory()
+    await memory.append(
+      key,
+      [...'abcde'].map((content) => ({ role: 'user' as const, content })),
+    )
+    const read = async (options: object) => (await memory.transcript(key, options)).map((message) => message.content).join('')
+    expect([await read({}), await read({ after: 2 }), await read({ limit: 2 }), await read({ limit: 2, newest: true })]).toEqual(['abcde', 'cde', 'ab', 'de'])
+  })
+
+  it('stores empty content and never sends it', async () => {
+    await using memory = await openMemory()
+    await memory.append(key, [hello, { role: 'assistant', content: '' }, { role: 'user', content: '   ' }])
+    expect((await memory.transcript(key)).map((message) => message.content)).toEqual(['hello', '', '   '])
+    expect((await memory.context(key)).messages).toEqual([{ role: 'user', content: 'hello' }])
+  })
+
+  it('forgets a message, a session and a scope, and says what went', async () => {
+    let now = 5
+    await using memory = await openMemory({ clock: () => now })
+    await memory.append(key, [hello, { role: 'assistant', content: 'hi' }])
+    await memory.append('acme:bob', [hello])
+    await memory.append('zeta:eve', [hello])
+    expect(await memory.forget({ key, messageId: 'm2' })).toEqual({ at: 5, sessions: [{ key, entries: ['m2'] }] })
+    expect(await memory.forget({ key, messageId: 'm2' })).toEqual({ at: 5, sessions: [] })
+    now = 6
+    expect(await memory.forget({ scope: 'acme' })).toEqual({
+      at: 6,
+      sessions: [
+        { key: 'acme:ann', entries: ['m1'] },
+        { key: 'acme:bob', entries: ['m1'] },
+      ],
+    })
+    expect([(await memory.transcript(key)).length, (await memory.transcript('zeta:eve')).length]).toEqual([0, 1])
+  })
+
+  it('refuses a reply to a session that was forgotten while it was being written', async () => {
+    await using memory = await openMemory()
+    await memory.append(key, [hello])
+    const epoch = await memory.epoch(key)
+    await memory.forget({ key })
+    await expect(memory.append(key, [{ role: 'assistant', content: 'late' }], { epoch })).rejects.toMatchObject({ code: 'erased' })
+    expect(await memory.transcript(key)).toEqual([])
+  })
+
+  it('begins anew when a session is over', async () => {
+    let now = 0
+    await using memory = await openMemory({ profile: { ...profiles.support, lifetime: { idle: 10, age: 25, whenFull: 'evict' } }, clock: () => now })
+    for (const time of [0, 9, 18, 24]) {
+      now = time
+      await memory.append(key, [{ role: 'user', content: `at ${time}` }])
+    }
+    now = 25
+    expect([await memory.transcript(key), (await memory.context(key)).text]).toEqual([[], ''])
+    await memory.append(key, [{ role: 'user', content: 'again' }])
+    expect((await memory.transcript(key)).map((message) => message.content)).toEqual(['again'])
+  })
+
+  it('refuses what a full session cannot hold, and loses nothing', async () => {
+    await using memory = await openMemory({ profile: { ...profiles.thread, lifetime: { messages: 2, whenFull: 'refuse' } } })
+    await memory.append(key, [hello, hello])
+    await expect(memory.append(key, [hello])).rejects.toThrow(
+      'Session acme:ann holds 2 messages and its profile allows 2. Start a new session, or raise lifetime.messages.',
+    )
+    expect(await memory.transcript(key)).toHaveLength(2)
+  })
+
+  it.each([
+    [{ budget: 0 }, 'budget is 0; it must be a whole number of tokens, 1 or more.'],
+    [{ budget: 1.5 }, 'budget is 1.5; it must be a whole number of tokens, 1 or more.'],
+    [{ framing: 'loud' }, 'framing is "loud"; it must be one of silent, open, sections.'],
+    [{ provider: 'acme' }, 'provider is "acme"; it must be openai or anthropic.'],
+    [{ query: 7 }, 'query is 7; it must be text.'],
+  ])('says what is wrong with %j', async (options, message) => {
+    await using memory = await openMemory()
+    await expect(memory.context(key, options as object)).rejects.toMatchObject({ code: 'bad-option', message })
+  })
+
+  it('says what is wrong with keys, messages, profiles and stores', async () => {
+    await using memory = await openMemory()
+    await expect(memory.append('a b', [hello])).rejects.toMatchObject({ code: 'bad-key' })
+    await expect(memory.append(undefined as never, [hello])).rejects.toMatchObject({ code: 'bad-key' })
+    await expect(memory.append({ scope: '../x', id: 'y' } as never, [hello])).rejects.toMatchObject({ code: 'bad-key' })
+    await expect(memory.append(key, hello as never)).rejects.toThrow('messages must be a list such as [{ role: "user", content: "Hello" }].')
+    await expect(openMemory({ profile: 'fast' as never })).rejects.toThrow(
+      'profile is "fast"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.',
+    )
+    await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow('store is "redis://…@host"; it must be ram:.')
+  })
+
+  it('is closed with the block it was opened in', async () => {
+    const store = ramStore()
+    const memory = await openMemory({ store })
+    await memory.append(key, [hello])
+    await memory[Symbol.asyncDispose]()
+    await expect(memory.context(key)).rejects.toMatchObject({ code: 'closed' })
+  })
+})
