@@ -5,4 +5,4 @@ export const campaign = process.env.THREADKEEP_CAMPAIGN !== undefined
 export const seed = campaign ? Number(process.env.THREADKEEP_SEED ?? Date.now() % 2 ** 31) : 20_261_115
 
 /** How long a test may take. */
-export const patience = campaign ? 3_600_000 : 180_000
+export const patience = campaign ? 3_600_000 : 120_000

@@ -36,7 +36,13 @@ async function hold<T>(name: string, scenes: fc.Arbitrary<T>, count: number, fau
     const faults = await faultsOf(scene)
     if (faults.length > 0) throw new Error(faults.slice(0, 20).join('\n'))
   })
-  const { failed, errorInstance, counterexample, counterexamplePath } = await fc.check(property, { numRuns: count, seed: own })
+  const { failed, errorInstance, counterexample, counterexamplePath } = await fc.check(property, {
+    numRuns: count,
+    seed: own,
+    // a fault is made smaller for as long as this; a promise that cannot be tried in this time is not proved
+    interruptAfterTimeLimit: patience / 2,
+    markInterruptAsFailure: true,
+  })
   if (failed) expect.fail(`seed ${own}, path ${counterexamplePath}: ${errorInstance}\n${JSON.stringify(counterexample?.[0])?.slice(0, 5_000)}`)
   console.log(`${name}: ${count} cases, seed ${own}, ${Math.round(performance.now() - began)} ms`)
 }
