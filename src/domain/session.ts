@@ -85,3 +85,14 @@ export function withGap(gaps: readonly Gap[], sequence: number): readonly Gap[] 
 }
 
 export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean => session.revision > 0 && session.expiresAt <= now
+
+/** The place of the first message with at least this sequence number, in messages that are in order. */
+export function placeOf(messages: readonly Message[], sequence: number): number {
+  let [low, high] = [0, messages.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((messages[middle] as Message).sequence < sequence) low = middle + 1
+    else high = middle
+  }
+  return low
+}

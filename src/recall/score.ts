@@ -1,4 +1,5 @@
 import { isBlank, type Message, type Millis } from '../domain/entry.ts'
+import { placeOf } from '../domain/session.ts'
 import { stem, termsOf, wordsOf } from '../text/words.ts'
 import { Column, counts, floats, integers } from './column.ts'
 import { Top } from './top.ts'
@@ -65,7 +66,7 @@ export class SessionIndex {
   }
 
   rank(query: string, limits: Limits): Ranked[] {
-    const end = this.placeBefore(limits.before)
+    const end = placeOf(this.messages, limits.before)
     if (!this.match(query, end)) return []
     const lifted = this.lift(end)
     const best = this.bestOfSittings(end)
@@ -181,16 +182,6 @@ export class SessionIndex {
     const first = name === undefined ? '' : stem(wordsOf(name)[0] ?? '')
     const known = this.names.indexOf(first)
     return known >= 0 ? known : this.names.push(first) - 1
-  }
-
-  private placeBefore(sequence: number): number {
-    let [low, high] = [0, this.messages.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((this.messages[middle] as Message).sequence < sequence) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 }
 

@@ -2,7 +2,7 @@ import { type Derived, isBlank, type Message, type Millis, messageId, sequenceOf
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Hit, Index, Query, Range, Store } from '../domain/ports.ts'
-import { type Change, emptyHead, type Gap, type Head, isExpired, type Listed, withGap } from '../domain/session.ts'
+import { type Change, emptyHead, type Gap, type Head, isExpired, type Listed, placeOf, withGap } from '../domain/session.ts'
 import { SessionIndex } from '../recall/score.ts'
 
 /** Everything kept of one session. */
@@ -183,17 +183,6 @@ function remove(session: Session, ids: readonly string[]): void {
     session.asked = session.messages.findLast((message) => message.role === 'user' && !isBlank(message.content))
   }
   session.index = undefined
-}
-
-/** The place of the first message with at least this sequence number. */
-function placeOf(messages: readonly Message[], sequence: number): number {
-  let [low, high] = [0, messages.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((messages[middle] as Message).sequence < sequence) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /**
