@@ -1,8 +1,12 @@
 import { defineConfig } from 'vitest/config'
 
 const all = 'test/**/*.test.ts'
-/** Tests that start processes, servers or builds. */
-const slow = ['server', 'cli', 'package', 'docs'].map((folder) => `test/${folder}/**/*.test.ts`)
+/** Tests that start processes, servers or builds, and those that try thousands of cases or megabytes of text. */
+const slow = [
+  ...['server', 'cli', 'package', 'docs'].map((folder) => `test/${folder}/**/*.test.ts`),
+  'test/text/hostile.test.ts',
+  'test/recall/promises.test.ts',
+]
 const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
 
 export default defineConfig({
