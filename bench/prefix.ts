@@ -19,21 +19,23 @@ function commonLength(a: string, b: string): number {
 /** Replays a conversation: a prompt for each turn of the user. */
 async function replay(conversation: Conversation, sums: Sums): Promise<void> {
   await using memory = await openMemory({ profile: 'thread' })
-  let previous: { text: string; stable: string } | undefined
+  let previous: { text: string; stable: string; start: string } | undefined
   for (const message of conversation.messages) {
     await memory.append('bench:one', [incoming(message)])
     if (message.role !== 'user' || message.text.trim() === '') continue
     const { messages, ledger } = await memory.context('bench:one', { budget })
     const text = serialised(messages)
     const stable = serialised(messages.slice(0, ledger.cacheable.messages))
+    const start = ledger.lines.find((line) => line.band === 'tail')?.entries?.[0] ?? ''
     const tokens = exact.count(text)
     if (previous !== undefined) {
       sums.shared += tokens * (commonLength(previous.text, text) / text.length)
-      if (!text.startsWith(previous.stable)) sums.cuts++
+      if (start !== previous.start) sums.cuts++
+      else if (!text.startsWith(previous.stable)) sums.broken++
     }
     sums.whole += previous === undefined ? 0 : tokens
     sums.prompts++
-    previous = { text, stable }
+    previous = { text, stable, start }
   }
 }
 
@@ -42,6 +44,6 @@ for (const name of ['locomo-dev', 'beam-100k', 'transcripts-dev'] as const) {
   const sums: Sums = { shared: 0, whole: 0, prompts: 0, cuts: 0, broken: 0 }
   for (const conversation of load(name).slice(0, Number(flags.limit ?? 1_000))) await replay(conversation, sums)
   console.log(
-    `${name}: common prefix ${(sums.shared / sums.whole).toFixed(3)} over ${sums.prompts} prompts at ${budget} tokens, mean ${Math.round(sums.whole / sums.prompts)}; prefix given up by a cut ${sums.cuts} times`,
+    `${name}: common prefix ${(sums.shared / sums.whole).toFixed(3)} over ${sums.prompts} prompts at ${budget} tokens, mean ${Math.round(sums.whole / sums.prompts)}; ${sums.cuts} cuts, and ${sums.broken} prompts whose declared prefix changed without one`,
   )
 }

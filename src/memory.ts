@@ -71,7 +71,7 @@ export class Memory implements AsyncDisposable {
     let head = await this.parts.sessions.head(parsed, 0)
     const { ended, drop, expiresAt } = admit(head, append, this.profile.lifetime, now)
     if (ended) {
-      await this.parts.sessions.erase(parsed)
+      await this.parts.sessions.erase(parsed, { expiredBy: now })
       head = await this.parts.sessions.head(parsed, 0)
     }
     return this.parts.sessions.commit({
@@ -113,7 +113,7 @@ export class Memory implements AsyncDisposable {
     const at = this.parts.clock()
     if ('scope' in target) return { at, sessions: await this.forgetScope(this.open(target.scope)) }
     const key = this.open(target.key)
-    const entries = await this.parts.sessions.erase(key, 'messageId' in target ? [target.messageId] : undefined)
+    const entries = await this.parts.sessions.erase(key, 'messageId' in target ? { entries: [target.messageId] } : undefined)
     return { at, sessions: entries.length === 0 ? [] : [{ key: formatKey(key), entries }] }
   }
 
@@ -122,7 +122,7 @@ export class Memory implements AsyncDisposable {
     const { sessions } = this.parts
     const limit = Number.MAX_SAFE_INTEGER
     const over = (await sessions.list({ expiredBy: now, limit })).map((session) => session.key)
-    for (const key of over) await sessions.erase(key)
+    for (const key of over) await sessions.erase(key, { expiredBy: now })
     const others = crowded(await sessions.list({ limit }), this.profile.lifetime)
     for (const key of others) await sessions.erase(key)
     return { ended: [...over, ...others].map(formatKey) }

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openMemory, profiles, ramStore } from '../src/index.ts'
+import { openMemory, parseKey, profiles, ramStore } from '../src/index.ts'
 
 const key = 'acme:ann'
 const hello = { role: 'user' as const, content: 'hello' }
@@ -69,6 +70,24 @@ describe('a memory', () => {
     expect([await memory.transcript(key), (await memory.context(key)).text]).toEqual([[], ''])
     await memory.append(key, [{ role: 'user', content: 'again' }])
     expect((await memory.transcript(key)).map((message) => message.content)).toEqual(['again'])
+  })
+
+  it('loses nothing when many find at once that a session is over, in whatever order the store answers', async () => {
+    const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
+      let now = 0
+      const ram = ramStore()
+      const profile = { ...profiles.support, lifetime: { idle: 10, whenFull: 'evict' as const } }
+      const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) => scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
+      const sessions = { ...ram, head: at(ram.head), list: at(ram.list), erase: at(ram.erase), commit: at(ram.commit) }
+      await ram.commit({ id: 'old', key: parseKey(key), at: 0, epoch: 0, append: [], put: [], drop: [], expiresAt: 10 })
+      const memory = await openMemory({ profile, sessions, clock: () => now })
+      now = 20
+      const said = ['one', 'two', 'three']
+      const all = Promise.all([...said.map((content) => memory.append(key, [{ role: 'user', content }])), memory.sweep()])
+      await scheduler.waitFor(all)
+      expect((await ram.page(parseKey(key), { limit: 9 })).map((message) => message.content).sort()).toEqual([...said].sort())
+    })
+    await fc.assert(property, { numRuns: 200 })
   })
 
   it('refuses what a full session cannot hold, and loses nothing', async () => {

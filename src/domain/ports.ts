@@ -6,6 +6,9 @@ import type { Change, Head, Listed } from './session.ts'
 /** A piece of the transcript: messages with `after < sequence < before`, the oldest first, or the newest when `newest`. */
 export type Range = { readonly after?: number; readonly before?: number; readonly limit: number; readonly newest?: boolean }
 
+/** What is forgotten of a session, and on which condition; everything, at once, when left out. */
+export type Erasure = { readonly entries: readonly string[] } | { readonly expiredBy: Millis }
+
 /** Where sessions are kept. Every method is complete: an adapter implements all of them or is not one. */
 export interface Store {
   /** `ram` stores never write a byte anywhere else. */
@@ -23,9 +26,10 @@ export interface Store {
   list(filter: { readonly scope?: Scope; readonly expiredBy?: Millis; readonly after?: string; readonly limit: number }): Promise<readonly Listed[]>
   /**
    * Forgets the session, or these entries of it, for good. Writers that read the session before are refused: with the
-   * whole session gone by its epoch, with entries gone by its revision. Resolves to the ids that went.
+   * whole session gone by its epoch, with entries gone by its revision. With `expiredBy` nothing happens unless the
+   * session is still over then: somebody may have begun it anew. Resolves to the ids that went.
    */
-  erase(key: Key, entries?: readonly string[]): Promise<readonly string[]>
+  erase(key: Key, only?: Erasure): Promise<readonly string[]>
   close(): Promise<void>
 }
 

@@ -160,10 +160,19 @@ const promises: Readonly<Record<string, (store: Store & Index) => Promise<void>>
     await store.commit(change('new', { epoch, append: [said('new')] }))
     same((await store.head(key, 10)).recent.map(content), ['new'])
   },
+  'a session is ended only while it is over': async (store) => {
+    await store.commit(change('a', { append: [said('one')], expiresAt: 2_000 }))
+    same(await store.erase(key, { expiredBy: 1_999 }), [])
+    same([(await store.head(key, 0)).messages, (await store.head(key, 0)).epoch], [1, 0])
+    same(await store.erase(key, { expiredBy: 2_000 }), ['m1'])
+    same([(await store.head(key, 0)).messages, (await store.head(key, 0)).epoch], [0, 1])
+    same(await store.erase(key, { expiredBy: 9_000 }), [])
+    same((await store.head(key, 0)).epoch, 1)
+  },
   'a forgotten message is gone from pages, head, search and repeated answers': async (store) => {
     await store.commit(change('a', { append: [said('keep this'), said('forget the walrus')] }))
     await store.search(key, { text: 'walrus', limit: 5 })
-    same(await store.erase(key, ['m2', 'm9']), ['m2'])
+    same(await store.erase(key, { entries: ['m2', 'm9'] }), ['m2'])
     const head = await store.head(key, 10)
     same([head.recent.map(content), head.asked?.content, head.gaps], [['keep this'], 'keep this', [[2, 2]]])
     same(await store.search(key, { text: 'walrus', limit: 5 }), [])

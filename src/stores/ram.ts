@@ -1,7 +1,7 @@
 import { type Derived, isBlank, type Message, type Millis, messageId, sequenceOf } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import type { Hit, Index, Query, Range, Store } from '../domain/ports.ts'
+import type { Erasure, Hit, Index, Query, Range, Store } from '../domain/ports.ts'
 import { type Change, emptyHead, type Gap, type Head, isExpired, type Listed, placeOf, withGap } from '../domain/session.ts'
 import { SessionIndex } from '../recall/score.ts'
 
@@ -89,15 +89,17 @@ export class RamShelf {
     return chosen.slice(0, limit).map(({ name: _, ...listed }) => listed)
   }
 
-  erase(key: Key, entries?: readonly string[]): readonly string[] {
+  erase(key: Key, only?: Erasure): readonly string[] {
     const name = formatKey(key)
     const session = this.sessions.get(name)
-    if (entries === undefined) {
-      this.sessions.delete(name)
-      this.epochs.set(name, (this.epochs.get(name) ?? 0) + 1)
-      return session === undefined ? [] : [...session.messages.map((message) => message.id), ...session.derived.keys()]
-    }
-    if (session === undefined) return []
+    if (only !== undefined && 'entries' in only) return session === undefined ? [] : this.eraseEntries(session, only.entries)
+    if (only !== undefined && (session === undefined || !isExpired(session, only.expiredBy))) return []
+    this.sessions.delete(name)
+    this.epochs.set(name, (this.epochs.get(name) ?? 0) + 1)
+    return session === undefined ? [] : [...session.messages.map((message) => message.id), ...session.derived.keys()]
+  }
+
+  private eraseEntries(session: Session, entries: readonly string[]): readonly string[] {
     const gone = entries.filter((id) => session.derived.has(id) || has(session, id))
     remove(session, gone)
     if (gone.length > 0) {
@@ -198,7 +200,7 @@ export function ramStore(shelf = new RamShelf()): Store & Index {
     page: async (key, range) => shelf.page(key, range),
     commit: async (change) => shelf.commit(change),
     list: async (filter) => shelf.list(filter),
-    erase: async (key, entries) => shelf.erase(key, entries),
+    erase: async (key, only) => shelf.erase(key, only),
     search: async (key, query) => shelf.search(key, query),
     close: async () => shelf.clear(),
   }

@@ -2,6 +2,8 @@
 type Syntax = {
   readonly line?: string
   readonly block?: readonly [open: string, close: string]
+  /** False where the mark means something else behind code. */
+  readonly trailing?: boolean
   /** Opens and closes text that spans lines. */
   readonly spans?: readonly string[]
   /** Code that has this is not understood, and left as it is. */
@@ -22,7 +24,8 @@ const languages: readonly (readonly [names: string, Syntax])[] = [
   ['js javascript jsx mjs cjs ts typescript tsx go golang', script],
   ['java c h cc cpp c++ cxx hpp cs csharp c# rs rust swift kt kotlin scala dart php scss less', slashes],
   ['css', style],
-  ['sh bash zsh shell rb ruby yaml yml toml make makefile dockerfile perl pl r', hash],
+  ['sh bash zsh shell rb ruby yaml yml toml make makefile r', hash],
+  ['dockerfile perl pl', { ...hash, trailing: false }],
   ['py python', python],
   ['sql', sql],
   ['lua', lua],
@@ -32,8 +35,9 @@ const languages: readonly (readonly [names: string, Syntax])[] = [
 const syntaxes = new Map(languages.flatMap(([names, syntax]) => names.split(' ').map((name) => [name, syntax])))
 
 /**
- * Code without the comments that have lines of their own; what stands behind code on a line stays, because only a
- * parser could tell it from the inside of a string. Unchanged where the language, or the code, is not understood.
+ * Code without its comments: those that have lines of their own, and those behind code on a line that holds nothing
+ * they could be the inside of. Where only a parser could tell them from a string they stay. Unchanged where the
+ * language, or the code, is not understood.
  */
 export function uncomment(code: string, language: string): string {
   const syntax = syntaxes.get(language.toLowerCase())
@@ -52,7 +56,7 @@ export function uncomment(code: string, language: string): string {
     }
     const comment = span === undefined ? commentAt(line, syntax, kept.length === 0) : undefined
     if (comment === undefined) {
-      kept.push(line)
+      kept.push(span === undefined ? withoutTrailing(line, syntax) : line)
       span = spanAfter(line, syntax.spans ?? [], span)
     } else if (comment !== 'line') {
       if (comment.rest.trim() !== '') kept.push(comment.rest)
@@ -74,6 +78,17 @@ function commentAt(line: string, { line: mark, block }: Syntax, first: boolean):
   }
   if (mark === undefined || !text.startsWith(mark) || (first && text.startsWith('#!')) || text.startsWith('#[')) return undefined
   return 'line'
+}
+
+/** Quotation marks, escapes, slashes and tags may hold what looks like a comment: behind them it is left alone. */
+const uncertain = /["'`\\/<]/
+
+/** The line without a comment to its end that stands behind code. */
+function withoutTrailing(line: string, { line: mark, trailing = true }: Syntax): string {
+  if (mark === undefined || !trailing) return line
+  const at = line.indexOf(` ${mark.trim()} `)
+  const before = line.slice(0, Math.max(0, at))
+  return at < 0 || before.trim() === '' || uncertain.test(before) ? line : before.trimEnd()
 }
 
 /** The mark that is still open after this line: it closes only where the same mark stands again. */

@@ -29,8 +29,8 @@ function squeezeLine(line: string): string {
 }
 
 /**
- * A text without the comments on lines of their own in its fenced code, in the languages it knows; or, if a language is
- * given, code of that language without them.
+ * A text without the comments in its fenced code, in the languages it knows; or, if a language is given, code of that
+ * language without them.
  *
  * @example
  * stripComments('```js\n// now\nrun()\n```') // '```js\nrun()\n```'

@@ -5,15 +5,22 @@ import { stripComments } from '../../src/text/squeeze.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 describe('removing comments', () => {
-  verifies('H-13', 'comments on lines of their own go from fenced code; text outside is not touched', () =>
+  verifies('H-13', 'comments go from fenced code with the lines they leave empty; text outside is not touched', () =>
     expect(stripComments('# Title // not code\n```js\n// first\nrun() // now\n\n/* a\n   b */\nstop()\n```\n<!-- stays --> # so')).toBe(
-      '# Title // not code\n```js\nrun() // now\n\nstop()\n```\n<!-- stays --> # so',
+      '# Title // not code\n```js\nrun()\n\nstop()\n```\n<!-- stays --> # so',
     ),
   )
   it.each([
     ['ts', '  // c\nf()\n/* c */ g()', 'f()\n g()'],
     ['ts', 'f(`\n// in a string\n`)\n// c', 'f(`\n// in a string\n`)'],
     ['ts', 'f("\\`")\n// c', 'f("\\`")'],
+    ['ts', 'run() // c\na = "x // y" // c\nb = c / d // c', 'run()\na = "x // y" // c\nb = c / d // c'],
+    ['tsx', '<p>a // b</p>', '<p>a // b</p>'],
+    ['ts', 'f(`\na // in a string\n`)', 'f(`\na // in a string\n`)'],
+    ['py', 'x = 1  # c\ny = "#1 # in"', 'x = 1\ny = "#1 # in"'],
+    ['sh', 'run --task #42\necho a # c', 'run --task #42\necho a'],
+    ['sql', 'SELECT 5 -- c\n, 5 --1', 'SELECT 5\n, 5 --1'],
+    ['perl', 'm # pattern #x', 'm # pattern #x'],
     ['go', 'u := `// raw\n// raw`\n// c', 'u := `// raw\n// raw`'],
     ['php', '#[Pure]\n// c\n$b = 1;', '#[Pure]\n$b = 1;'],
     ['css', '/* c */\na { background: url(//x/*.png) }', 'a { background: url(//x/*.png) }'],
