@@ -139,7 +139,7 @@ export class Memory implements AsyncDisposable {
   replay(trace: Trace, profile: Profile): Context & { readonly differences: readonly Difference[] } {
     const { budget, framing, query } = trace
     const shared = profile.sees.includes('scope') ? trace.shared : []
-    const gathered = walked(gather(trace.head, profile, { budget, query, shared }), answersFrom(trace.messages))
+    const gathered = walked(gather(trace.head, profile, { budget, query, shared }), answersFrom(trace.head.key, trace.messages))
     const { messages, text, ledger } = compose(gathered, profile, this.renderer, { budget, framing, provider: 'openai' })
     return { messages, text, ledger, differences: differences(trace.messages, trace.ledger, ledger) }
   }

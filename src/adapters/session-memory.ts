@@ -12,7 +12,7 @@ import { compose } from '../recall/compose.ts'
 import { gather } from '../recall/gather.ts'
 import { Renderer, weighed } from '../recall/render.ts'
 import { walked } from '../recall/replay.ts'
-import { RamShelf } from '../stores/ram.ts'
+import { RamShelf } from '../stores/ram/shelf.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type SessionMemoryConfig = {

@@ -40,7 +40,7 @@ export function parseMessage(value: unknown, place: number, now: Millis): Parsed
 
 function contentOf(content: unknown, at: string): string {
   if (content === null || content === undefined) return ''
-  if (typeof content === 'string') return content
+  if (typeof content === 'string') return wellFormed(content)
   if (!Array.isArray(content)) throw bad(at, 'must be text, null or a list of parts such as { type: "text", text: "Hello" }')
   return content.map((part, place) => partText(part, `${at}[${place}]`)).join('\n')
 }
@@ -75,14 +75,17 @@ function timeOf(value: unknown, now: Millis, at: string): Millis {
 
 function optionalText(value: unknown, at: string): string | undefined {
   if (value === undefined || value === null) return undefined
-  if (typeof value === 'string') return value
+  if (typeof value === 'string') return wellFormed(value)
   throw bad(at, 'must be text')
 }
 
 function requiredText(value: unknown, at: string, purpose: string, mayBeEmpty = false): string {
-  if (typeof value === 'string' && (mayBeEmpty || value !== '')) return value
+  if (typeof value === 'string' && (mayBeEmpty || value !== '')) return wellFormed(value)
   throw bad(at, `must be text${mayBeEmpty ? '' : ' that is not empty'}; it ${purpose}`)
 }
+
+/** Half a character cannot be written as UTF-8, nor sent to anybody: a mark stands in its place. */
+export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 const shown = (value: unknown): string => (value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 40) ?? typeof value))

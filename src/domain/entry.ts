@@ -6,8 +6,11 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 type Base<K extends string> = { readonly kind: K; readonly id: string; readonly at: Millis }
 
-/** Where a derived entry came from; erasing follows these, and a fact is believed only with a span. */
-export type Source = { readonly message: string; readonly span?: readonly [from: number, to: number] }
+/**
+ * Where a derived entry came from; erasing follows these, and a fact is believed only with a span. `session` names
+ * another session of the scope; without it the message is one of the entry's own session.
+ */
+export type Source = { readonly message: string; readonly session?: string; readonly span?: readonly [from: number, to: number] }
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
 
@@ -68,7 +71,9 @@ export type Item = Base<'item'> & {
   readonly marked: boolean
   readonly sources: readonly Source[]
 }
-export type Derived = Summary | Fact | Knowledge | Item
+/** A derived entry that is kept under a key; only what erasing needs can be read without it. */
+export type Sealed = Base<'sealed'> & { readonly box: string; readonly sources: readonly Source[] }
+export type Derived = Summary | Fact | Knowledge | Item | Sealed
 export type Entry = Message | Derived
 
 /** The id of the message with this sequence number. */
@@ -81,6 +86,14 @@ export function sequenceOf(id: string): number | undefined {
 
 /** Text nobody can be shown: providers refuse it, so it is stored and never sent. */
 export const isBlank = (text: string): boolean => !/\S/.test(text)
+
+/** What an entry says, as plain text: what it is found and embedded by. */
+export function textOf(entry: Entry): string {
+  if (entry.kind === 'message' || entry.kind === 'item') return entry.content
+  if (entry.kind === 'summary') return entry.text
+  if (entry.kind === 'sealed') return ''
+  return `${entry.key} ${typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)}`.trim()
+}
 
 /** Where an entry lives. */
 export type Place = { readonly key: Key; readonly id: string }

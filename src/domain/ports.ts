@@ -33,20 +33,49 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** What to look for; `before` leaves out messages from that sequence number on. */
+/** Where to look: one session, or without an `id` a whole scope, its own memory and all its sessions. */
+export type Where = { readonly scope: Scope; readonly id?: string }
+
+/** A text as numbers, by the embedder of this name. Vectors of different embedders are never compared. */
+export type Vector = { readonly model: string; readonly values: Float32Array }
+
+/**
+ * What to look for: a text, a vector, or both, mixed. `before` leaves out messages from that sequence number on and
+ * counts only within one session.
+ */
 export type Query = {
-  readonly text: string
+  readonly text?: string
+  readonly vector?: Vector
   readonly kinds?: readonly Entry['kind'][]
   readonly from?: Millis
   readonly to?: Millis
   readonly before?: number
   readonly limit: number
 }
-export type Hit = { readonly entry: Entry; readonly score: number; readonly why: Readonly<Record<string, number>> }
+export type Hit = { readonly key: Key; readonly entry: Entry; readonly score: number; readonly why: Readonly<Record<string, number>> }
 
-/** Finds entries by what they say. Ranks by the statistics of what it searches: another scope's data never changes a result. */
+/** What has changed since a stamp. `lineage` differs once anything was forgotten; `sessions` are those that were written to. */
+export type Changes = { readonly stamp: number; readonly lineage: string; readonly sessions: readonly Key[] }
+
+/** Entries that have no vector of a model yet, and where to go on. */
+export type Unembedded = {
+  readonly entries: readonly { readonly key: Key; readonly id: string; readonly epoch: number; readonly text: string }[]
+  readonly next: string | undefined
+}
+export type Embedded = { readonly key: Key; readonly id: string; readonly epoch: number; readonly values: Float32Array }
+
+/** Finds entries by what they say or mean. Ranks by the statistics of what it searches: another scope's data never changes a result. */
 export interface Index {
-  search(key: Key, query: Query): Promise<readonly Hit[]>
+  /** Best first. */
+  search(where: Where, query: Query): Promise<readonly Hit[]>
+  /** For whoever keeps something of its own in front of the store: what to read again. */
+  changes(where: Where, since: number): Promise<Changes>
+  /** Entries without a vector of this model, in an order in which what is written later comes later; from the start with `''`. */
+  unembedded(model: string, after: string, limit: number): Promise<Unembedded>
+  /** Keeps vectors in place of older ones; for entries that are gone by now, nothing. Resolves to how many were kept. */
+  embed(model: string, vectors: readonly Embedded[]): Promise<number>
+  /** How many entries have a vector of this model, of how many. */
+  embedded(model: string): Promise<{ readonly done: number; readonly total: number }>
 }
 
 /** Counts tokens the way a model does. */
@@ -67,6 +96,12 @@ export type Ask = { readonly messages: readonly ChatMessage[]; readonly model?: 
 export interface Model {
   readonly name: string
   reply(ask: Ask, signal?: AbortSignal): AsyncIterable<string>
+}
+
+/** Turns texts into vectors of one length; `name` changes whenever the vectors would. */
+export interface Embedder {
+  readonly name: string
+  embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]>
 }
 
 export type Clock = () => Millis

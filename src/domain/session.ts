@@ -1,4 +1,4 @@
-import type { Derived, Message, Millis, Said } from './entry.ts'
+import type { Derived, Message, Millis, Said, Tokens } from './entry.ts'
 import type { Key } from './key.ts'
 
 /** A run of sequence numbers whose messages are gone, both ends included. */
@@ -39,6 +39,8 @@ export type Change = {
   readonly at: Millis
   readonly epoch: number
   readonly base?: number
+  /** Where the first message appended stands, if not right behind the last one: what is skipped is a gap. For imports. */
+  readonly from?: { readonly sequence: number; readonly offset: Tokens }
   readonly append: readonly Said[]
   readonly put: readonly Derived[]
   /** Ids of entries that leave working memory. */
@@ -75,12 +77,16 @@ export function countBetween(gaps: readonly Gap[], first: number, last: number):
 }
 
 /** The gaps after the message with this sequence number has gone too, joined with its neighbours. */
-export function withGap(gaps: readonly Gap[], sequence: number): readonly Gap[] {
-  const before = gaps.filter(([, to]) => to < sequence - 1)
-  const after = gaps.filter(([from]) => from > sequence + 1)
-  const touching = gaps.filter(([from, to]) => to >= sequence - 1 && from <= sequence + 1)
-  const from = Math.min(sequence, ...touching.map((gap) => gap[0]))
-  const to = Math.max(sequence, ...touching.map((gap) => gap[1]))
+export const withGap = (gaps: readonly Gap[], sequence: number): readonly Gap[] => withGaps(gaps, sequence, sequence)
+
+/** The gaps after the messages `first`…`last` have gone too, joined with their neighbours; none of them may be a gap already. */
+export function withGaps(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
+  if (last < first) return gaps
+  const before = gaps.filter(([, to]) => to < first - 1)
+  const after = gaps.filter(([from]) => from > last + 1)
+  const touching = gaps.filter(([from, to]) => to >= first - 1 && from <= last + 1)
+  const from = Math.min(first, ...touching.map((gap) => gap[0]))
+  const to = Math.max(last, ...touching.map((gap) => gap[1]))
   return [...before, [from, to], ...after]
 }
 

@@ -1,4 +1,4 @@
-import type { Parsed } from '../domain/chat.ts'
+import { type Parsed, wellFormed } from '../domain/chat.ts'
 import { type Derived, isBlank, type Message, type Said, type Tokens } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
@@ -197,9 +197,6 @@ function sendable(unit: Unit): readonly Message[] {
   return unit.fault === undefined ? unit.messages : unit.messages.slice(0, 1)
 }
 
-/** Half a surrogate pair is no text: requests are UTF-8, and providers refuse one that holds it. */
-const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
-
 /** A message as it may be sent. */
 function mend(message: Message, content: string): Message {
   const { name, calls, answers } = message
@@ -272,6 +269,7 @@ export function chatCost(tokenizer: Tokenizer, message: ChatMessage): Tokens {
 }
 
 function statement(entry: Derived, part: (text: string) => string): string {
+  if (entry.kind === 'sealed') return ''
   if (entry.kind === 'summary') return part(entry.text)
   if (entry.kind === 'item') return `[${entry.category}] ${part(entry.content)}`
   const value = part(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))

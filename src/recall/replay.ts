@@ -1,9 +1,10 @@
 import { type Derived, type Message, sequenceOf, type Tokens } from '../domain/entry.ts'
+import type { Key } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
 import type { Answer, Need, Walk } from './gather.ts'
-import { SessionIndex } from './score.ts'
+import { SearchIndex, searchTerms, unlimited } from './score.ts'
 
 /** A context as it was asked for, with everything it was made from: plain data, so that it can be kept and asked for again. */
 export type Trace = {
@@ -20,17 +21,20 @@ export type Trace = {
 export type Difference = { readonly entries: readonly [first: string, last: string]; readonly count: number; readonly was: Verdict; readonly is: Verdict }
 
 /** Answers a walk from messages at hand. */
-export function answersFrom(messages: readonly Message[]): (need: Need) => Answer {
+export function answersFrom(key: Key, messages: readonly Message[]): (need: Need) => Answer {
   return (need) => {
     if ('page' in need) {
       const { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false } = need.page
       const within = messages.filter((message) => message.sequence > after && message.sequence < before)
       return { messages: newest ? within.slice(-limit) : within.slice(0, limit), hits: [] }
     }
-    const index = new SessionIndex()
-    for (const message of messages) index.add(message)
-    const { text, before = Number.POSITIVE_INFINITY, from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, limit } = need.search
-    return { messages: [], hits: index.rank(text, { before, from, to, most: limit }).map(({ message, score, why }) => ({ entry: message, score, why })) }
+    const { limit, text = '', ...limits } = need.search
+    const index = new SearchIndex()
+    for (const message of messages) index.add({ ...message, owner: 0, name: message.name, terms: searchTerms(message.content) })
+    const hits = index
+      .rank(text, { ...unlimited, ...limits, most: limit })
+      .map(({ place, score, why }) => ({ key, entry: messages[place] as Message, score, why }))
+    return { messages: [], hits }
   }
 }
 

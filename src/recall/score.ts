@@ -1,14 +1,25 @@
-import { isBlank, type Message, type Millis } from '../domain/entry.ts'
-import { placeOf } from '../domain/session.ts'
+import { isBlank, type Millis } from '../domain/entry.ts'
 import { stem, termsOf, wordsOf } from '../text/words.ts'
 import { Column, counts, floats, integers } from './column.ts'
 import { Top } from './top.ts'
 
+/** A text that can be found: of which session it is, where and when it was said, by whom, and its terms. */
+export type Spoken = {
+  readonly owner: number
+  readonly sequence: number
+  readonly at: Millis
+  readonly name: string | undefined
+  readonly terms: readonly string[]
+}
+
 export type Ranked = {
-  readonly message: Message
+  readonly place: number
   readonly score: number
   readonly why: { readonly words: number; readonly nearby: number; readonly sitting: number }
 }
+
+/** What a text is found by; nothing, if it cannot be shown. */
+export const searchTerms = (content: string): readonly string[] => (isBlank(content) ? [] : termsOf(content))
 
 /** The weights of the ranking, as measured on dialogues (bench/recall.ts). */
 const weights = { saturation: 1.2, length: 0.5, previous: 0.5, next: 0.3, sitting: 0.3, speaker: 0.4, date: 0.8 }
@@ -22,70 +33,103 @@ const pause: Millis = 3_600_000
 /** A question longer than this is known by its beginning. */
 const longestQuery = 4_000
 
-/** What may be ranked: messages before a sequence number and within a time, so many at most. */
+/** What may be ranked: texts before a sequence number and within a time, so many at most. */
 export type Limits = { readonly before: number; readonly from: Millis; readonly to: Millis; readonly most: number }
+
+/** Everything there is. */
+export const unlimited: Omit<Limits, 'most'> = { before: Number.POSITIVE_INFINITY, from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY }
 
 /** Where a term occurs: places of messages in the index, and how often in each. */
 type Posting = { readonly places: Column<Uint32Array>; readonly counts: Column<Uint16Array> }
 
 /**
- * Finds the messages of one session that speak of a question: BM25 over word stems, raised by what stands next to a
- * message, by the sitting it belongs to and by who said it. Grows with the session; messages without a word of the
- * question in or beside them are passed over.
+ * Finds the texts that speak of a question: BM25 over word stems, raised by what stands next to a message in its
+ * session, by the sitting it belongs to and by who said it. The statistics are those of what was added and of nothing
+ * else. Texts of several sessions may come in any order; what stands next to what is told by their owner.
  */
-export class SessionIndex {
+export class SearchIndex {
   private readonly postings = new Map<string, Posting>()
-  private readonly messages: Message[] = []
+  private readonly owners = new Column(integers)
+  private readonly sequences = new Column(integers)
   private readonly times = new Column(floats)
   private readonly lengths = new Column(integers)
   private readonly sittings = new Column(integers)
   private readonly speakers = new Column(integers)
-  private readonly names: string[] = ['']
+  /** The place of the text before in the same session, plus one. */
+  private readonly previous = new Column(integers)
+  private readonly newest: number[] = []
+  private readonly names = new Map<string, number>([['', 0]])
+  private readonly gone = new Set<number>()
+  private sitting = 0
   private words = 0
   private scores = new Float64Array(256)
   private raised = new Float64Array(256)
 
-  /** The sequence number up to which messages have been added. */
-  get reached(): number {
-    return this.messages.at(-1)?.sequence ?? 0
+  get size(): number {
+    return this.lengths.length
   }
 
-  add(message: Message): void {
-    const place = this.messages.length
-    const terms = isBlank(message.content) ? [] : termsOf(message.content)
-    const previous = this.messages[place - 1]
-    const sitting = previous === undefined ? 0 : (this.sittings.values[place - 1] as number) + (Math.abs(message.at - previous.at) > pause ? 1 : 0)
-    this.messages.push(message)
-    this.times.push(message.at)
+  ownerAt(place: number): number {
+    return this.owners.values[place] as number
+  }
+
+  sequenceAt(place: number): number {
+    return this.sequences.values[place] as number
+  }
+
+  add({ owner, sequence, at, name, terms }: Spoken): number {
+    const place = this.size
+    const before = (this.newest[owner] ?? 0) - 1
+    const goesOn = before >= 0 && Math.abs(at - (this.times.values[before] as number)) <= pause
+    this.owners.push(owner)
+    this.sequences.push(sequence)
+    this.times.push(at)
     this.lengths.push(terms.length)
-    this.sittings.push(sitting)
-    this.speakers.push(this.nameOf(message))
+    this.sittings.push(goesOn ? (this.sittings.values[before] as number) : this.sitting++)
+    this.speakers.push(this.numberOf(name))
+    this.previous.push(goesOn ? before + 1 : 0)
+    this.newest[owner] = place + 1
     this.words += terms.length
     for (const term of terms) this.post(term, place)
-    for (const term of dateTerms(message.at)) this.post(term, place)
+    for (const term of dateTerms(at)) this.post(term, place)
+    return place
   }
 
+  /** Takes a text out of every result and statistic. What it said stays in RAM until the index goes. */
+  remove(place: number): void {
+    if (this.gone.has(place)) return
+    this.gone.add(place)
+    this.words -= this.lengths.values[place] as number
+    this.lengths.values[place] = 0
+  }
+
+  /**
+   * The best texts, best first. Of equals at the end of the list a session's later ones are taken; if there are several
+   * sessions, all of them are, since no order of theirs is known here.
+   */
   rank(query: string, limits: Limits): Ranked[] {
-    const end = placeOf(this.messages, limits.before)
+    const end = this.endOf(limits.before)
     if (!this.match(query, end)) return []
-    const lifted = this.lift(end)
-    const best = this.bestOfSittings(end)
-    const asked = this.askedFor(query)
-    const top = new Top(limits.most)
+    const [lifted, best, asked] = [this.lift(end), this.bestOfSittings(end), this.askedFor(query)]
     const [times, sittings, speakers] = [this.times.values, this.sittings.values, this.speakers.values]
-    const bySitting = weights.sitting
-    for (let place = 0; place < end; place++) {
+    const scoreAt = (place: number): number => {
       const own = lifted[place] as number
-      if (own === 0) continue
-      const score = own * (asked[speakers[place] as number] as number) + bySitting * (best[sittings[place] as number] as number)
-      if (score < top.bar) continue
-      const at = times[place] as number
-      if (at >= limits.from && at <= limits.to) top.offer(place, score)
+      return own === 0 ? 0 : own * (asked[speakers[place] as number] as number) + weights.sitting * (best[sittings[place] as number] as number)
     }
-    const ranked = top.best().map(({ place, score }) => {
+    const isWithin = (place: number): boolean => (times[place] as number) >= limits.from && (times[place] as number) <= limits.to
+    const top = new Top(limits.most)
+    for (let place = 0; place < end; place++) {
+      const score = scoreAt(place)
+      if (score > 0 && score >= top.bar && isWithin(place)) top.offer(place, score)
+    }
+    const chosen = top.best()
+    if (this.newest.length > 1 && chosen.length === limits.most) {
+      const had = new Set(chosen.map(({ place }) => place))
+      for (let place = 0; place < end; place++) if (scoreAt(place) === top.bar && isWithin(place) && !had.has(place)) chosen.push({ place, score: top.bar })
+    }
+    const ranked = chosen.map(({ place, score }) => {
       const words = this.scores[place] as number
-      const why = { words, nearby: (lifted[place] as number) - words, sitting: bySitting * (best[sittings[place] as number] as number) }
-      return { message: this.messages[place] as Message, score, why }
+      return { place, score, why: { words, nearby: (lifted[place] as number) - words, sitting: weights.sitting * (best[sittings[place] as number] as number) } }
     })
     this.scores.fill(0, 0, end)
     return ranked
@@ -106,23 +150,25 @@ export class SessionIndex {
     }
   }
 
-  /** Adds up what each word of the question is worth in each message; false if no message has any. */
+  /** Adds up what each word of the question is worth in each text; false if no text has any. */
   private match(query: string, end: number): boolean {
-    if (this.scores.length < this.messages.length) {
-      this.scores = new Float64Array(this.messages.length * 2)
-      this.raised = new Float64Array(this.messages.length * 2)
+    if (this.scores.length < this.size) {
+      this.scores = new Float64Array(this.size * 2)
+      this.raised = new Float64Array(this.size * 2)
     }
-    const scores = this.scores
+    const { scores, gone } = this
     const lengths = this.lengths.values
-    const mean = Math.max(1, this.words / Math.max(1, this.messages.length))
+    const many = this.size - gone.size
+    const mean = Math.max(1, this.words / Math.max(1, many))
     const [flat, slope] = [weights.saturation * (1 - weights.length), (weights.saturation * weights.length) / mean]
     let any = false
-    for (const { posting, weight } of this.telling(query)) {
+    for (const { posting, weight, having } of this.telling(query, many)) {
       const [places, often, length] = [posting.places.values, posting.counts.values, posting.places.length]
-      const worth = weight * (weights.saturation + 1) * Math.log(1 + (this.messages.length - length + 0.5) / (length + 0.5))
+      const worth = weight * (weights.saturation + 1) * Math.log(1 + (many - having + 0.5) / (having + 0.5))
       for (let at = 0; at < length; at++) {
         const place = places[at] as number
         if (place >= end) break
+        if (gone.size > 0 && gone.has(place)) continue
         const count = often[at] as number
         scores[place] = (scores[place] as number) + (worth * count) / (count + flat + slope * (lengths[place] as number))
         any = true
@@ -131,21 +177,40 @@ export class SessionIndex {
     return any
   }
 
-  /** The rarest words of the question that occur here, without those that so many messages have that they tell nothing. */
-  private telling(query: string): { posting: Posting; weight: number }[] {
-    const found: { posting: Posting; weight: number }[] = []
+  /** The rarest words of the question that occur here, without those that so many texts have that they tell nothing. */
+  private telling(query: string, many: number): { posting: Posting; weight: number; having: number }[] {
+    const found: { posting: Posting; weight: number; having: number }[] = []
     for (const [term, weight] of queryTerms(query)) {
       const posting = this.postings.get(term)
-      if (posting !== undefined) found.push({ posting, weight })
+      const having = posting === undefined ? 0 : this.having(posting)
+      if (posting !== undefined && having > 0) found.push({ posting, weight, having })
     }
-    const rare = found.filter(({ posting }) => posting.places.length <= this.messages.length / tooMany)
-    return (rare.length > 1 ? rare : found).sort((a, b) => a.posting.places.length - b.posting.places.length).slice(0, mostWords)
+    const rare = found.filter(({ having }) => having <= many / tooMany)
+    return (rare.length > 1 ? rare : found).sort((a, b) => a.having - b.having).slice(0, mostWords)
+  }
+
+  private having({ places }: Posting): number {
+    if (this.gone.size === 0) return places.length
+    let count = 0
+    for (let at = 0; at < places.length; at++) if (!this.gone.has(places.values[at] as number)) count++
+    return count
+  }
+
+  private endOf(before: number): number {
+    if (before === Number.POSITIVE_INFINITY) return this.size
+    let [low, high] = [0, this.size]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.sequenceAt(middle) < before) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   /** The best score of each sitting, so that a message gains from a conversation that was about the question. */
   private bestOfSittings(end: number): Float64Array {
     const sittings = this.sittings.values
-    const best = new Float64Array((sittings[end - 1] ?? 0) + 1)
+    const best = new Float64Array(this.sitting)
     for (let place = 0; place < end; place++) {
       const sitting = sittings[place] as number
       const score = this.scores[place] as number
@@ -154,20 +219,16 @@ export class SessionIndex {
     return best
   }
 
-  /** Each message's own score with what the messages right before and after it in the same sitting lend to it. */
+  /** Each text's own score with what the messages right before and after it in the same sitting lend to it. */
   private lift(end: number): Float64Array {
     const { scores, raised } = this
-    const [sittings, lengths] = [this.sittings.values, this.lengths.values]
-    const { previous, next } = weights
-    let before = 0
-    let current = end > 0 ? (scores[0] as number) : 0
+    const [lengths, previous] = [this.lengths.values, this.previous.values]
     for (let place = 0; place < end; place++) {
-      const after = place + 1 < end && sittings[place + 1] === sittings[place] ? (scores[place + 1] as number) : 0
+      const own = scores[place] as number
+      const before = (previous[place] as number) - 1
       // what says nothing cannot answer anything, whatever stands beside it
-      raised[place] = lengths[place] === 0 ? 0 : current + previous * before + next * after
-      const goesOn = sittings[place + 1] === sittings[place]
-      before = goesOn ? current : 0
-      current = place + 1 < end ? (scores[place + 1] as number) : 0
+      raised[place] = lengths[place] === 0 ? 0 : own + (before < 0 ? 0 : weights.previous * (scores[before] as number))
+      if (before >= 0 && lengths[before] !== 0) raised[before] = (raised[before] as number) + weights.next * own
     }
     return raised
   }
@@ -175,13 +236,14 @@ export class SessionIndex {
   /** For each speaker, by how much being named in the question raises what was said. */
   private askedFor(query: string): Float64Array {
     const asked = new Set(wordsOf(query.slice(0, longestQuery)).map(stem))
-    return Float64Array.from(this.names, (name) => (name !== '' && asked.has(name) ? 1 + weights.speaker : 1))
+    return Float64Array.from(this.names.keys(), (name) => (name !== '' && asked.has(name) ? 1 + weights.speaker : 1))
   }
 
-  private nameOf({ name }: Message): number {
+  private numberOf(name: string | undefined): number {
     const first = name === undefined ? '' : stem(wordsOf(name)[0] ?? '')
-    const known = this.names.indexOf(first)
-    return known >= 0 ? known : this.names.push(first) - 1
+    const known = this.names.get(first)
+    if (known === undefined) this.names.set(first, this.names.size)
+    return known ?? this.names.size - 1
   }
 }
 

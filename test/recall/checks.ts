@@ -1,4 +1,5 @@
-import { type Derived, isBlank, type Message, sequenceOf } from '../../src/domain/entry.ts'
+import { wellFormed } from '../../src/domain/chat.ts'
+import { type Derived, isBlank, type Message, sequenceOf, textOf } from '../../src/domain/entry.ts'
 import type { AnthropicBlock, AnthropicContext, ChatMessage, Context, Ledger, Line } from '../../src/domain/ledger.ts'
 import type { Tokenizer } from '../../src/domain/ports.ts'
 import { chatCost, speaker } from '../../src/recall/render.ts'
@@ -6,9 +7,6 @@ import { unitsOf } from '../../src/recall/unit.ts'
 import { clip } from '../../src/text/clip.ts'
 import { type Case, markOf } from './histories.ts'
 import type { Stage } from './stage.ts'
-
-/** What cannot be written in UTF-8 is shown as U+FFFD. */
-const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
 
 /** neither form of the context is larger than what the receipt says, nor that than the budget. */
 export function budgetFaults({ messages, text, ledger }: Context, exact: Tokenizer, budget: number): string[] {
@@ -118,7 +116,7 @@ function wholeFaults(message: Message, { messages, text }: Context): string[] {
 }
 
 const saidBy = (entry: Derived): string =>
-  entry.kind === 'summary' ? entry.text : entry.kind === 'item' ? entry.content : typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)
+  entry.kind === 'fact' || entry.kind === 'knowledge' ? (typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)) : textOf(entry)
 
 /** Where the marked messages stand in a text, in the order of the conversation. */
 function marksIn(text: string, transcript: readonly Message[]): { readonly id: string; readonly places: readonly number[] }[] {

@@ -21,13 +21,14 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   memory: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram'],
   open: ['domain', 'profiles', 'memory'],
   browser: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'open'],
+  portable: below,
   models: below,
   index: [...below, 'models', 'open'],
   'adapters/session-memory': ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'browser'],
   adapters: face,
   server: face,
   mcp: face,
-  cli: [...face, 'adapters', 'server', 'mcp'],
+  cli: [...face, 'portable', 'adapters', 'server', 'mcp'],
 }
 
 /** Runs in a browser's worker: no Node, no packages. */

@@ -1,0 +1,119 @@
+import type { Derived, Entry } from '../domain/entry.ts'
+import type { Key } from '../domain/key.ts'
+import type { Changes, Hit, Query, Where } from '../domain/ports.ts'
+import { type Found, Held, type Indexed } from './held.ts'
+import { Meaning, type Pointed } from './meaning.ts'
+
+/** What a finder reads of a store. */
+export interface Findable {
+  changes(where: Where, since: number): Promise<Changes>
+  /** Messages after a sequence number, in order, so many at most. */
+  indexed(key: Key, after: number, limit: number): Promise<readonly Indexed[]>
+  derived(key: Key): Promise<readonly Derived[]>
+  /** Vectors of a model that were kept after a place, with the place to go on from. */
+  pointed(where: Where, model: string, after: number, limit: number): Promise<{ readonly vectors: readonly Pointed[]; readonly next: number }>
+  /** Entries by their ids; what is gone is left out. */
+  entries(found: readonly Pick<Found, 'key' | 'id'>[]): Promise<readonly (Entry | undefined)[]>
+}
+
+/** So many messages are read at once, so that nobody waits long for their turn. */
+const piece = 1_000
+
+/**
+ * Searches any store from RAM: what is asked for is read once, then followed as it changes. What was searched longest
+ * ago goes when there is too much of it; whatever is forgotten takes all that was held with it.
+ */
+export class Finder {
+  private readonly source: Findable
+  private readonly room: number
+  private readonly held = new Map<string, Held>()
+  private total = 0
+
+  /** `room` bounds how many texts and vectors are held; what is being searched is held in any case. */
+  constructor(source: Findable, room = 2_000_000) {
+    this.source = source
+    this.room = room
+  }
+
+  async search(where: Where, query: Query): Promise<readonly Hit[]> {
+    const held = this.take(where)
+    const work = held.busy.then(() => this.refreshed(held, where, query))
+    held.busy = work.catch(() => undefined)
+    const found = await work
+    const entries = await this.source.entries(found)
+    return found.flatMap(({ key, score, why }, at) => {
+      const entry = entries[at]
+      return entry === undefined ? [] : [{ key, entry, score, why }]
+    })
+  }
+
+  /** Lets go of everything held of a scope: it may hold what has just been forgotten. */
+  drop(scope: string): void {
+    for (const name of [...this.held.keys()]) if (name === scope || name.startsWith(`${scope}:`)) this.letGo(name)
+  }
+
+  clear(): void {
+    this.held.clear()
+    this.total = 0
+  }
+
+  private async refreshed(held: Held, where: Where, query: Query): Promise<readonly Found[]> {
+    const changes = await this.source.changes(where, held.stamp)
+    if (held.stamp !== 0 && changes.lineage !== held.lineage) {
+      this.letGo(nameOf(where))
+      return this.refreshed(this.take(where), where, query)
+    }
+    const before = held.size
+    for (const key of changes.sessions) await this.read(held, key)
+    held.stamp = changes.stamp
+    held.lineage = changes.lineage
+    if (query.vector !== undefined) await this.point(held, where, query.vector.model)
+    this.tidy(held, nameOf(where), held.size - before)
+    return held.search(query)
+  }
+
+  private async read(held: Held, key: Key): Promise<void> {
+    for (;;) {
+      const messages = await this.source.indexed(key, held.reachedOf(key), piece)
+      held.hear(key, messages)
+      if (messages.length < piece) break
+    }
+    held.learn(key, await this.source.derived(key))
+  }
+
+  private async point(held: Held, where: Where, model: string): Promise<void> {
+    if (held.meaning?.model !== model) held.meaning = new Meaning(model)
+    for (;;) {
+      const { vectors, next } = await this.source.pointed(where, model, held.meaning.cursor, piece)
+      held.point(vectors)
+      held.meaning.cursor = next
+      if (vectors.length < piece) break
+    }
+  }
+
+  private take(where: Where): Held {
+    const name = nameOf(where)
+    const held = this.held.get(name) ?? new Held()
+    this.held.delete(name)
+    this.held.set(name, held)
+    return held
+  }
+
+  private tidy(kept: Held, keptAs: string, grown: number): void {
+    if (this.held.get(keptAs) !== kept) return
+    this.total += grown
+    kept.counted += grown
+    for (const name of this.held.keys()) {
+      if (this.total <= this.room) return
+      if (name !== keptAs) this.letGo(name)
+    }
+  }
+
+  private letGo(name: string): void {
+    this.total -= this.held.get(name)?.counted ?? 0
+    this.held.delete(name)
+  }
+}
+
+/** A scope's own memory has an empty id, and is not the scope with all its sessions. */
+const nameOf = ({ scope, id }: Where): string => (id === undefined ? scope : `${scope}:${id}`)

@@ -1,0 +1,145 @@
+import { type Derived, type Entry, type Millis, messageId, sequenceOf, textOf } from '../domain/entry.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import type { Query } from '../domain/ports.ts'
+import type { Meaning, Pointed } from './meaning.ts'
+import { type Both, mixed } from './mix.ts'
+import { type Limits, SearchIndex, searchTerms, unlimited } from './score.ts'
+
+/** A message as an index takes it. */
+export type Indexed = { readonly sequence: number; readonly at: Millis; readonly name: string | undefined; readonly terms: readonly string[] }
+/** An entry that was found, not read yet. */
+export type Found = { readonly key: Key; readonly id: string; readonly score: number; readonly why: Readonly<Record<string, number>> }
+
+type Known = { readonly place: number; readonly entry: Derived }
+
+/** So many of the best by words and by meaning are mixed. */
+const pool = 1_000
+
+/** What is held in RAM of a session or a scope so that it can be searched: words, derived entries, and vectors once they are asked for. */
+export class Held {
+  stamp = 0
+  lineage = ''
+  /** Work on what is held is done one after the other. */
+  busy: Promise<unknown> = Promise.resolve()
+  meaning: Meaning | undefined
+  /** How much of its size is counted against the room there is. */
+  counted = 0
+  private readonly said = new SearchIndex()
+  private readonly known = new SearchIndex()
+  private readonly keys: Key[] = []
+  private readonly numbers = new Map<string, number>()
+  private readonly reached: number[] = []
+  private readonly derived: Map<string, Known>[] = []
+  private readonly learnt: { readonly key: Key; readonly entry: Derived }[] = []
+
+  get size(): number {
+    return this.said.size + this.known.size + (this.meaning?.size ?? 0)
+  }
+
+  /** The sequence number up to which a session's messages are held. */
+  reachedOf(key: Key): number {
+    return this.reached[this.numberOf(key)] ?? 0
+  }
+
+  hear(key: Key, messages: readonly Indexed[]): void {
+    const owner = this.numberOf(key)
+    for (const message of messages) {
+      this.said.add({ owner, ...message })
+      this.reached[owner] = message.sequence
+    }
+  }
+
+  /** Brings the derived entries of a session to what they are now. */
+  learn(key: Key, entries: readonly Derived[]): void {
+    const owner = this.numberOf(key)
+    const before = this.derived[owner] ?? new Map<string, Known>()
+    const after = new Map<string, Known>()
+    for (const entry of entries) {
+      const old = before.get(entry.id)
+      const isSame = old !== undefined && old.entry.at === entry.at && old.entry.kind === entry.kind && textOf(old.entry) === textOf(entry)
+      after.set(entry.id, { place: isSame ? old.place : this.note(key, entry), entry })
+      if (isSame) before.delete(entry.id)
+    }
+    for (const { place, entry } of before.values()) {
+      this.known.remove(place)
+      this.meaning?.remove(key, entry.id)
+    }
+    this.derived[owner] = after
+  }
+
+  point(vectors: readonly Pointed[]): void {
+    for (const vector of vectors) this.meaning?.add(vector)
+  }
+
+  /** What was found, best first; equals in an order that depends on nothing but themselves. */
+  search(query: Query): readonly Found[] {
+    const { text = '', vector, limit } = query
+    if (vector === undefined) return cut(this.byWords(text, query, limit), limit)
+    if (text === '') return cut(this.byMeaning(query, limit), limit)
+    const both = new Map<string, Found & Both>()
+    for (const one of cut(this.byWords(text, query, pool), pool)) both.set(nameOf(one), { ...one, words: one.score, meaning: 0 })
+    for (const one of cut(this.byMeaning(query, pool), pool)) {
+      const had = both.get(nameOf(one))
+      both.set(nameOf(one), { ...one, why: { ...had?.why, ...one.why }, words: had?.words ?? 0, meaning: one.score })
+    }
+    const candidates = [...both.values()]
+    const scores = mixed(candidates)
+    return cut(
+      candidates.map(({ key, id, why }, at) => ({ key, id, why, score: scores[at] as number })),
+      limit,
+    )
+  }
+
+  private byWords(text: string, query: Query, most: number): Found[] {
+    const limits = limitsOf(query, most)
+    const has = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
+    const heard = has('message') ? this.said.rank(text, limits) : []
+    const found = heard.map(({ place, score, why }): Found => {
+      return { key: this.keys[this.said.ownerAt(place)] as Key, id: messageId(this.said.sequenceAt(place)), score, why }
+    })
+    if (query.kinds?.every((kind) => kind === 'message')) return found
+    // one kind could crowd out another before it is filtered, so all that match are looked at
+    for (const { place, score, why } of this.known.rank(text, { ...limits, ...{ before: unlimited.before, most: this.known.size } })) {
+      const { key, entry } = this.learnt[place] as { key: Key; entry: Derived }
+      if (has(entry.kind)) found.push({ key, id: entry.id, score, why })
+    }
+    return found
+  }
+
+  private byMeaning(query: Query, most: number): Found[] {
+    const near = this.meaning?.rank(query.vector?.values ?? new Float32Array(0), query.kinds, limitsOf(query, most)) ?? []
+    return near.map(({ key, id, score }) => ({ key, id, score, why: { meaning: score } }))
+  }
+
+  /** Derived entries stand for themselves: each is a session of its own, so that none lends anything to its neighbours. */
+  private note(key: Key, entry: Derived): number {
+    this.learnt.push({ key, entry })
+    return this.known.add({ owner: this.known.size, sequence: 0, at: entry.at, name: undefined, terms: searchTerms(textOf(entry)) })
+  }
+
+  private numberOf(key: Key): number {
+    const name = formatKey(key)
+    const known = this.numbers.get(name)
+    if (known !== undefined) return known
+    this.numbers.set(name, this.keys.length)
+    return this.keys.push(key) - 1
+  }
+}
+
+const nameOf = ({ key, id }: Found): string => `${formatKey(key)} ${id}`
+
+function limitsOf({ before = unlimited.before, from = unlimited.from, to = unlimited.to }: Query, most: number): Limits {
+  return { before, from, to, most }
+}
+
+function cut(found: readonly Found[], limit: number): readonly Found[] {
+  return [...found].sort((a, b) => b.score - a.score || inOrder(a, b)).slice(0, limit)
+}
+
+/** The later message first; else by key and id. */
+function inOrder(a: Found, b: Found): number {
+  const [first, second] = [formatKey(a.key), formatKey(b.key)]
+  if (first !== second) return first < second ? -1 : 1
+  const later = (sequenceOf(b.id) ?? 0) - (sequenceOf(a.id) ?? 0)
+  return later !== 0 ? later : a.id < b.id ? -1 : 1
+}

@@ -1,0 +1,74 @@
+import { type Entry, isBlank, textOf } from '../../domain/entry.ts'
+import { formatKey, type Key } from '../../domain/key.ts'
+import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
+import type { Pointed } from '../../recall/meaning.ts'
+import type { RamShelf } from './shelf.ts'
+
+type Kept = { readonly key: Key; readonly id: string; readonly model: string; readonly place: number; readonly values: Float32Array }
+
+/** The vectors of what is on a shelf, newest last. */
+export class RamVectors {
+  private readonly shelf: RamShelf
+  private readonly kept = new Map<string, Kept>()
+  private places = 0
+
+  constructor(shelf: RamShelf) {
+    this.shelf = shelf
+  }
+
+  unembedded(model: string, after: string, limit: number): Unembedded {
+    const entries: Unembedded['entries'][number][] = []
+    const [from = '', skip = '0'] = after.split(' ')
+    for (const { key, name, epoch, all } of this.shelf.entries(from)) {
+      for (let at = name === from ? Number(skip) : 0; at < all.length; at++) {
+        const entry = all[at] as Entry
+        if (isBlank(textOf(entry)) || this.kept.get(nameOf(key, entry.id))?.model === model) continue
+        entries.push({ key, id: entry.id, epoch, text: textOf(entry) })
+        if (entries.length === limit) return { entries, next: `${name} ${at + 1}` }
+      }
+    }
+    return { entries, next: undefined }
+  }
+
+  embed(model: string, vectors: readonly Embedded[]): number {
+    let kept = 0
+    for (const { key, id, epoch, values } of vectors) {
+      if (epoch !== this.shelf.head(key, 0).epoch || this.shelf.entry(key, id) === undefined) continue
+      const name = nameOf(key, id)
+      this.kept.delete(name)
+      this.kept.set(name, { key, id, model, place: ++this.places, values: Float32Array.from(values) })
+      kept++
+    }
+    return kept
+  }
+
+  embedded(model: string): { done: number; total: number } {
+    let total = 0
+    for (const { all } of this.shelf.entries()) for (const entry of all) if (!isBlank(textOf(entry))) total++
+    return { done: [...this.kept.values()].filter((vector) => vector.model === model).length, total }
+  }
+
+  pointed({ scope, id }: Where, model: string, after: number, limit: number): { vectors: readonly Pointed[]; next: number } {
+    const vectors: Pointed[] = []
+    let next = after
+    for (const vector of this.kept.values()) {
+      if (vector.place <= after || vector.model !== model || vector.key.scope !== scope || (id !== undefined && vector.key.id !== id)) continue
+      const entry = this.shelf.entry(vector.key, vector.id)
+      if (entry === undefined) continue
+      vectors.push({ key: vector.key, id: vector.id, kind: entry.kind, at: entry.at, values: vector.values })
+      next = vector.place
+      if (vectors.length === limit) break
+    }
+    return { vectors, next }
+  }
+
+  forget(key: Key, ids: readonly string[]): void {
+    for (const id of ids) this.kept.delete(nameOf(key, id))
+  }
+
+  clear(): void {
+    this.kept.clear()
+  }
+}
+
+const nameOf = (key: Key, id: string): string => `${formatKey(key)} ${id}`
