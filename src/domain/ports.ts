@@ -22,7 +22,7 @@ export interface Store {
    * `conflict`, a stale `epoch` is `erased`. Resolves to the messages appended.
    */
   commit(change: Change): Promise<readonly Message[]>
-  /** Sessions in order of their key, of one scope or of all; or only those that are over at a given time. */
+  /** Sessions in order of scope and id, of one scope or of all, after the one with this key; or only those that are over at a given time. */
   list(filter: { readonly scope?: Scope; readonly expiredBy?: Millis; readonly after?: string; readonly limit: number }): Promise<readonly Listed[]>
   /**
    * Forgets the session, or these entries of it, for good. Writers that read the session before are refused: with the
@@ -70,7 +70,7 @@ export interface Index {
   search(where: Where, query: Query): Promise<readonly Hit[]>
   /** For whoever keeps something of its own in front of the store: what to read again. */
   changes(where: Where, since: number): Promise<Changes>
-  /** Entries without a vector of this model, in an order in which what is written later comes later; from the start with `''`. */
+  /** Entries without a vector of this model, in a fixed order, from the start with `''`; what is written meanwhile may be left out. */
   unembedded(model: string, after: string, limit: number): Promise<Unembedded>
   /** Keeps vectors in place of older ones; for entries that are gone by now, nothing. Resolves to how many were kept. */
   embed(model: string, vectors: readonly Embedded[]): Promise<number>

@@ -18,8 +18,8 @@ type Session = {
   gaps: readonly Gap[]
   asked: Message | undefined
   readonly derived: Map<string, Derived>
-  /** What each change answered, so that the same change twice is once. */
-  readonly done: Map<string, readonly Message[]>
+  /** The first and last message of each change, so that the same change twice is once. */
+  readonly done: Map<string, readonly [first: number, last: number]>
   /** When it was last changed, on the shelf's own count. */
   stamp: number
   /** How often entries went. */
@@ -75,7 +75,7 @@ export class RamShelf {
     }
     const session = this.sessions.get(name)
     const before = session?.done.get(change.id)
-    if (before !== undefined) return before
+    if (before !== undefined) return this.page(change.key, { after: before[0] - 1, before: before[1] + 1, limit: before[1] - before[0] + 1 })
     if (change.base !== undefined && change.base !== (session?.revision ?? 0)) {
       throw new MemoryError('conflict', `Session ${name} is at revision ${session?.revision ?? 0}, not ${change.base}. Read it again and decide again.`)
     }
@@ -86,15 +86,15 @@ export class RamShelf {
   }
 
   list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
-    const chosen: (Listed & { name: string })[] = []
-    for (const [name, session] of this.sessions) {
-      if (name <= after || (scope !== undefined && session.key.scope !== scope)) continue
-      if (expiredBy !== undefined && !isExpired(session, expiredBy)) continue
+    const [afterScope = '', afterId = ''] = after.split(/:(.*)/s)
+    const chosen: Listed[] = []
+    for (const session of this.sessions.values()) {
       const { key, startedAt, touchedAt, expiresAt, messages } = session
-      chosen.push({ name, key, startedAt, touchedAt, expiresAt, messages: messages.length })
+      if (!isAfter(key, { scope: afterScope, id: afterId }) || (scope !== undefined && key.scope !== scope)) continue
+      if (expiredBy !== undefined && !isExpired(session, expiredBy)) continue
+      chosen.push({ key, startedAt, touchedAt, expiresAt, messages: messages.length })
     }
-    chosen.sort((a, b) => (a.name < b.name ? -1 : 1))
-    return chosen.slice(0, limit).map(({ name: _, ...listed }) => listed)
+    return chosen.sort((a, b) => (isAfter(a.key, b.key) ? 1 : -1)).slice(0, limit)
   }
 
   erase(key: Key, only?: Erasure): readonly string[] {
@@ -112,12 +112,6 @@ export class RamShelf {
     const gone = entries.filter((id) => session.derived.has(id) || found(session, id) !== undefined)
     this.remove(session, gone)
     if (gone.length > 0) {
-      // answers to earlier changes hold what was just forgotten
-      for (const [id, messages] of session.done)
-        session.done.set(
-          id,
-          messages.filter((message) => !gone.includes(message.id)),
-        )
       session.revision++
       session.stamp = ++this.stamp
     }
@@ -189,7 +183,7 @@ export class RamShelf {
     session.stamp = ++this.stamp
     session.touchedAt = change.at
     session.expiresAt = change.expiresAt
-    session.done.set(change.id, added)
+    session.done.set(change.id, [session.last - added.length + 1, session.last])
     if (session.done.size > remembered) session.done.delete(session.done.keys().next().value as string)
     return added
   }
@@ -223,6 +217,8 @@ function skipTo(session: Session, { sequence, offset }: NonNullable<Change['from
   session.last = sequence - 1
   session.weight = offset
 }
+
+const isAfter = (key: Where, other: Where): boolean => (key.scope === other.scope ? (key.id ?? '') > (other.id ?? '') : key.scope > other.scope)
 
 function found(session: Session, id: string): Message | undefined {
   const sequence = sequenceOf(id)

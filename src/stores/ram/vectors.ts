@@ -22,7 +22,7 @@ export class RamVectors {
     for (const { key, name, epoch, all } of this.shelf.entries(from)) {
       for (let at = name === from ? Number(skip) : 0; at < all.length; at++) {
         const entry = all[at] as Entry
-        if (isBlank(textOf(entry)) || this.kept.get(nameOf(key, entry.id))?.model === model) continue
+        if (!isEmbeddable(entry) || this.kept.get(nameOf(key, entry.id))?.model === model) continue
         entries.push({ key, id: entry.id, epoch, text: textOf(entry) })
         if (entries.length === limit) return { entries, next: `${name} ${at + 1}` }
       }
@@ -44,7 +44,7 @@ export class RamVectors {
 
   embedded(model: string): { done: number; total: number } {
     let total = 0
-    for (const { all } of this.shelf.entries()) for (const entry of all) if (!isBlank(textOf(entry))) total++
+    for (const { all } of this.shelf.entries()) for (const entry of all) if (isEmbeddable(entry)) total++
     return { done: [...this.kept.values()].filter((vector) => vector.model === model).length, total }
   }
 
@@ -70,5 +70,7 @@ export class RamVectors {
     this.kept.clear()
   }
 }
+
+const isEmbeddable = (entry: Entry): boolean => (entry.kind === 'message' ? !isBlank(entry.content) : entry.kind !== 'sealed')
 
 const nameOf = (key: Key, id: string): string => `${formatKey(key)} ${id}`

@@ -1,0 +1,105 @@
+import { Worker } from 'node:worker_threads'
+import { MemoryError } from '../../domain/error.ts'
+import type { Outcome, Task } from './group.ts'
+
+type Waiting = { readonly task: Task; readonly resolve: (outcome: Outcome) => void; readonly reject: (error: MemoryError) => void }
+
+/** While one group is on its way to the disk the next one is made; more would only make groups smaller. */
+const mostUnderWay = 2
+/** A group larger than this would keep the others waiting. */
+const largestGroup = 512
+
+/**
+ * What is to be written waits here until the thread that writes is free, then goes there together: the busier the
+ * store, the more writes share one wait for the disk.
+ */
+export class Queue {
+  private readonly path: string
+  private readonly waiting: Waiting[] = []
+  private readonly underWay: (readonly Waiting[])[] = []
+  private worker: Worker | undefined
+  private ended: Promise<void> | undefined
+  private drained: () => void = () => undefined
+  private isDue = false
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Resolves when it is on the disk; rejects if it was refused or could not be written. */
+  submit(task: Task): Promise<Outcome> {
+    if (this.ended !== undefined) return Promise.reject(new MemoryError('closed', `${this.path} is closed; open it again.`))
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ task, resolve, reject })
+      if (this.isDue) return
+      this.isDue = true
+      queueMicrotask(() => this.send())
+    })
+  }
+
+  /** Resolves when everything submitted has been written and the database is closed. */
+  close(): Promise<void> {
+    this.ended ??= this.end()
+    return this.ended
+  }
+
+  private async end(): Promise<void> {
+    if (this.waiting.length > 0 || this.underWay.length > 0) await new Promise<void>((resolve) => (this.drained = resolve))
+    const { worker } = this
+    if (worker === undefined) return
+    this.worker = undefined
+    worker.ref()
+    await new Promise<void>((resolve) => {
+      worker.once('exit', () => resolve())
+      worker.postMessage('close')
+    })
+  }
+
+  private send(): void {
+    this.isDue = false
+    while (this.waiting.length > 0 && this.underWay.length < mostUnderWay) {
+      const group = this.waiting.splice(0, largestGroup)
+      this.underWay.push(group)
+      const worker = this.thread()
+      // The process stays alive for as long as something is being written, and no longer.
+      worker.ref()
+      worker.postMessage(group.map(({ task }) => task))
+    }
+  }
+
+  private thread(): Worker {
+    if (this.worker !== undefined) return this.worker
+    const file = import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js'
+    const worker = new Worker(new URL(file, import.meta.url), { workerData: { path: this.path } })
+    worker.on('message', (outcomes: readonly Outcome[]) => this.receive(worker, outcomes))
+    worker.on('error', (error) => this.lose(worker, error))
+    worker.on('exit', () => this.lose(worker, new Error('the writing thread ended')))
+    this.worker = worker
+    return worker
+  }
+
+  private receive(worker: Worker, outcomes: readonly Outcome[]): void {
+    const group = this.underWay.shift() ?? []
+    if (this.underWay.length === 0) worker.unref()
+    group.forEach(({ resolve, reject }, at) => {
+      const outcome = outcomes[at] as Outcome
+      if ('failed' in outcome) reject(new MemoryError(outcome.failed.code, outcome.failed.message))
+      else resolve(outcome)
+    })
+    if (this.waiting.length === 0 && this.underWay.length === 0) this.drained()
+    // What the callers now ask for joins what is waiting.
+    else setImmediate(() => this.send())
+  }
+
+  private lose(worker: Worker, cause: unknown): void {
+    if (this.worker !== worker) return
+    this.worker = undefined
+    const lost = new MemoryError(
+      'not-durable',
+      `${this.path} could not be written to; whether it was stored is not known. Try again with the same operation id.`,
+      { cause },
+    )
+    for (const { reject } of [...this.underWay.splice(0).flat(), ...this.waiting.splice(0)]) reject(lost)
+    this.drained()
+  }
+}

@@ -1,0 +1,150 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type Derived, type Entry, type Message, messageId, sequenceOf } from '../../domain/entry.ts'
+import type { Key } from '../../domain/key.ts'
+import type { Changes, Range, Store, Where } from '../../domain/ports.ts'
+import type { Listed } from '../../domain/session.ts'
+import type { Indexed } from '../../recall/held.ts'
+import { type Prepared, prepare } from './prepare.ts'
+import {
+  type Cells,
+  derivedColumns,
+  derivedOf,
+  digestOf,
+  digestOfKey,
+  listedColumns,
+  listedOf,
+  messageColumns,
+  messageOf,
+  type SessionRow,
+  sessionColumns,
+  sessionOf,
+} from './rows.ts'
+
+const statements = {
+  version: 'PRAGMA data_version',
+  session: `SELECT ${sessionColumns} FROM session WHERE scope = ? AND name = ?`,
+  epoch: 'SELECT epoch FROM tombstone WHERE key = ?',
+  removals: 'SELECT count FROM removal WHERE scope = ?',
+  stamp: "SELECT value FROM meta WHERE name = 'stamp'",
+  forward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?`,
+  backward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? ORDER BY place`,
+  derivedOne: `SELECT ${derivedColumns} FROM derived WHERE session = ? AND id = ?`,
+  all: `SELECT ${listedColumns} FROM session WHERE (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
+  ofScope: `SELECT ${listedColumns} FROM session WHERE scope = ? AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
+  expired: `SELECT ${listedColumns} FROM session WHERE expires <= ? AND (?2 IS NULL OR scope = ?2) AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
+  changed: 'SELECT scope, name FROM session WHERE scope = ? AND stamp > ? ORDER BY stamp, name',
+  indexed: 'SELECT sequence, at, name, terms FROM message WHERE session = ? AND sequence > ? ORDER BY sequence LIMIT ?',
+} as const
+
+/** Told of entries that are no longer what was written. */
+export type OnDamage = (key: Key, id: string) => void
+
+/** Reads one database. Every method answers from one moment in time, as long as it is not called between others. */
+export class Reader {
+  private readonly database: DatabaseSync
+  private readonly sql: Prepared<typeof statements>
+  private readonly onDamage: OnDamage
+
+  constructor(database: DatabaseSync, onDamage: OnDamage) {
+    this.database = database
+    this.sql = prepare(database, statements)
+    this.onDamage = onDamage
+  }
+
+  /** Changes whenever any connection but this one has written. */
+  version(): number {
+    return cells(this.sql.version.get())[0] as number
+  }
+
+  /** Several reads of one moment. */
+  together<T>(read: () => T): T {
+    if (this.database.isTransaction) return read()
+    this.database.exec('BEGIN')
+    try {
+      return read()
+    } finally {
+      this.database.exec('COMMIT')
+    }
+  }
+
+  session(key: Key): SessionRow | undefined {
+    const row = this.sql.session.get(key.scope, key.id)
+    return row === undefined ? undefined : sessionOf(cells(row))
+  }
+
+  /** The epoch of a session that is not there. */
+  buried(key: Key): number {
+    const row = this.sql.epoch.get(digestOfKey(key))
+    return row === undefined ? 0 : (cells(row)[0] as number)
+  }
+
+  messages(key: Key, session: number, { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range): Message[] {
+    const rows = (newest ? this.sql.backward : this.sql.forward).all(session, after, bounded(before), bounded(limit)) as unknown as Cells[]
+    const messages: Message[] = []
+    for (const row of rows) {
+      const message = messageOf(row)
+      if (message === undefined) this.onDamage(key, messageId(row[0] as number))
+      else messages.push(message)
+    }
+    return newest ? messages.reverse() : messages
+  }
+
+  derived(key: Key, session: number): Derived[] {
+    return (this.sql.derived.all(session) as unknown as Cells[]).flatMap((row) => this.sound(key, row) ?? [])
+  }
+
+  entry(key: Key, id: string): Entry | undefined {
+    const session = this.session(key)
+    if (session === undefined) return undefined
+    const sequence = sequenceOf(id)
+    if (sequence !== undefined) return this.messages(key, session.id, { after: sequence - 1, before: sequence + 1, limit: 1 })[0]
+    const row = this.sql.derivedOne.get(session.id, id)
+    return row === undefined ? undefined : this.sound(key, cells(row))
+  }
+
+  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
+    const [afterScope = '', afterName = ''] = after.split(/:(.*)/s)
+    const most = bounded(limit)
+    const rows =
+      expiredBy !== undefined
+        ? this.sql.expired.all(expiredBy, scope ?? null, afterScope, afterName, most)
+        : scope === undefined
+          ? this.sql.all.all(afterScope, afterName, most)
+          : this.sql.ofScope.all(scope, afterScope, afterName, most)
+    return (rows as unknown as Cells[]).map(listedOf)
+  }
+
+  changes({ scope, id }: Where, since: number): Changes {
+    return this.together(() => {
+      const stamp = cells(this.sql.stamp.get())[0] as number
+      if (id === undefined) {
+        const removals = this.sql.removals.get(digestOf(scope))
+        const sessions = (this.sql.changed.all(scope, since) as unknown as [string, string][]).map(([, name]) => ({ scope, id: name }) as Key)
+        return { stamp, lineage: `${removals === undefined ? 0 : cells(removals)[0]}`, sessions }
+      }
+      const key = { scope, id } as Key
+      const session = this.session(key)
+      const lineage = `${session?.epoch ?? this.buried(key)}.${session?.removals ?? 0}`
+      return { stamp, lineage, sessions: session !== undefined && session.stamp > since ? [key] : [] }
+    })
+  }
+
+  indexed(key: Key, after: number, limit: number): readonly Indexed[] {
+    const session = this.session(key)
+    if (session === undefined) return []
+    const rows = this.sql.indexed.all(session.id, after, limit) as unknown as [number, number, string | null, string][]
+    return rows.map(([sequence, at, name, terms]) => ({ sequence, at, name: name ?? undefined, terms: terms === '' ? [] : terms.split('\n') }))
+  }
+
+  private sound(key: Key, row: Cells): Derived | undefined {
+    const entry = derivedOf(row)
+    if (entry === undefined) this.onDamage(key, row[0] as string)
+    return entry
+  }
+}
+
+const cells = (row: unknown): Cells => row as Cells
+
+/** SQLite's whole numbers have an end. */
+const bounded = (value: number): number => Math.min(value, Number.MAX_SAFE_INTEGER)

@@ -1,0 +1,134 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { MemoryError } from '../../domain/error.ts'
+
+/** Marks a file as one of ours: `Thrd`. */
+const application = 0x54687264
+
+/**
+ * Every step from an empty file to the newest schema. A step is never changed once it was released: a change is a new
+ * step. Times are REAL because callers may give fractions of a millisecond; `sum` is a checksum of what the row says.
+ */
+export const steps: readonly string[] = [
+  `
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO meta VALUES ('stamp', 0);
+
+  CREATE TABLE session (
+    id INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL,
+    name TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    stamp INTEGER NOT NULL,
+    removals INTEGER NOT NULL,
+    learnt INTEGER NOT NULL,
+    started REAL NOT NULL,
+    touched REAL NOT NULL,
+    expires REAL NOT NULL,
+    messages INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    weight INTEGER NOT NULL,
+    asked INTEGER,
+    gaps TEXT NOT NULL,
+    UNIQUE (scope, name)
+  ) STRICT;
+  CREATE INDEX session_stamp ON session (scope, stamp);
+  CREATE INDEX session_expires ON session (expires);
+
+  CREATE TABLE message (
+    place INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    sequence INTEGER NOT NULL,
+    at REAL NOT NULL,
+    role TEXT NOT NULL,
+    name TEXT,
+    tokens INTEGER NOT NULL,
+    line_tokens INTEGER NOT NULL,
+    tokenizer TEXT NOT NULL,
+    weight INTEGER NOT NULL,
+    "offset" INTEGER NOT NULL,
+    calls TEXT,
+    answers TEXT,
+    content TEXT NOT NULL,
+    terms TEXT NOT NULL,
+    sum INTEGER NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX message_sequence ON message (session, sequence);
+
+  CREATE TABLE derived (
+    place INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    at REAL NOT NULL,
+    body TEXT NOT NULL,
+    sum INTEGER NOT NULL,
+    UNIQUE (session, id)
+  ) STRICT;
+
+  CREATE TABLE operation (
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (session, id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE vector (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    at REAL NOT NULL,
+    model TEXT NOT NULL,
+    dimensions INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    UNIQUE (session, id)
+  ) STRICT;
+  CREATE INDEX vector_place ON vector (session, place);
+
+  -- What is left of a forgotten session: a digest of its key, so that late writers can be refused.
+  CREATE TABLE tombstone (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  -- How often something of a scope went, by a digest of its name.
+  CREATE TABLE removal (scope BLOB PRIMARY KEY, count INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE quarantine (
+    place INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    why TEXT NOT NULL,
+    row TEXT NOT NULL
+  ) STRICT;
+  `,
+]
+
+/** Brings a file to the newest schema, step by step, all or nothing; a file of a newer release is refused. */
+export function migrate(database: DatabaseSync, path: string, newest: readonly string[] = steps): void {
+  if (versionOf(database) === newest.length) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    // Somebody else may have done it while this process waited.
+    const version = versionOf(database)
+    refuseStrangers(database, path, version, newest.length)
+    for (const step of newest.slice(version)) database.exec(step)
+    database.exec(`PRAGMA application_id = ${application}; PRAGMA user_version = ${newest.length}`)
+    database.exec('COMMIT')
+  } catch (error) {
+    database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+export const versionOf = (database: DatabaseSync): number => Number(database.prepare('PRAGMA user_version').get()?.user_version)
+
+function refuseStrangers(database: DatabaseSync, path: string, version: number, newest: number): void {
+  if (version > newest) {
+    throw new MemoryError('bad-store', `${path} was written by a newer Threadkeep (format ${version}; this one knows up to ${newest}). Update Threadkeep.`)
+  }
+  const owner = Number(database.prepare('PRAGMA application_id').get()?.application_id)
+  const isEmpty = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.tables === 0
+  if (owner !== application && !(owner === 0 && version === 0 && isEmpty)) {
+    throw new MemoryError('bad-store', `${path} is a database of another program. Choose another file.`)
+  }
+}

@@ -1,0 +1,62 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type Entry, messageId, textOf } from '../../domain/entry.ts'
+import type { Key } from '../../domain/key.ts'
+import type { Unembedded, Where } from '../../domain/ports.ts'
+import type { Pointed } from '../../recall/meaning.ts'
+import { type Prepared, prepare } from './prepare.ts'
+import { type Cells, derivedColumns, derivedOf } from './rows.ts'
+
+/** Everything JavaScript takes for white space, as SQLite's `trim` wants it. */
+const space = `char(9, 10, 11, 12, 13, 32, 160, 5760, ${Array.from({ length: 11 }, (_, at) => 8192 + at).join(', ')}, 8232, 8233, 8239, 8287, 12288, 65279)`
+
+const pointed = 'SELECT v.place, s.scope, s.name, v.id, v.kind, v.at, v.data FROM session s JOIN vector v ON v.session = s.id'
+const statements = {
+  pointedOne: `${pointed} WHERE s.scope = ? AND s.name = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
+  pointedAll: `${pointed} WHERE s.scope = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
+  bareMessages: `SELECT m.place, s.scope, s.name, s.epoch, m.sequence, m.content FROM message m JOIN session s ON s.id = m.session
+    LEFT JOIN vector v ON v.session = m.session AND v.id = 'm' || m.sequence
+    WHERE m.place > ? AND v.model IS NOT ? AND trim(m.content, ${space}) <> '' ORDER BY m.place LIMIT ?`,
+  bareDerived: `SELECT d.place, s.scope, s.name, s.epoch, ${derivedColumns.replaceAll(/\w+/g, 'd.$&')} FROM derived d JOIN session s ON s.id = d.session
+    LEFT JOIN vector v ON v.session = d.session AND v.id = d.id
+    WHERE d.place > ? AND v.model IS NOT ? AND d.kind <> 'sealed' ORDER BY d.place LIMIT ?`,
+  done: 'SELECT count(*) FROM vector WHERE model = ?',
+  total: `SELECT (SELECT count(*) FROM message WHERE trim(content, ${space}) <> '') + (SELECT count(*) FROM derived WHERE kind <> 'sealed')`,
+} as const
+
+/** Reads the vectors of one database, and what has none. */
+export class VectorReader {
+  private readonly sql: Prepared<typeof statements>
+
+  constructor(database: DatabaseSync) {
+    this.sql = prepare(database, statements)
+  }
+
+  pointed({ scope, id }: Where, model: string, after: number, limit: number): { readonly vectors: readonly Pointed[]; readonly next: number } {
+    const rows = id === undefined ? this.sql.pointedAll.all(scope, after, model, limit) : this.sql.pointedOne.all(scope, id, after, model, limit)
+    const vectors = (rows as unknown as [number, string, string, string, Entry['kind'], number, Uint8Array][]).map(([, , name, entry, kind, at, data]) => {
+      const values = new Float32Array(data.buffer, data.byteOffset, data.byteLength >> 2)
+      return { key: { scope, id: name } as Key, id: entry, kind, at, values }
+    })
+    return { vectors, next: ((rows as unknown as Cells[]).at(-1)?.[0] as number | undefined) ?? after }
+  }
+
+  /** Messages first, then derived entries, each as they were written. */
+  unembedded(model: string, after: string, limit: number): Unembedded {
+    if (!after.startsWith('d')) {
+      const rows = this.sql.bareMessages.all(Number(after.slice(1)), model, limit) as unknown as [number, string, string, number, number, string][]
+      const entries = rows.map(([, scope, id, epoch, sequence, text]) => ({ key: { scope, id } as Key, id: messageId(sequence), epoch, text }))
+      return { entries, next: rows.length < limit ? 'd0' : `m${rows.at(-1)?.[0]}` }
+    }
+    const rows = this.sql.bareDerived.all(Number(after.slice(1)), model, limit) as unknown as Cells[]
+    const entries = rows.flatMap(([, scope, name, epoch, ...row]) => {
+      const entry = derivedOf(row)
+      return entry === undefined ? [] : [{ key: { scope, id: name } as Key, id: entry.id, epoch: epoch as number, text: textOf(entry) }]
+    })
+    return { entries, next: rows.length < limit ? undefined : `d${rows.at(-1)?.[0]}` }
+  }
+
+  embedded(model: string): { readonly done: number; readonly total: number } {
+    const [[done], [total]] = [this.sql.done.get(model), this.sql.total.get()] as unknown as [[number], [number]]
+    return { done, total }
+  }
+}

@@ -1,0 +1,270 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { isBlank, messageId, type Said, sequenceOf } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, type Key } from '../../domain/key.ts'
+import type { Embedded, Erasure } from '../../domain/ports.ts'
+import { type Change, isExpired, withGap, withGaps } from '../../domain/session.ts'
+import { searchTerms } from '../../recall/score.ts'
+import { type Prepared, prepare } from './prepare.ts'
+import { type Cells, derivedCells, digestOf, digestOfKey, messageCells, type SessionRow, sessionColumns, sessionOf } from './rows.ts'
+
+/** The messages a change appended, by their sequence numbers; `offset` is that of the first. */
+export type Written = { readonly first: number; readonly last: number; readonly offset: number; readonly isNew: boolean }
+
+/** How many answers to changes are kept for a change that comes again, give or take those of the last while. */
+const remembered = 1_000
+const pruneEvery = 256
+
+/** The statements of a writer, prepared once. */
+const statements = {
+  session: `SELECT ${sessionColumns} FROM session WHERE scope = ? AND name = ?`,
+  epoch: 'SELECT epoch FROM tombstone WHERE key = ?',
+  begin: `INSERT INTO session (scope, name, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps)
+    VALUES (?, ?, ?, 0, 0, 0, 0, ?, ?, ?, 0, 0, 0, NULL, '[]')`,
+  update: `UPDATE session SET revision = ?, stamp = ?, removals = ?, learnt = ?, touched = ?, expires = ?, messages = ?, last = ?, weight = ?, asked = ?, gaps = ? WHERE id = ?`,
+  operation: 'SELECT first, last FROM operation WHERE session = ? AND id = ?',
+  done: 'INSERT INTO operation (session, id, revision, first, last) VALUES (?, ?, ?, ?, ?)',
+  prune: 'DELETE FROM operation WHERE session = ? AND revision <= ?',
+  append: `INSERT INTO message (session, terms, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  put: `INSERT INTO derived (session, id, kind, at, body, sum) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (session, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, body = excluded.body, sum = excluded.sum`,
+  dropMessage: 'DELETE FROM message WHERE session = ? AND sequence = ?',
+  dropDerived: 'DELETE FROM derived WHERE session = ? AND id = ?',
+  dropVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
+  asked: "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
+  messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
+  derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
+  hasMessage: 'SELECT at FROM message WHERE session = ? AND sequence = ?',
+  hasDerived: 'SELECT at, kind FROM derived WHERE session = ? AND id = ?',
+  point: 'INSERT INTO vector (session, id, kind, at, model, dimensions, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  keepMessage: `INSERT INTO quarantine (session, id, why, row)
+    SELECT session, ?, ?, json_object('at', at, 'role', role, 'name', name, 'calls', calls, 'answers', answers, 'content', content)
+    FROM message WHERE session = ? AND sequence = ?`,
+  keepDerived: `INSERT INTO quarantine (session, id, why, row)
+    SELECT session, id, ?, json_object('kind', kind, 'at', at, 'body', body) FROM derived WHERE session = ? AND id = ?`,
+  end: 'DELETE FROM session WHERE id = ?',
+  bury: 'INSERT INTO tombstone (key, epoch) VALUES (?, ?) ON CONFLICT DO UPDATE SET epoch = excluded.epoch',
+  removed: 'INSERT INTO removal (scope, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
+  stamp: "SELECT value FROM meta WHERE name = 'stamp'",
+  stamped: "UPDATE meta SET value = ? WHERE name = 'stamp'",
+  version: 'PRAGMA data_version',
+} as const
+
+/**
+ * Writes to one database, inside a transaction that somebody else begins and ends. Sessions stay at hand between
+ * transactions for as long as no other process writes, and their rows are written once for each transaction.
+ */
+export class Writer {
+  private readonly sql: Prepared<typeof statements>
+  private readonly sessions = new Map<string, SessionRow>()
+  private readonly touched = new Set<SessionRow>()
+  private version: number | undefined
+  private stamp = 0
+
+  constructor(database: DatabaseSync) {
+    this.sql = prepare(database, statements)
+  }
+
+  /** To be called when a transaction has begun: whatever others have written since is read again. */
+  begun(): void {
+    const [version] = this.cells(this.sql.version.get()) as [number]
+    if (version !== this.version || this.sessions.size > 10_000) this.sessions.clear()
+    if (version !== this.version) [this.stamp] = this.cells(this.sql.stamp.get()) as [number]
+    this.version = version
+    this.stamp++
+  }
+
+  /** To be called before a transaction ends. */
+  ending(): void {
+    for (const row of this.touched) {
+      const { id, revision, removals, learnt, touched, expires, messages, last, weight, asked, gaps } = row
+      row.stamp = this.stamp
+      this.sql.update.run(revision, this.stamp, removals, learnt, touched, expires, messages, last, weight, asked, JSON.stringify(gaps), id)
+    }
+    this.touched.clear()
+    this.sql.stamped.run(this.stamp)
+  }
+
+  /** To be called when a transaction was undone: nothing at hand can be trusted. */
+  undone(): void {
+    this.sessions.clear()
+    this.touched.clear()
+    this.version = undefined
+  }
+
+  commit(change: Change): Written {
+    const { key, id, base, from } = change
+    const name = formatKey(key)
+    const row = this.find(key)
+    if (change.epoch !== (row?.epoch ?? this.buried(key))) {
+      throw new MemoryError(
+        'erased',
+        `Session ${name} was forgotten while this was being written; nothing was stored. Read it again and repeat if it is still wanted.`,
+      )
+    }
+    const before = row === undefined ? undefined : this.sql.operation.get(row.id, id)
+    if (before !== undefined) {
+      const [first, last] = this.cells(before) as [number, number]
+      return { first, last, offset: 0, isNew: false }
+    }
+    if (base !== undefined && base !== (row?.revision ?? 0)) {
+      throw new MemoryError('conflict', `Session ${name} is at revision ${row?.revision ?? 0}, not ${base}. Read it again and decide again.`)
+    }
+    if (from !== undefined && from.sequence <= (row?.last ?? 0)) {
+      throw new MemoryError('conflict', `The next message of ${name} cannot be number ${from.sequence}: it has ${row?.last ?? 0} already.`)
+    }
+    return this.apply(row ?? this.begin(change), change)
+  }
+
+  /** Resolves to the ids that went. */
+  erase(key: Key, only?: Erasure): readonly string[] {
+    const row = this.find(key)
+    if (only !== undefined && 'entries' in only) return row === undefined ? [] : this.eraseEntries(row, key, only.entries)
+    if (only !== undefined && (row === undefined || !isExpired({ revision: row.revision, expiresAt: row.expires }, only.expiredBy))) return []
+    const gone = row === undefined ? [] : this.idsOf(row)
+    this.sql.bury.run(digestOfKey(key), (row?.epoch ?? this.buried(key)) + 1)
+    this.sql.removed.run(digestOf(key.scope))
+    if (row !== undefined) {
+      this.sql.end.run(row.id)
+      this.sessions.delete(formatKey(key))
+      this.touched.delete(row)
+    }
+    return gone
+  }
+
+  /** Keeps vectors; how many. */
+  embed(model: string, vectors: readonly Embedded[]): number {
+    let kept = 0
+    for (const { key, id, epoch, values } of vectors) {
+      const row = this.find(key)
+      if (row === undefined || row.epoch !== epoch) continue
+      const sequence = sequenceOf(id)
+      const entry = sequence === undefined ? this.sql.hasDerived.get(row.id, id) : this.sql.hasMessage.get(row.id, sequence)
+      if (entry === undefined) continue
+      const [at, kind = 'message'] = this.cells(entry) as [number, string?]
+      this.sql.dropVector.run(row.id, id)
+      this.sql.point.run(row.id, id, kind, at, model, values.length, new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
+      kept++
+    }
+    return kept
+  }
+
+  /** Takes damaged entries out of the way and keeps what is left of them for a repair; which ones. */
+  quarantine(key: Key, ids: readonly string[], why: string): readonly string[] {
+    const row = this.find(key)
+    if (row === undefined) return []
+    for (const id of ids) {
+      const sequence = sequenceOf(id)
+      if (sequence === undefined) this.sql.keepDerived.run(why, row.id, id)
+      else this.sql.keepMessage.run(id, why, row.id, sequence)
+    }
+    return this.eraseEntries(row, key, ids)
+  }
+
+  private apply(row: SessionRow, change: Change): Written {
+    if (change.from !== undefined) {
+      row.gaps = withGaps(row.gaps, row.last + 1, change.from.sequence - 1)
+      row.last = change.from.sequence - 1
+      row.weight = change.from.offset
+    }
+    const written = { first: row.last + 1, last: row.last + change.append.length, offset: row.weight, isNew: true }
+    for (const said of change.append) this.append(row, said)
+    row.revision++
+    for (const entry of change.put) {
+      this.sql.put.run(row.id, ...derivedCells(entry))
+      this.sql.dropVector.run(row.id, entry.id)
+      row.learnt++
+    }
+    if (change.drop.length > 0) this.remove(row, change.key, change.drop)
+    row.touched = change.at
+    row.expires = change.expiresAt
+    this.sql.done.run(row.id, change.id, row.revision, written.first, written.last)
+    if (row.revision % pruneEvery === 0) this.sql.prune.run(row.id, row.revision - remembered)
+    this.touched.add(row)
+    return written
+  }
+
+  private append(row: SessionRow, said: Said): void {
+    const sequence = ++row.last
+    this.sql.append.run(row.id, searchTerms(said.content).join('\n'), ...messageCells(said, sequence, row.weight))
+    row.weight += said.weight
+    row.messages++
+    if (said.role === 'user' && !isBlank(said.content)) row.asked = sequence
+  }
+
+  private eraseEntries(row: SessionRow, key: Key, entries: readonly string[]): readonly string[] {
+    const gone = this.remove(row, key, entries)
+    if (gone.length > 0) {
+      row.revision++
+      this.touched.add(row)
+    }
+    return gone
+  }
+
+  private remove(row: SessionRow, key: Key, ids: readonly string[]): readonly string[] {
+    const gone = ids.filter((id) => {
+      const sequence = sequenceOf(id)
+      const isGone = (sequence === undefined ? this.sql.dropDerived.run(row.id, id) : this.sql.dropMessage.run(row.id, sequence)).changes === 1
+      if (!isGone) return false
+      this.sql.dropVector.run(row.id, id)
+      if (sequence === undefined) row.learnt++
+      else {
+        row.messages--
+        row.gaps = withGap(row.gaps, sequence)
+        if (row.asked === sequence) row.asked = this.askedBefore(row, sequence)
+      }
+      return true
+    })
+    if (gone.length > 0) {
+      row.removals++
+      this.sql.removed.run(digestOf(key.scope))
+    }
+    return gone
+  }
+
+  /** The newest message of the user before this one that can be shown. */
+  private askedBefore(row: SessionRow, sequence: number): number | null {
+    for (let before = sequence; ; ) {
+      const older = this.sql.asked.all(row.id, before) as unknown as [number, string][]
+      const shown = older.find(([, content]) => !isBlank(content))
+      if (shown !== undefined) return shown[0]
+      if (older.length < 64) return null
+      before = (older.at(-1) as [number, string])[0]
+    }
+  }
+
+  private find(key: Key): SessionRow | undefined {
+    const name = formatKey(key)
+    const known = this.sessions.get(name)
+    if (known !== undefined) return known
+    const cells = this.sql.session.get(key.scope, key.id)
+    if (cells === undefined) return undefined
+    const row = sessionOf(this.cells(cells))
+    this.sessions.set(name, row)
+    return row
+  }
+
+  private begin({ key, at, expiresAt, epoch }: Change): SessionRow {
+    const { lastInsertRowid } = this.sql.begin.run(key.scope, key.id, epoch, at, at, expiresAt)
+    const row = sessionOf([Number(lastInsertRowid), epoch, 0, 0, 0, 0, at, at, expiresAt, 0, 0, 0, null, '[]'])
+    this.sessions.set(formatKey(key), row)
+    return row
+  }
+
+  private buried(key: Key): number {
+    const cells = this.sql.epoch.get(digestOfKey(key))
+    return cells === undefined ? 0 : (this.cells(cells)[0] as number)
+  }
+
+  private idsOf({ id }: SessionRow): readonly string[] {
+    const messages = this.sql.messageIds.all(id) as unknown as [number][]
+    const derived = this.sql.derivedIds.all(id) as unknown as [string][]
+    return [...messages.map(([sequence]) => messageId(sequence)), ...derived.map(([name]) => name)]
+  }
+
+  /** A statement that returns arrays is typed as if it returned objects. */
+  private cells(row: unknown): Cells {
+    return row as Cells
+  }
+}

@@ -1,0 +1,12 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { Group, type Task } from './group.ts'
+
+/** A thread that writes one database, so that waiting for the disk holds up nobody else. */
+const group = new Group((workerData as { path: string }).path)
+
+parentPort?.on('message', (tasks: readonly Task[] | 'close') => {
+  if (tasks === 'close') {
+    group.close()
+    parentPort?.close()
+  } else parentPort?.postMessage(group.run(tasks))
+})
