@@ -1,7 +1,17 @@
 import { defineConfig } from 'tsdown'
 
 export default defineConfig({
-  entry: ['src/index.ts', 'src/browser.ts', 'src/stores/conformance.ts', 'src/adapters/session-memory.ts', 'src/adapters/ai-service.ts', 'src/cli/main.ts'],
+  entry: [
+    'src/index.ts',
+    'src/browser.ts',
+    'src/stores/conformance.ts',
+    'src/stores/sqlite.ts',
+    // Started as a thread, so nobody imports it.
+    'src/stores/sqlite/writer.ts',
+    'src/adapters/session-memory.ts',
+    'src/adapters/ai-service.ts',
+    'src/cli/main.ts',
+  ],
   // dist/ mirrors src/, so that every entry shares one copy of each module and paths relative to a module stay true.
   unbundle: true,
   format: 'esm',

@@ -1,11 +1,14 @@
 import { type Incoming, parseMessage } from './domain/chat.ts'
-import type { Derived, Message, Millis, Tokens } from './domain/entry.ts'
+import type { Derived, Entry, Knowledge, Message, Millis, Tokens } from './domain/entry.ts'
 import { MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
-import type { Clock, Index, Store, Tokenizer } from './domain/ports.ts'
+import type { Clock, Embedder, Index, Query, Store, Tokenizer } from './domain/ports.ts'
 import { type Framing, framings, type Profile } from './domain/profile.ts'
 import { emptyHead, type Head, isExpired } from './domain/session.ts'
+import { Embedding, type EmbeddingProgress } from './memory/embedding.ts'
+import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
+import { type Remembered, remember } from './memory/remembering.ts'
 import { admit, crowded } from './recall/admit.ts'
 import { compose } from './recall/compose.ts'
 import { type Answer, type Gathered, gather, type Need } from './recall/gather.ts'
@@ -20,6 +23,8 @@ export type Parts = {
   /** Where the memory of scopes lives. */
   readonly store: Store & Index
   readonly tokenizer: Tokenizer
+  readonly embedder: Embedder | undefined
+  readonly rederive: Rederive
   readonly clock: Clock
   readonly newId: () => string
 }
@@ -35,10 +40,18 @@ export type ContextOptions = {
   readonly framing?: Framing
 }
 
-/** What `forget` takes: a whole session, one message of it, or a scope with all its sessions. */
-export type Target = { readonly key: string } | { readonly key: string; readonly messageId: string } | { readonly scope: Scope }
-/** What went, by session. */
-export type Forgotten = { readonly sessions: readonly { readonly key: string; readonly entries: readonly string[] }[]; readonly at: Millis }
+/** A question in words, or as a vector of an embedder: this memory's, unless `model` names another. */
+export type SearchQuery = string | { readonly vector: ArrayLike<number>; readonly model?: string }
+export type SearchOptions = {
+  /** How many at most; 10 when left out. */
+  readonly limit?: number
+  readonly from?: Millis
+  readonly to?: Millis
+  readonly kinds?: readonly Entry['kind'][]
+  /** One session of the scope alone; an empty text means the scope's own memory. */
+  readonly session?: string
+}
+export type SearchResult = { readonly key: string; readonly entry: Entry; readonly score: number; readonly why: Readonly<Record<string, number>> }
 
 const recent = 48
 
@@ -48,6 +61,7 @@ export class Memory implements AsyncDisposable {
   readonly tokenizer: Tokenizer
   private readonly parts: Parts
   private readonly renderer: Renderer
+  private readonly embeddings: readonly Embedding[]
   private closed = false
 
   constructor(parts: Parts) {
@@ -55,6 +69,9 @@ export class Memory implements AsyncDisposable {
     this.profile = parts.profile
     this.tokenizer = parts.tokenizer
     this.renderer = new Renderer(parts.tokenizer)
+    const { embedder } = parts
+    this.embeddings = embedder === undefined ? [] : this.stores().map((store) => new Embedding(store, embedder))
+    for (const embedding of this.embeddings) embedding.catchUp()
   }
 
   /**
@@ -74,16 +91,11 @@ export class Memory implements AsyncDisposable {
       await this.parts.sessions.erase(parsed, { expiredBy: now })
       head = await this.parts.sessions.head(parsed, 0)
     }
-    return this.parts.sessions.commit({
-      id: options.operationId ?? this.parts.newId(),
-      key: parsed,
-      at: now,
-      epoch: options.epoch ?? head.epoch,
-      append,
-      put: [],
-      drop,
-      expiresAt,
-    })
+    const epoch = options.epoch ?? head.epoch
+    const change = { id: options.operationId ?? this.parts.newId(), key: parsed, at: now, epoch, append, put: [], drop, expiresAt }
+    const stored = await this.parts.sessions.commit(change)
+    this.embeddings[0]?.heard(parsed, epoch, stored)
+    return stored
   }
 
   /** What a model is shown now, inside the budget, with the receipt. Writes nothing. */
@@ -103,18 +115,54 @@ export class Memory implements AsyncDisposable {
     return isExpired(head, this.parts.clock()) ? [] : this.parts.sessions.page(parsed, { after, limit, newest })
   }
 
+  /**
+   * Finds what a scope holds on a question, in all its sessions and its own memory, best first: by words, and with an
+   * embedder by meaning too.
+   *
+   * @example
+   * await memory.search('acme', 'what is my cat called?', { limit: 5, kinds: ['message', 'fact'] })
+   */
+  async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
+    const where = this.open(options.session === undefined || options.session === '' ? scope : `${scope}:${options.session}`)
+    const { limit = 10, from, to, kinds } = options
+    check('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
+    const asked: Query = {
+      limit,
+      ...(await this.asked(query)),
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+      ...(kinds === undefined ? {} : { kinds }),
+    }
+    const searched = options.session === undefined ? { scope: where.scope } : where
+    const hits = (await Promise.all(this.stores().map((store) => store.search(searched, asked)))).flat()
+    return hits
+      .sort((a, b) => b.score - a.score)
+      .slice(0, limit)
+      .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))
+  }
+
+  /** Keeps something in the scope's own memory; told again, it is believed a little more. */
+  async remember(scope: Scope, knowledge: Remembered): Promise<Knowledge> {
+    return remember(this.parts, scopeKey(this.open(scope)), knowledge)
+  }
+
+  /** How far the vectors have come; undefined without an embedder. `settled` waits until there is nothing left to do. */
+  async embedded(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
+    if (options.settled === true) await Promise.all(this.embeddings.map((embedding) => embedding.settled()))
+    const all = await Promise.all(this.embeddings.map((embedding) => embedding.progress()))
+    const [first] = all
+    return first && { ...first, done: all.reduce((sum, { done }) => sum + done, 0), total: all.reduce((sum, { total }) => sum + total, 0) }
+  }
+
   /** Changes when the session is forgotten: what was asked for in an earlier epoch must not bring it back. */
   async epoch(key: string | Key): Promise<number> {
     return (await this.parts.sessions.head(this.open(key), 0)).epoch
   }
 
-  /** Forgets for good; what began to be written before is refused. */
+  /** Forgets for good, with everything derived from it; what began to be written before is refused. */
   async forget(target: Target): Promise<Forgotten> {
-    const at = this.parts.clock()
-    if ('scope' in target) return { at, sessions: await this.forgetScope(this.open(target.scope)) }
-    const key = this.open(target.key)
-    const entries = await this.parts.sessions.erase(key, 'messageId' in target ? { entries: [target.messageId] } : undefined)
-    return { at, sessions: entries.length === 0 ? [] : [{ key: formatKey(key), entries }] }
+    this.open('scope' in target ? target.scope : target.key)
+    return new Forgetting(this.parts, this.parts.rederive, this.parts.newId).forget(target, this.parts.clock())
   }
 
   /** Ends sessions that are over, and the oldest ones when there are too many. The host decides how often. */
@@ -123,7 +171,7 @@ export class Memory implements AsyncDisposable {
     const limit = Number.MAX_SAFE_INTEGER
     const over = (await sessions.list({ expiredBy: now, limit })).map((session) => session.key)
     for (const key of over) await sessions.erase(key, { expiredBy: now })
-    const others = crowded(await sessions.list({ limit }), this.profile.lifetime)
+    const others = this.profile.lifetime.sessions === undefined ? [] : crowded(await sessions.list({ limit }), this.profile.lifetime)
     for (const key of others) await sessions.erase(key)
     return { ended: [...over, ...others].map(formatKey) }
   }
@@ -147,8 +195,8 @@ export class Memory implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.closed) return
     this.closed = true
-    await this.parts.sessions.close()
-    if (this.parts.store !== this.parts.sessions) await this.parts.store.close()
+    await Promise.all(this.embeddings.map((embedding) => embedding.stop()))
+    for (const store of this.stores()) await store.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -187,12 +235,19 @@ export class Memory implements AsyncDisposable {
     return { messages: [], hits: await this.parts.sessions.search(key, need.search) }
   }
 
-  private async forgetScope({ scope }: Key): Promise<{ key: string; entries: readonly string[] }[]> {
-    const gone: { key: string; entries: readonly string[] }[] = []
-    for (const store of new Set([this.parts.sessions, this.parts.store])) {
-      for (const { key } of await store.list({ scope, limit: Number.MAX_SAFE_INTEGER })) gone.push({ key: formatKey(key), entries: await store.erase(key) })
+  /** Where sessions are kept, then where the memory of scopes is, if that is elsewhere. */
+  private stores(): readonly (Store & Index)[] {
+    return [...new Set([this.parts.sessions, this.parts.store])]
+  }
+
+  private async asked(query: SearchQuery): Promise<Pick<Query, 'text' | 'vector'>> {
+    const model = typeof query === 'string' ? this.parts.embedder?.name : (query.model ?? this.parts.embedder?.name)
+    if (typeof query !== 'string') {
+      check('model', model, model !== undefined, 'the name of the embedder that made the vector, as no embedder is configured')
+      return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
     }
-    return gone
+    const values = await this.embeddings[0]?.vector(query)
+    return values === undefined || model === undefined ? { text: query } : { text: query, vector: { model, values } }
   }
 
   private open(key: string | Key): Key {

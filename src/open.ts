@@ -1,7 +1,8 @@
 import { MemoryError } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
-import type { Clock, Index, Store, Tokenizer } from './domain/ports.ts'
+import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
+import type { Rederive } from './memory/forgetting.ts'
 import { Memory } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
 
@@ -13,6 +14,10 @@ export type MemoryOptions = {
   /** Where sessions of a profile that lives in RAM are kept; `ram:` when left out. */
   readonly sessions?: string | (Store & Index)
   readonly tokenizer?: Tokenizer
+  /** Makes vectors, so that things are found by their meaning too; without one, by their words. */
+  readonly embedder?: Embedder
+  /** Makes a summary or fact anew when part of what it was made from is forgotten; without one it goes. */
+  readonly rederive?: Rederive
   readonly clock?: Clock
 }
 
@@ -36,7 +41,8 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
         : await opened(platform, options.sessions ?? 'ram:')
   keepsPromise(profile, store, sessions)
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
-  return new Memory({ profile, store, sessions, tokenizer, clock: options.clock ?? platform.clock, newId: platform.newId })
+  const { embedder, rederive = async () => undefined, clock = platform.clock } = options
+  return new Memory({ profile, store, sessions, tokenizer, embedder, rederive, clock, newId: platform.newId })
 }
 
 const opened = async (platform: Platform, store: string | (Store & Index)): Promise<Store & Index> =>

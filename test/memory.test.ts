@@ -119,7 +119,7 @@ describe('a memory', () => {
     await expect(openMemory({ profile: 'fast' as never })).rejects.toThrow(
       'profile is "fast"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.',
     )
-    await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow('store is "redis://…@host"; it must be ram:.')
+    await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow('store is "redis://…@host"; it must be ram: or sqlite:PATH.')
   })
 
   it('is closed with the block it was opened in', async () => {

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { type Message, messageId } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import type { Index, Store } from '../domain/ports.ts'
-import type { Change } from '../domain/session.ts'
+import type { Changes, Embedded, Erasure, Hit, Index, Query, Range, Store, Unembedded, Where } from '../domain/ports.ts'
+import type { Change, Head, Listed } from '../domain/session.ts'
 import { Finder } from '../recall/find.ts'
+import { backUp } from './sqlite/backup.ts'
 import { connectReader, prepareFile } from './sqlite/connect.ts'
 import { faultOf } from './sqlite/faults.ts'
 import { Heads } from './sqlite/heads.ts'
@@ -13,7 +15,7 @@ import { VectorReader } from './sqlite/vectors.ts'
 import type { Written } from './sqlite/write.ts'
 
 export type SqliteOptions = {
-  /** Told of every entry that is found damaged and is taken out of the way. */
+  /** Told of every entry that is found damaged and is put aside; without it, the process is warned. */
   readonly onWarning?: (warning: string) => void
 }
 
@@ -23,63 +25,108 @@ export type SqliteOptions = {
  * @example
  * const memory = await openMemory({ store: sqliteStore('memory.db') })
  */
-export function sqliteStore(file: string, { onWarning = () => undefined }: SqliteOptions = {}): Store & Index {
-  const path = resolve(file)
-  prepareFile(path)
-  const database = connectReader(path)
-  const queue = new Queue(path)
-  const reader = new Reader(database, (key, id) => quarantine(key, id))
-  const vectors = new VectorReader(database)
-  const heads = new Heads(reader)
-  const read = async <T>(from: () => T): Promise<T> => {
+export const sqliteStore = (file: string, options: SqliteOptions = {}): SqliteStore => new SqliteStore(resolve(file), options)
+
+/** Reads are answered here, from what is at hand or from the file; writes are done by a thread of their own. */
+export class SqliteStore implements Store, Index {
+  readonly durability = 'durable'
+  readonly path: string
+  private readonly database: DatabaseSync
+  private readonly queue: Queue
+  private readonly reader: Reader
+  private readonly vectors: VectorReader
+  private readonly heads: Heads
+  private readonly finder: Finder
+  private readonly onWarning: (warning: string) => void
+
+  constructor(path: string, { onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning') }: SqliteOptions) {
+    prepareFile(path)
+    this.path = path
+    this.onWarning = onWarning
+    this.database = connectReader(path)
+    this.queue = new Queue(path)
+    this.reader = new Reader(this.database, (key, id) => this.putAside(key, id))
+    this.vectors = new VectorReader(this.database)
+    this.heads = new Heads(this.reader)
+    this.finder = new Finder({
+      changes: (where, since) => this.changes(where, since),
+      indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
+      derived: (key) => this.read(() => this.heads.head(key, 0).derived),
+      pointed: (where, model, after, limit) => this.read(() => this.vectors.pointed(where, model, after, limit)),
+      entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
+    })
+  }
+
+  head(key: Key, recent: number): Promise<Head> {
+    return this.read(() => this.heads.head(key, recent))
+  }
+
+  page(key: Key, range: Range): Promise<readonly Message[]> {
+    return this.read(() => this.heads.page(key, range))
+  }
+
+  list(filter: Parameters<Store['list']>[0]): Promise<readonly Listed[]> {
+    return this.read(() => this.reader.list(filter))
+  }
+
+  async commit(change: Change): Promise<readonly Message[]> {
+    const { written } = (await this.queue.submit({ commit: change })) as { written: Written }
+    if (written.isNew) return appended(change, written)
+    return this.page(change.key, { after: written.first - 1, before: written.last + 1, limit: written.last - written.first + 1 })
+  }
+
+  async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
+    try {
+      return ((await this.queue.submit({ erase: key, only })) as { gone: readonly string[] }).gone
+    } finally {
+      this.finder.drop(key.scope)
+      this.heads.drop(key)
+    }
+  }
+
+  search(where: Where, query: Query): Promise<readonly Hit[]> {
+    return this.finder.search(where, query)
+  }
+
+  changes(where: Where, since: number): Promise<Changes> {
+    return this.read(() => this.reader.changes(where, since))
+  }
+
+  unembedded(model: string, after: string, limit: number): Promise<Unembedded> {
+    return this.read(() => this.vectors.unembedded(model, after, limit))
+  }
+
+  embedded(model: string): Promise<{ readonly done: number; readonly total: number }> {
+    return this.read(() => this.vectors.embedded(model))
+  }
+
+  async embed(model: string, vectors: readonly Embedded[]): Promise<number> {
+    return ((await this.queue.submit({ embed: vectors, model })) as { kept: number }).kept
+  }
+
+  /** Copies everything to another file while work goes on; the copy is a store of its own. */
+  backup(file: string, onProgress?: (done: number, total: number) => void): Promise<void> {
+    return backUp(this.database, this.path, resolve(file), onProgress)
+  }
+
+  async close(): Promise<void> {
+    await this.queue.close()
+    this.finder.clear()
+    if (this.database.isOpen) this.database.close()
+  }
+
+  private async read<T>(from: () => T): Promise<T> {
     try {
       return from()
     } catch (error) {
-      throw faultOf(error, path)
+      throw faultOf(error, this.path)
     }
   }
-  const finder = new Finder({
-    changes: (where, since) => read(() => reader.changes(where, since)),
-    indexed: (key, after, limit) => read(() => reader.indexed(key, after, limit)),
-    derived: (key) => read(() => heads.head(key, 0).derived),
-    pointed: (where, model, after, limit) => read(() => vectors.pointed(where, model, after, limit)),
-    entries: (found) => read(() => found.map(({ key, id }) => reader.entry(key, id))),
-  })
-  const quarantine = (key: Key, id: string): void => {
-    onWarning(`${id} of ${formatKey(key)} in ${path} is damaged. It was put aside; the rest of the session is sound. threadkeep doctor tells more.`)
-    heads.drop(key)
-    queue.submit({ quarantine: [id], key, why: 'its checksum differs' }).catch((error: unknown) => onWarning(faultOf(error, path).message))
-  }
-  return {
-    durability: 'durable',
-    head: (key, recent) => read(() => heads.head(key, recent)),
-    page: (key, range) => read(() => heads.page(key, range)),
-    list: (filter) => read(() => reader.list(filter)),
-    search: (where, query) => finder.search(where, query),
-    changes: (where, since) => read(() => reader.changes(where, since)),
-    unembedded: (model, after, limit) => read(() => vectors.unembedded(model, after, limit)),
-    embedded: (model) => read(() => vectors.embedded(model)),
-    commit: async (change) => {
-      const { written } = (await queue.submit({ commit: change })) as { written: Written }
-      if (written.isNew) return appended(change, written)
-      return heads.page(change.key, { after: written.first - 1, before: written.last + 1, limit: written.last - written.first + 1 })
-    },
-    erase: async (key, only) => {
-      finder.drop(key.scope)
-      heads.drop(key)
-      try {
-        return ((await queue.submit({ erase: key, only })) as { gone: readonly string[] }).gone
-      } finally {
-        finder.drop(key.scope)
-        heads.drop(key)
-      }
-    },
-    embed: async (model, made) => ((await queue.submit({ embed: made, model })) as { kept: number }).kept,
-    close: async () => {
-      await queue.close()
-      finder.clear()
-      if (database.isOpen) database.close()
-    },
+
+  private putAside(key: Key, id: string): void {
+    this.onWarning(`${id} of ${formatKey(key)} in ${this.path} is damaged and was put aside; the rest of the session is sound. threadkeep doctor tells more.`)
+    this.heads.drop(key)
+    this.queue.submit({ quarantine: [id], key, why: 'its checksum differs' }).catch((error: unknown) => this.onWarning(faultOf(error, this.path).message))
   }
 }
 

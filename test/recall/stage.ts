@@ -26,7 +26,16 @@ export type Stage = {
 /** A memory on a store of its own, at a time that stands still. */
 export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Tokenizer): Memory {
   let ids = 0
-  return new Memory({ profile, sessions: store, store, tokenizer, clock: () => start, newId: () => `operation ${++ids}` })
+  return new Memory({
+    profile,
+    sessions: store,
+    store,
+    tokenizer,
+    clock: () => start,
+    embedder: undefined,
+    rederive: async () => undefined,
+    newId: () => `operation ${++ids}`,
+  })
 }
 
 /** Plays a case into a fresh store. */

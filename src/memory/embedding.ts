@@ -1,0 +1,103 @@
+import { isBlank, type Message } from '../domain/entry.ts'
+import type { Key } from '../domain/key.ts'
+import type { Embedder, Index, Unembedded } from '../domain/ports.ts'
+
+/** How far the vectors of an index have come; `fault` tells why some could not be made, until a later attempt makes them. */
+export type EmbeddingProgress = { readonly model: string; readonly done: number; readonly total: number; readonly fault?: string }
+
+type Wanted = Unembedded['entries'][number]
+
+/** So many texts are given to an embedder at once. */
+const batch = 64
+
+/**
+ * Gives entries their vectors in the background: what is new as it comes, and after the embedder has changed, or was
+ * away, everything else. A failure leaves words to be found by their words; the next opening tries again.
+ */
+export class Embedding {
+  private readonly index: Index
+  private readonly embedder: Embedder
+  private readonly waiting: Wanted[] = []
+  private readonly stopped = new AbortController()
+  private fault: string | undefined
+  private work: Promise<void> | undefined
+  private latest: Promise<void> | undefined
+
+  constructor(index: Index, embedder: Embedder) {
+    this.index = index
+    this.embedder = embedder
+  }
+
+  /** Takes in what was just stored, and returns at once. */
+  heard(key: Key, epoch: number, messages: readonly Message[]): void {
+    for (const { id, content: text } of messages) if (!isBlank(text)) this.waiting.push({ key, id, epoch, text })
+    this.start(async () => undefined)
+  }
+
+  /** Begins with everything that has no vector of this embedder yet, and returns at once. */
+  catchUp(): void {
+    this.start(async () => {
+      for (let after: string | undefined = ''; after !== undefined && !this.stopped.signal.aborted; ) {
+        const { entries, next } = await this.index.unembedded(this.embedder.name, after, batch)
+        await this.embed(entries.filter(({ text }) => !isBlank(text)))
+        after = next
+      }
+    })
+  }
+
+  /** The vector of a question; undefined if the embedder fails. */
+  async vector(text: string): Promise<Float32Array | undefined> {
+    try {
+      return (await this.embedder.embed([text], this.stopped.signal))[0]
+    } catch (error) {
+      this.fault = said(error)
+      return undefined
+    }
+  }
+
+  async progress(): Promise<EmbeddingProgress> {
+    const counts = await this.index.embedded(this.embedder.name)
+    return { model: this.embedder.name, ...counts, ...(this.fault === undefined ? {} : { fault: this.fault }) }
+  }
+
+  /** Resolves when there is nothing left to do for now. */
+  async settled(): Promise<void> {
+    while (this.work !== undefined) await this.work
+  }
+
+  async stop(): Promise<void> {
+    this.stopped.abort()
+    this.waiting.length = 0
+    await this.settled()
+  }
+
+  private start(first: () => Promise<void>): void {
+    const work = (this.work ?? Promise.resolve()).then(() => this.run(first))
+    this.work = work.then(() => {
+      if (this.latest === work) this.work = undefined
+    })
+    this.latest = work
+  }
+
+  private async run(first: () => Promise<void>): Promise<void> {
+    try {
+      await first()
+      while (this.waiting.length > 0) await this.embed(this.waiting.splice(0, batch))
+    } catch (error) {
+      this.fault = said(error)
+    }
+  }
+
+  private async embed(entries: readonly Wanted[]): Promise<void> {
+    if (entries.length === 0 || this.stopped.signal.aborted) return
+    const vectors = await this.embedder.embed(
+      entries.map(({ text }) => text),
+      this.stopped.signal,
+    )
+    const made = entries.flatMap(({ key, id, epoch }, at) => (vectors[at] === undefined ? [] : [{ key, id, epoch, values: vectors[at] }]))
+    await this.index.embed(this.embedder.name, made)
+    this.fault = undefined
+  }
+}
+
+const said = (error: unknown): string => (error instanceof Error ? error.message : String(error))

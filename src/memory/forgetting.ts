@@ -1,0 +1,159 @@
+import type { Derived, Message, Millis } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
+
+/** What `forget` takes: a session, one message of it, a scope with all its sessions, or whatever in a scope holds a text. */
+export type Target =
+  | { readonly key: string }
+  | { readonly key: string; readonly messageId: string }
+  | { readonly scope: Scope }
+  | { readonly scope: Scope; readonly text: string }
+
+/** What went, by session, and which derived entries were made anew without it. */
+export type Forgotten = {
+  readonly at: Millis
+  readonly sessions: readonly { readonly key: string; readonly entries: readonly string[]; readonly renewed?: readonly string[] }[]
+}
+
+/** Makes a derived entry anew from the messages that are left of its sources; undefined when nothing is left to say. */
+export type Rederive = (entry: Derived, from: readonly Message[]) => Promise<Derived | undefined>
+
+type Stores = { readonly sessions: Store; readonly store: Store }
+type Went = { entries: string[]; renewed: string[] }
+
+const everything = Number.MAX_SAFE_INTEGER
+
+/**
+ * Forgets for good: what is named, and everything derived from it. Derived entries go first and come back, made anew
+ * from what is left, last: whenever this is interrupted, nothing says what should be forgotten that has lost its source.
+ */
+export class Forgetting {
+  private readonly stores: Stores
+  private readonly rederive: Rederive
+  private readonly newId: () => string
+  private readonly went = new Map<string, Went>()
+
+  constructor(stores: Stores, rederive: Rederive, newId: () => string) {
+    this.stores = stores
+    this.rederive = rederive
+    this.newId = newId
+  }
+
+  async forget(target: Target, at: Millis): Promise<Forgotten> {
+    if ('scope' in target) await ('text' in target ? this.text(parseKey(target.scope), target.text) : this.scope(parseKey(target.scope)))
+    else if ('messageId' in target) await this.messages(this.stores.sessions, parseKey(target.key), [target.messageId])
+    else await this.session(this.stores.sessions, parseKey(target.key))
+    const sessions = [...this.went].map(([key, { entries, renewed }]) => ({ key, entries, ...(renewed.length === 0 ? {} : { renewed }) }))
+    return { at, sessions: sessions.filter(({ entries }) => entries.length > 0) }
+  }
+
+  private async scope({ scope }: Key): Promise<void> {
+    for (const store of this.both()) {
+      for (const { key } of await store.list({ scope, limit: everything })) this.note(key, await store.erase(key))
+    }
+  }
+
+  private async session(store: Store, key: Key): Promise<void> {
+    const tainted = await this.untaint(key, 'all')
+    this.note(key, await store.erase(key))
+    await this.renew(tainted)
+  }
+
+  private async messages(store: Store, key: Key, ids: readonly string[]): Promise<void> {
+    const gone = new Set(ids)
+    const above = key.id === '' ? [] : await this.untaint(key, gone)
+    const own: Tainted[] = []
+    // Somebody may derive something from the message until it is gone; then nobody can any more.
+    for (let isFirst = true; ; isFirst = false) {
+      const tainted = taintedBy((await store.head(key, 0)).derived, key.id, new Map([[key.id, gone]]))
+      if (!isFirst && tainted.length === 0) break
+      this.note(key, await store.erase(key, { entries: [...ids, ...tainted.map(({ id }) => id)] }))
+      own.push(...tainted.map((entry) => ({ store, key, entry, gone: new Map([[key.id, gone]]) })))
+    }
+    await this.renew([...own, ...above])
+  }
+
+  private async text({ scope }: Key, text: string): Promise<void> {
+    if (typeof text !== 'string' || text.trim() === '') {
+      throw new MemoryError('bad-option', 'text is empty; say what should be forgotten, or leave text out to forget the whole scope.', { param: 'text' })
+    }
+    for (const store of this.both()) {
+      for (const { key } of await store.list({ scope, limit: everything })) {
+        const ids = await holding(store, key, text)
+        if (ids.length > 0) await this.messages(store, key, ids)
+      }
+    }
+  }
+
+  /** Takes what was derived from a session out of the scope's own memory. */
+  private async untaint(key: Key, gone: Gone): Promise<readonly Tainted[]> {
+    if (key.id === '') return []
+    const { store } = this.stores
+    const home = scopeKey(key)
+    const bySession = new Map([[key.id, gone]])
+    const tainted = taintedBy((await store.head(home, 0)).derived, '', bySession)
+    if (tainted.length > 0) this.note(home, await store.erase(home, { entries: tainted.map(({ id }) => id) }))
+    return tainted.map((entry) => ({ store, key: home, entry, gone: bySession }))
+  }
+
+  private async renew(tainted: readonly Tainted[]): Promise<void> {
+    for (const { store, key, entry, gone } of tainted) {
+      const fresh = await this.rederive(entry, await this.left(store, key, entry, gone))
+      if (fresh === undefined) continue
+      const { revision, epoch, touchedAt, expiresAt } = await store.head(key, 0)
+      if (revision === 0) continue
+      await store.commit({ id: this.newId(), key, at: touchedAt, epoch, base: revision, append: [], put: [fresh], drop: [], expiresAt })
+      this.of(key).renewed.push(fresh.id)
+    }
+  }
+
+  /** The messages a derived entry may still be made from. */
+  private async left(store: Store, key: Key, entry: Derived, gone: GoneBySession): Promise<readonly Message[]> {
+    const messages: Message[] = []
+    const wanted = new Map<string, Set<string>>()
+    for (const { message, session = key.id } of entry.sources) wanted.set(session, (wanted.get(session) ?? new Set()).add(message))
+    for (const [session, ids] of wanted) {
+      if (gone.get(session) === 'all') continue
+      const from = session === key.id ? { store, key } : { store: this.stores.sessions, key: parseKey(`${key.scope}:${session}`) }
+      for await (const message of walk(from.store, from.key)) if (ids.has(message.id)) messages.push(message)
+    }
+    return messages
+  }
+
+  private note(key: Key, entries: readonly string[]): void {
+    this.of(key).entries.push(...entries)
+  }
+
+  private of(key: Key): Went {
+    const name = formatKey(key)
+    const went = this.went.get(name) ?? { entries: [], renewed: [] }
+    this.went.set(name, went)
+    return went
+  }
+
+  private both(): ReadonlySet<Store> {
+    return new Set([this.stores.sessions, this.stores.store])
+  }
+}
+
+type Tainted = { readonly store: Store; readonly key: Key; readonly entry: Derived; readonly gone: GoneBySession }
+
+async function holding(store: Store, key: Key, text: string): Promise<readonly string[]> {
+  const ids: string[] = []
+  for await (const message of walk(store, key)) if (says(message, text)) ids.push(message.id)
+  for (const entry of (await store.head(key, 0)).derived) if (says(entry, text)) ids.push(entry.id)
+  return ids
+}
+
+/** Every message of a session, a page at a time. */
+async function* walk(store: Store, key: Key): AsyncIterable<Message> {
+  for (let after = 0; ; ) {
+    const page = await store.page(key, { after, limit: 500 })
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined) return
+    after = last.sequence
+  }
+}

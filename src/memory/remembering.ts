@@ -1,0 +1,48 @@
+import type { Json, Knowledge, Millis } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import type { Key } from '../domain/key.ts'
+import { type Category, knowledgeId, parseKnowledge } from '../domain/knowledge.ts'
+import type { Clock, Store } from '../domain/ports.ts'
+
+/** Something worth knowing in every session of a scope. */
+export type Remembered = { readonly category: Category; readonly key: string; readonly value: Json; readonly confidence?: number }
+
+/** Puts knowledge into a scope's own memory, whoever else is writing there. */
+export async function remember(
+  { store, clock, newId }: { readonly store: Store; readonly clock: Clock; readonly newId: () => string },
+  key: Key,
+  given: Remembered,
+): Promise<Knowledge> {
+  const knowledge = parseKnowledge(given)
+  for (;;) {
+    const { derived, revision: base, epoch, expiresAt } = await store.head(key, 0)
+    const at = clock()
+    const entry = believed(
+      knowledge,
+      derived.find((known): known is Knowledge => known.kind === 'knowledge' && known.id === knowledgeId(knowledge.category, knowledge.key)),
+      at,
+    )
+    try {
+      await store.commit({ id: newId(), key, at, epoch, base, append: [], put: [entry], drop: [], expiresAt })
+      return entry
+    } catch (error) {
+      // Somebody else was quicker: what they wrote is read again.
+      if (!(error instanceof MemoryError && error.code === 'conflict')) throw error
+    }
+  }
+}
+
+/** What is known after it was told, perhaps again. */
+function believed({ category, key, value, confidence }: Remembered, known: Knowledge | undefined, at: Millis): Knowledge {
+  return {
+    kind: 'knowledge',
+    id: knowledgeId(category, key),
+    at,
+    category,
+    key,
+    value,
+    confidence: confidence ?? (known === undefined ? 0.5 : Math.min(1, known.confidence + 0.1)),
+    usedAt: known?.usedAt ?? at,
+    sources: known?.sources ?? [],
+  }
+}
