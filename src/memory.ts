@@ -143,7 +143,10 @@ export class Memory implements AsyncDisposable {
 
   /** Keeps something in the scope's own memory; told again, it is believed a little more. */
   async remember(scope: Scope, knowledge: Remembered): Promise<Knowledge> {
-    return remember(this.parts, scopeKey(this.open(scope)), knowledge)
+    const key = scopeKey(this.open(scope))
+    const { entry, epoch } = await remember(this.parts, key, knowledge)
+    this.embeddings.at(-1)?.heard(key, epoch, [entry])
+    return entry
   }
 
   /** How far the vectors have come; undefined without an embedder. `settled` waits until there is nothing left to do. */

@@ -5,9 +5,6 @@ import { MemoryError } from './error.ts'
 export const categories = ['domain', 'execution_pattern', 'user_preference', 'website_knowledge', 'error_pattern'] as const
 export type Category = (typeof categories)[number]
 
-/** The id of a piece of knowledge: one for each category and key of a scope. */
-export const knowledgeId = (category: Category, key: string): string => `k:${category}:${key}`
-
 type Given = { readonly category: Category; readonly key: string; readonly value: Json; readonly confidence?: number }
 
 /** Checks a piece of knowledge at the edge. */

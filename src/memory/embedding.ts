@@ -1,4 +1,4 @@
-import { isBlank, type Message } from '../domain/entry.ts'
+import { type Entry, isBlank, textOf } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Embedder, Index, Unembedded } from '../domain/ports.ts'
 
@@ -29,8 +29,8 @@ export class Embedding {
   }
 
   /** Takes in what was just stored, and returns at once. */
-  heard(key: Key, epoch: number, messages: readonly Message[]): void {
-    for (const { id, content: text } of messages) if (!isBlank(text)) this.waiting.push({ key, id, epoch, text })
+  heard(key: Key, epoch: number, entries: readonly Entry[]): void {
+    for (const entry of entries) this.waiting.push({ key, id: entry.id, epoch, text: textOf(entry) })
     this.start(async () => undefined)
   }
 
@@ -39,7 +39,7 @@ export class Embedding {
     this.start(async () => {
       for (let after: string | undefined = ''; after !== undefined && !this.stopped.signal.aborted; ) {
         const { entries, next } = await this.index.unembedded(this.embedder.name, after, batch)
-        await this.embed(entries.filter(({ text }) => !isBlank(text)))
+        await this.embed(entries)
         after = next
       }
     })
@@ -88,7 +88,8 @@ export class Embedding {
     }
   }
 
-  private async embed(entries: readonly Wanted[]): Promise<void> {
+  private async embed(wanted: readonly Wanted[]): Promise<void> {
+    const entries = wanted.filter(({ text }) => !isBlank(text))
     if (entries.length === 0 || this.stopped.signal.aborted) return
     const vectors = await this.embedder.embed(
       entries.map(({ text }) => text),

@@ -1,7 +1,7 @@
-import type { Json, Knowledge, Millis } from '../domain/entry.ts'
+import type { Derived, Json, Knowledge, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
-import { type Category, knowledgeId, parseKnowledge } from '../domain/knowledge.ts'
+import { type Category, parseKnowledge } from '../domain/knowledge.ts'
 import type { Clock, Store } from '../domain/ports.ts'
 
 /** Something worth knowing in every session of a scope. */
@@ -12,19 +12,16 @@ export async function remember(
   { store, clock, newId }: { readonly store: Store; readonly clock: Clock; readonly newId: () => string },
   key: Key,
   given: Remembered,
-): Promise<Knowledge> {
+): Promise<{ readonly entry: Knowledge; readonly epoch: number }> {
   const knowledge = parseKnowledge(given)
   for (;;) {
     const { derived, revision: base, epoch, expiresAt } = await store.head(key, 0)
     const at = clock()
-    const entry = believed(
-      knowledge,
-      derived.find((known): known is Knowledge => known.kind === 'knowledge' && known.id === knowledgeId(knowledge.category, knowledge.key)),
-      at,
-    )
+    const isMeant = (known: Derived): known is Knowledge => known.kind === 'knowledge' && known.category === knowledge.category && known.key === knowledge.key
+    const entry = believed(knowledge, derived.find(isMeant), at, newId)
     try {
       await store.commit({ id: newId(), key, at, epoch, base, append: [], put: [entry], drop: [], expiresAt })
-      return entry
+      return { entry, epoch }
     } catch (error) {
       // Somebody else was quicker: what they wrote is read again.
       if (!(error instanceof MemoryError && error.code === 'conflict')) throw error
@@ -33,10 +30,11 @@ export async function remember(
 }
 
 /** What is known after it was told, perhaps again. */
-function believed({ category, key, value, confidence }: Remembered, known: Knowledge | undefined, at: Millis): Knowledge {
+function believed({ category, key, value, confidence }: Remembered, known: Knowledge | undefined, at: Millis, newId: () => string): Knowledge {
   return {
     kind: 'knowledge',
-    id: knowledgeId(category, key),
+    // an id can be read where the rest is encrypted, so it tells nothing
+    id: known?.id ?? newId(),
     at,
     category,
     key,

@@ -55,6 +55,10 @@ export const searching: Checks = {
     same((await store.changes(other, before.stamp)).sessions, [])
     await store.erase(key, { entries: ['m1'] })
     same((await store.changes({ scope: 'acme' }, after.stamp)).lineage === after.lineage, false)
+    same((await store.changes(key, after.stamp)).lineage === (await store.changes(other, 0)).lineage, false)
+  },
+  'vectors are found by their cosine, by kind and time, of one embedder only': async (store) => {
+    await store.commit(change('a', { append: [said('east'), said('north', { at: 5_000 }), said('  ')], put: [fact('f1', 'north-east')] }))
     same((await rest(store, 'e')).map(({ id }) => id).sort(), ['f1', 'm1', 'm2'])
     same(await store.embedded('e'), { done: 0, total: 3 })
     same(await store.embed('e', [vector('m1', 1, 0), vector('m2', 0, 1), vector('f1', 1, 1), vector('m9', 1, 0)]), 3)

@@ -12,12 +12,12 @@ export const keyLength = 32
  * thousand million boxes before two of the same nonce become likely enough to matter, far more than a session holds.
  */
 export class BoxKey {
-  private readonly bytes: Buffer
+  private readonly bytes: Uint8Array
   private wiped = false
 
-  /** Takes a copy, which `wipe` overwrites. */
+  /** Takes the bytes over: `wipe` overwrites them. */
   constructor(bytes: Uint8Array) {
-    this.bytes = Buffer.from(bytes)
+    this.bytes = bytes
   }
 
   /** Seals a content; the box opens only beside the same `bound` text, which is not part of it. */
@@ -47,7 +47,7 @@ export class BoxKey {
     this.bytes.fill(0)
   }
 
-  private live(): Buffer {
+  private live(): Uint8Array {
     if (this.wiped) throw closed()
     return this.bytes
   }

@@ -59,7 +59,10 @@ function entryBoundTo(key: Key, { id, at, sources }: { readonly id: string; read
 }
 
 const damaged = (what: string, key: Key): MemoryError =>
-  new MemoryError('corrupt', `${what} of ${formatKey(key)} was changed, or moved here from elsewhere, and cannot be opened. Restore it from a backup or forget it.`)
+  new MemoryError(
+    'corrupt',
+    `${what} of ${formatKey(key)} was changed, or moved here from elsewhere, and cannot be opened. Restore it from a backup or forget it.`,
+  )
 
 /** Fields without a value are left out: what was not given does not come back. */
 const definedOf = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>

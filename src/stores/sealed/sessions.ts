@@ -27,10 +27,14 @@ export class SealedSessions implements Omit<Store, 'durability'> {
     this.ring = copyOf(ring)
   }
 
-  /** Fails at once when the keys do not open what there is already, as far as its first session tells. */
+  /** Fails at once when the keys do not fit what there is already, as far as its first session tells. */
   async check(): Promise<void> {
     const [first] = await this.store.list({ limit: 1 })
-    if (first !== undefined) await this.head(first.key, 0)
+    if (first === undefined) return
+    await this.read(first.key).catch((error: unknown) => {
+      // a damaged session must not keep the others shut, nor itself from being forgotten
+      if (!(error instanceof MemoryError) || error.code !== 'corrupt') throw error
+    })
   }
 
   async head(key: Key, recent: number): Promise<Head> {
@@ -75,26 +79,24 @@ export class SealedSessions implements Omit<Store, 'durability'> {
   async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
     const isWhole = only === undefined || 'expiredBy' in only
     const gone = await this.store.erase(key, isWhole ? only : { entries: only.entries.filter((id) => !isKeyEntry({ id })) })
-    if (isWhole && gone.length > 0) this.known.delete(formatKey(key))
+    if (isWhole) this.known.delete(formatKey(key))
     return gone.filter((id) => !isKeyEntry({ id }))
   }
 
   async close(): Promise<void> {
     this.isClosed = true
-    for (const { secret } of this.known.values()) secret.wipe()
-    this.known.clear()
+    this.forgetKeys()
     wipe(this.ring)
     await this.inner.close()
   }
 
   /** The first change of a session brings its key along. Of several first writers one wins; the others write under its key. */
   private async begin(change: Change, revision: number): Promise<readonly Message[]> {
-    const secret = randomBytes(keyLength)
-    const known: Known = { epoch: change.epoch, secret: new BoxKey(secret) }
-    const entry = wrapped(secret, change.key, change.at, this.ring.current)
-    secret.fill(0)
+    const bytes = randomBytes(keyLength)
+    const known: Known = { epoch: change.epoch, secret: new BoxKey(bytes) }
+    const entry = wrapped(bytes, change.key, change.at, this.keys.current)
     try {
-      const messages = await this.write({ base: revision, ...change }, known, [entry])
+      const messages = await this.write({ ...change, base: change.base ?? revision }, known, [entry])
       this.remember(change.key, known)
       return messages
     } catch (error) {
@@ -125,21 +127,31 @@ export class SealedSessions implements Omit<Store, 'durability'> {
     if (revision === 0) return undefined
     const ready = this.known.get(formatKey(key))
     if (ready?.epoch === epoch) return ready
-    const known = { epoch, secret: new BoxKey(unwrapped(keyEntryOf(derived, key), key, this.ring)) }
+    const known = { epoch, secret: new BoxKey(unwrapped(keyEntryOf(derived, key), key, this.keys)) }
     this.remember(key, known)
     return known
   }
 
   private remember(key: Key, known: Known): void {
-    const name = formatKey(key)
-    this.known.delete(name)
-    this.known.set(name, known)
-    if (this.known.size > most) this.known.delete(this.known.keys().next().value as string)
+    this.known.set(formatKey(key), known)
+    // what was being read while the store was closed
+    if (this.isClosed) this.forgetKeys()
+    else if (this.known.size > most) this.known.delete(this.known.keys().next().value as string)
+  }
+
+  private forgetKeys(): void {
+    for (const { secret } of this.known.values()) secret.wipe()
+    this.known.clear()
   }
 
   /** A closed store is not asked: its keys are gone, and its own words for that may be others. */
   private get store(): Store {
     if (this.isClosed) throw closed()
     return this.inner
+  }
+
+  private get keys(): Keyring {
+    if (this.isClosed) throw closed()
+    return this.ring
   }
 }

@@ -15,19 +15,18 @@ export function wrapped(secret: Uint8Array, key: Key, at: Millis, master: Master
   return { kind: 'sealed', id, at, box: `${master.id}.${scopeKeyOf(master, key).seal(secret, boundTo(key))}`, sources: [] }
 }
 
-/** The id of the master key a session's key is wrapped under. */
-export const masterOf = ({ box }: Sealed): string => box.slice(0, box.indexOf('.'))
+/** Whether a session's key is wrapped under this master key. */
+export const isUnder = ({ id }: MasterKey, { box }: Sealed): boolean => box.startsWith(`${id}.`)
 
 /** The key of a session, out of its entry. */
-export function unwrapped(entry: Sealed, key: Key, ring: Keyring): Uint8Array {
-  const master = keyOf(ring, masterOf(entry))
-  if (master === undefined) throw missing(masterOf(entry), key, ring)
-  const secret = scopeKeyOf(master, key).open(entry.box.slice(entry.box.indexOf('.') + 1), boundTo(key))
-  if (secret?.length === keyLength) return secret
-  throw new MemoryError(
-    'corrupt',
-    `The key of session ${formatKey(key)} was changed, or moved here from another session, and nothing in the session can be opened. Restore it from a backup or forget it.`,
-  )
+export function unwrapped({ box }: Sealed, key: Key, ring: Keyring): Uint8Array {
+  const [, wanted, content] = /^([0-9a-f]{16})\.(.+)$/.exec(box) ?? []
+  if (wanted === undefined || content === undefined) throw damaged(key)
+  const master = keyOf(ring, wanted)
+  if (master === undefined) throw missing(wanted, key, ring)
+  const secret = scopeKeyOf(master, key).open(content, boundTo(key))
+  if (secret?.length !== keyLength) throw damaged(key)
+  return secret
 }
 
 /** The key entry among those of a session that has been written to. */
@@ -48,6 +47,12 @@ const scopeKeyOf = (master: MasterKey, { scope }: Key): BoxKey =>
   new BoxKey(new Uint8Array(hkdfSync('sha256', master.bytes, '', `threadkeep scope key 1 ${scope}`, keyLength)))
 
 const boundTo = (key: Key): string => JSON.stringify(['session key', key.scope, key.id])
+
+const damaged = (key: Key): MemoryError =>
+  new MemoryError(
+    'corrupt',
+    `The key of session ${formatKey(key)} was changed, or moved here from another session, so that nothing in it can be opened. Restore it from a backup or forget it.`,
+  )
 
 function missing(wanted: string, key: Key, { current, others }: Keyring): MemoryError {
   const given = [current, ...others].map((one) => one.id).join(', ')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { type Derived, type Message, messageId, type Role, type Said, type ToolCall } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Gap, Listed } from '../../domain/session.ts'
 
@@ -50,7 +51,17 @@ export function sessionOf(cells: Cells): SessionRow {
 }
 
 const none: readonly Gap[] = []
-const gapsOf = (text: Cell | undefined): readonly Gap[] => (text === '[]' ? none : (JSON.parse(text as string) as Gap[]))
+
+function gapsOf(text: Cell | undefined): readonly Gap[] {
+  if (text === '[]') return none
+  try {
+    return JSON.parse(text as string) as Gap[]
+  } catch (error) {
+    throw new MemoryError('corrupt', 'What is kept of a session beside its messages is damaged. threadkeep doctor --repair makes it anew from them.', {
+      cause: error,
+    })
+  }
+}
 
 /** What a list shows of a session, in the order `listedOf` takes it after the key. */
 export const listedColumns = 'scope, name, started, touched, expires, messages'
@@ -67,21 +78,8 @@ export const messageColumns = 'sequence, at, role, name, tokens, line_tokens, to
 export function messageCells(said: Said, sequence: number, offset: number): Cell[] {
   const { at, role, name = null, tokens, lineTokens, tokenizer, weight, answers = null, content } = said
   const calls = said.calls === undefined ? null : JSON.stringify(said.calls)
-  return [
-    sequence,
-    at,
-    role,
-    name,
-    tokens,
-    lineTokens,
-    tokenizer,
-    weight,
-    offset,
-    calls,
-    answers,
-    content,
-    sumOf(sequence, at, role, name, calls, answers, content),
-  ]
+  const cells = [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content]
+  return [...cells, sumOf(cells)]
 }
 
 /** The message behind a row; undefined if the row is not what was once written. */
@@ -89,7 +87,7 @@ export function messageOf(cells: Cells): Message | undefined {
   const [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content, sum] = cells as [
     ...[number, number, Role, string | null, number, number, string, number, number, string | null, string | null, string, number],
   ]
-  if (sum !== sumOf(sequence, at, role, name, calls, answers, content)) return undefined
+  if (sum !== sumOf(cells.slice(0, -1))) return undefined
   return Object.freeze({
     at,
     role,
@@ -108,23 +106,21 @@ export function messageOf(cells: Cells): Message | undefined {
   })
 }
 
-/** A checksum of what a message says: a disk may give back other bytes than it was given, without a word. */
-function sumOf(sequence: number, at: number, role: string, name: Cell, calls: Cell, answers: Cell, content: string): number {
-  return crc32(`${sequence} ${at} ${role} ${name} ${calls} ${answers} ${content}`)
-}
+/** A checksum of what a row says: a disk may give back other bytes than it was given, without a word. */
+const sumOf = (cells: Cells): number => crc32(cells.join(' '))
 
 /** The columns of a derived entry in the order `derivedOf` takes them. */
 export const derivedColumns = 'id, kind, at, body, sum'
 
 export function derivedCells({ id, kind, at, ...rest }: Derived): Cell[] {
   const body = JSON.stringify(rest)
-  return [id, kind, at, body, crc32(`${id} ${kind} ${at} ${body}`)]
+  return [id, kind, at, body, sumOf([id, kind, at, body])]
 }
 
 /** The derived entry behind a row; undefined if the row is not what was once written. */
 export function derivedOf(cells: Cells): Derived | undefined {
   const [id, kind, at, body, sum] = cells
-  if (sum !== crc32(`${id} ${kind} ${at} ${body}`)) return undefined
+  if (sum !== sumOf([id, kind, at, body] as Cells)) return undefined
   return { kind, id, at, ...(JSON.parse(body as string) as object) } as Derived
 }
 
