@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { Item } from '../../src/domain/entry.ts'
+import { parseKey } from '../../src/domain/key.ts'
+import { never } from '../../src/domain/session.ts'
+import { exportBundle } from '../../src/portable/export.ts'
+import { importBundle } from '../../src/portable/import.ts'
+import { ramStore } from '../../src/stores/ram.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { file, gathered } from './bytes.ts'
+import { line, storeWith, talk } from './memories.ts'
+import { proveRoundTrip } from './roundTrip.ts'
+
+const lock = { passphrase: 'correct horse', cost: 2 }
+
+describe('a bundle', () => {
+  verifies('X-12', 'is byte-equal after export, import and export, whatever was remembered', () =>
+    proveRoundTrip(
+      async () => ramStore(),
+      async () => ramStore(),
+    ),
+  )
+
+  it('is one line for each thing remembered, in one order, with chained hashes', async () => {
+    const item: Item = { kind: 'item', id: 'i1', at: 7, category: 'task', content: 'ü', importance: 5, marked: false, sources: [] }
+    const store = await storeWith(talk('acme:bob', ['b\n\ud83d']), talk('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [item]))
+    const lines = (await gathered(exportBundle(store))).toString().split('\n')
+    expect(lines.map((line) => line.replace(/"hash":"([0-9a-f]{4})[0-9a-f]{60}"/, '"hash":"$1…"'))).toEqual([
+      '{"bundle":"threadkeep","hash":"2f5c…","version":1}',
+      '{"hash":"cbc9…","session":{"entries":1,"expiresAt":9007199254740991,"key":"acme:ann","last":4,"messages":2,"startedAt":1000,"touchedAt":2000}}',
+      '{"hash":"8ec4…","message":{"at":1000,"content":"a","lineTokens":5,"offset":0,"role":"user","sequence":1,"tokenizer":"test","tokens":5,"weight":5}}',
+      '{"hash":"1026…","message":{"at":1000,"content":"c","lineTokens":5,"offset":10,"role":"user","sequence":3,"tokenizer":"test","tokens":5,"weight":5}}',
+      '{"entry":{"at":7,"category":"task","content":"ü","id":"i1","importance":5,"kind":"item","marked":false,"sources":[]},"hash":"053e…"}',
+      '{"hash":"6893…","session":{"entries":0,"expiresAt":9007199254740991,"key":"acme:bob","last":1,"messages":1,"startedAt":1000,"touchedAt":2000}}',
+      '{"hash":"707b…","message":{"at":1000,"content":"b\\n\ufffd","lineTokens":5,"offset":0,"role":"user","sequence":1,"tokenizer":"test","tokens":5,"weight":5}}',
+      '{"end":{"entries":1,"messages":3,"sessions":2},"hash":"0c15…"}',
+      '',
+    ])
+  })
+
+  it('can be proved with nothing but SHA-256', async () => {
+    let previous = ''
+    for (const line of (await gathered(exportBundle(await storeWith(talk('acme:ann', ['ü', 'b']))))).toString().trimEnd().split('\n')) {
+      const body = line.replace(/"hash":"[0-9a-f]{64}",|,"hash":"[0-9a-f]{64}"(?=\}$)/, '')
+      const hash = createHash('sha256')
+        .update(previous + body)
+        .digest('hex')
+      expect(JSON.parse(line).hash).toBe(hash)
+      previous = hash
+    }
+  })
+
+  it('of nothing is a header and an end', async () => {
+    const bundle = await gathered(exportBundle(ramStore()))
+    expect(bundle.toString().split('\n').length).toBe(3)
+    expect(await importBundle(ramStore(), file(bundle))).toEqual({ sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] })
+  })
+
+  it('holds one scope, or one session, if told so', async () => {
+    const store = await storeWith(talk('acme', ['x']), talk('acme:ann', ['x']), talk('acme:bob', ['x']), talk('zeta:ann', ['x']))
+    const keys = async (options: Parameters<typeof exportBundle>[1]) => (await gathered(exportBundle(store, options))).toString().match(/(?<="key":")[^"]+/g)
+    expect(await keys({ scope: 'acme' })).toEqual(['acme', 'acme:ann', 'acme:bob'])
+    expect(await keys({ key: 'acme:bob' })).toEqual(['acme:bob'])
+    expect(await keys({ key: 'acme:nobody' })).toEqual(null)
+  })
+
+  it('is exported a page at a time, and says how far it is', async () => {
+    const store = await storeWith(
+      talk(
+        'acme:ann',
+        Array.from({ length: 1_201 }, (_, at) => `${at}`),
+        [700],
+      ),
+      talk('acme:bob', ['x']),
+    )
+    const progress: string[] = []
+    const chunks: number[] = []
+    for await (const chunk of exportBundle(store, { progress: ({ sessions, messages }) => progress.push(`${sessions} ${messages}`) }))
+      chunks.push(Buffer.from(chunk).toString().split('\n').length - 1)
+    expect(chunks).toEqual([1, 1, 500, 500, 200, 1, 1, 1])
+    expect(progress).toEqual(['0 500', '0 1000', '0 1200', '1 1200', '1 1201', '2 1201'])
+  })
+
+  it('holds each session as it was when its turn came', async () => {
+    const store = await storeWith(
+      talk(
+        'acme:ann',
+        Array.from({ length: 600 }, (_, at) => `${at}`),
+      ),
+    )
+    const before = await gathered(exportBundle(store))
+    const late = { id: 'x', key: parseKey('acme:ann'), at: 5, epoch: 0, append: [line('late')], put: [], drop: [], expiresAt: never }
+    expect((await gathered(exportBundle(store, { progress: () => void store.commit(late) }))).equals(before)).toBe(true)
+  })
+
+  it('is not finished when messages are forgotten under way', async () => {
+    const store = await storeWith(
+      talk(
+        'acme:ann',
+        Array.from({ length: 600 }, (_, at) => `${at}`),
+      ),
+    )
+    const forgetful = exportBundle(store, { progress: () => void store.erase(parseKey('acme:ann'), { entries: ['m550'] }) })
+    await expect(gathered(forgetful)).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  it('can be stopped while it is exported', async () => {
+    const controller = new AbortController()
+    const store = await storeWith(talk('acme:ann', ['x']), talk('acme:bob', ['x']))
+    const stopped = exportBundle(store, { signal: controller.signal, progress: () => controller.abort() })
+    await expect(gathered(stopped)).rejects.toMatchObject({ code: 'aborted' })
+  })
+})
+
+describe('an encrypted bundle', () => {
+  it('is imported with its passphrase and shows nothing without it', async () => {
+    const store = await storeWith(talk('acme:ann', ['the walrus', 'x'.repeat(200_000)]))
+    const plain = await gathered(exportBundle(store))
+    const secret = await gathered(exportBundle(store, { lock }))
+    expect(secret.includes('walrus')).toBe(false)
+    const other = ramStore()
+    await importBundle(other, file(secret), { passphrase: 'correct horse' })
+    expect((await gathered(exportBundle(other))).equals(plain)).toBe(true)
+  })
+
+  it('takes a passphrase however a keyboard composes its letters', async () => {
+    const secret = await gathered(exportBundle(await storeWith(talk('acme:ann', ['x'])), { lock: { ...lock, passphrase: 'caf\u00e9' } }))
+    expect(await importBundle(ramStore(), file(secret), { passphrase: 'cafe\u0301' })).toMatchObject({ messages: 1 })
+  })
+
+  it('differs each time, unless chance does not', async () => {
+    const store = await storeWith(talk('acme:ann', ['x']))
+    const twice = async (more: object) => {
+      const [a, b] = await Promise.all([
+        gathered(exportBundle(store, { lock: { ...lock, ...more } })),
+        gathered(exportBundle(store, { lock: { ...lock, ...more } })),
+      ])
+      return a.equals(b)
+    }
+    expect(await twice({})).toBe(false)
+    expect(await twice({ randomBytes: (length: number) => new Uint8Array(length).fill(7) })).toBe(true)
+  })
+
+  it('says what is wrong with a passphrase', async () => {
+    const secret = file(await gathered(exportBundle(await storeWith(talk('acme:ann', ['x'])), { lock })))
+    const attempt = (options: Parameters<typeof importBundle>[2]) => importBundle(ramStore(), secret, options)
+    await expect(attempt({})).rejects.toMatchObject({ code: 'bad-secret', message: 'The bundle is encrypted; give the passphrase it was exported with.' })
+    await expect(attempt({ passphrase: 'wrong' })).rejects.toMatchObject({
+      code: 'bad-secret',
+      message: 'The passphrase is not the one this bundle was exported with. Nothing was read.',
+    })
+    await expect(attempt({ passphrase: '' })).rejects.toMatchObject({ code: 'bad-secret' })
+    await expect(gathered(exportBundle(ramStore(), { lock: { passphrase: '' } }))).rejects.toMatchObject({ code: 'bad-secret' })
+    await expect(gathered(exportBundle(ramStore(), { lock: { ...lock, cost: 3 } }))).rejects.toMatchObject({ code: 'bad-option', param: 'cost' })
+  })
+
+  it('is stretched for long by default', async () => {
+    const [header = ''] = (await gathered(exportBundle(ramStore(), { lock: { passphrase: 'x' } }))).toString('latin1').split('\n')
+    expect(JSON.parse(header).cipher.kdf).toEqual({ name: 'scrypt', n: 131_072, r: 8, p: 1 })
+  })
+})
