@@ -9,6 +9,10 @@ import { upperBound } from './text/upperBound.ts'
 /** In a browser, counts are bounded from above: the tables of an exact tokenizer would weigh more than everything else. */
 const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = { exact: upperBound, 'upper-bound': upperBound, 'ascii-3.5': ascii35, 'chars-4': chars4 }
 
+const elsewhere = (): never => {
+  throw new MemoryError('bad-option', 'Bundles are written and read by Node, not in a browser.')
+}
+
 /**
  * Opens a memory in a browser or a service worker.
  *
@@ -17,10 +21,11 @@ const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = { exact: 
  */
 export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
   const platform = {
-    openStore: async (url: string) => {
-      if (url !== 'ram:') throw unknownStore(url, 'ram: in a browser')
+    openStore: async (url: string, key?: string) => {
+      if (url !== 'ram:' || key !== undefined) throw unknownStore(url, 'ram: in a browser')
       return ramStore()
     },
+    portable: { exportBundle: elsewhere, importBundle: elsewhere },
     tokenizer: async (name: TokenizerName) => tokenizers[name],
     clock: Date.now,
     newId: () => crypto.randomUUID(),

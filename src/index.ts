@@ -1,7 +1,19 @@
-import type { Memory } from './memory.ts'
+import type { Memory, Portable } from './memory.ts'
 import { tokenizerNamed } from './models/tokenizers.ts'
 import { type MemoryOptions, openOn } from './open.ts'
 import { openStore } from './stores/open.ts'
+
+/** Loaded only when something is exported or imported. */
+const portable: Portable = {
+  async *exportBundle(store, options) {
+    const { exportBundle } = await import('./portable/export.ts')
+    yield* exportBundle(store, options)
+  },
+  async importBundle(store, open, options) {
+    const { importBundle } = await import('./portable/import.ts')
+    return importBundle(store, open, options)
+  },
+}
 
 /**
  * Opens a memory.
@@ -12,9 +24,10 @@ import { openStore } from './stores/open.ts'
  * const { messages, ledger } = await memory.context('acme:ann', { budget: 2_000 })
  */
 export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
-  return openOn({ openStore, tokenizer: tokenizerNamed, clock: Date.now, newId: () => crypto.randomUUID() }, options)
+  return openOn({ openStore, portable, tokenizer: tokenizerNamed, clock: Date.now, newId: () => crypto.randomUUID() }, options)
 }
 
+export type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 export type { Incoming } from './domain/chat.ts'
 export type { Entry, Message } from './domain/entry.ts'
 export { MemoryError } from './domain/error.ts'

@@ -1,3 +1,4 @@
+import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 import { type Incoming, parseMessage } from './domain/chat.ts'
 import type { Derived, Entry, Knowledge, Message, Millis, Tokens } from './domain/entry.ts'
 import { MemoryError } from './domain/error.ts'
@@ -25,8 +26,15 @@ export type Parts = {
   readonly tokenizer: Tokenizer
   readonly embedder: Embedder | undefined
   readonly rederive: Rederive
+  readonly portable: Portable
   readonly clock: Clock
   readonly newId: () => string
+}
+
+/** Writes and reads portable bundles; not everywhere is there what it takes. */
+export type Portable = {
+  exportBundle(store: Store, options: ExportOptions): AsyncIterable<Uint8Array>
+  importBundle(store: Store, open: () => AsyncIterable<Uint8Array>, options: ImportOptions): Promise<Imported>
 }
 
 export type AppendOptions = { readonly operationId?: string; readonly epoch?: number }
@@ -168,6 +176,21 @@ export class Memory implements AsyncDisposable {
     return new Forgetting(this.parts, this.parts.rederive, this.parts.newId).forget(target, this.parts.clock())
   }
 
+  /**
+   * Everything that is kept, as the bytes of a portable bundle. What a profile keeps in RAM only is not exported.
+   *
+   * @example
+   * await pipeline(memory.export({ scope: 'acme' }), createWriteStream('acme.jsonl'))
+   */
+  export(options: ExportOptions = {}): AsyncIterable<Uint8Array> {
+    return this.parts.portable.exportBundle(this.keeping(), options)
+  }
+
+  /** Takes in a portable bundle, which is opened twice: to prove that it is whole, then to write it. */
+  import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<Imported> {
+    return this.parts.portable.importBundle(this.keeping(), open, options)
+  }
+
   /** Ends sessions that are over, and the oldest ones when there are too many. The host decides how often. */
   async sweep(now: Millis = this.parts.clock()): Promise<{ readonly ended: readonly string[] }> {
     const { sessions } = this.parts
@@ -236,6 +259,15 @@ export class Memory implements AsyncDisposable {
   private async answer(key: Key, need: Need): Promise<Answer> {
     if ('page' in need) return { messages: await this.parts.sessions.page(key, need.page), hits: [] }
     return { messages: [], hits: await this.parts.sessions.search(key, need.search) }
+  }
+
+  private keeping(): Store {
+    this.open('any')
+    const { sessions, store } = this.parts
+    if (sessions !== store || this.profile.durability === 'durable') return store
+    throw new MemoryError('bad-option', `Profile ${this.profile.name} lives in RAM only: it is not exported, and nothing is imported into it.`, {
+      param: 'profile',
+    })
   }
 
   /** Where sessions are kept, then where the memory of scopes is, if that is elsewhere. */

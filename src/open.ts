@@ -3,7 +3,7 @@ import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { Rederive } from './memory/forgetting.ts'
-import { Memory } from './memory.ts'
+import { Memory, type Portable } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
 
 export type MemoryOptions = {
@@ -11,6 +11,8 @@ export type MemoryOptions = {
   readonly profile?: ProfileName | Profile
   /** Where memory is kept: a store or its URL; `ram:` when left out. */
   readonly store?: string | (Store & Index)
+  /** With the URL of a store: the key everything said in it is encrypted with, as `file:PATH`, `env:NAME` or `command:PROGRAM`. */
+  readonly storeKey?: string
   /** Where sessions of a profile that lives in RAM are kept; `ram:` when left out. */
   readonly sessions?: string | (Store & Index)
   readonly tokenizer?: Tokenizer
@@ -23,8 +25,9 @@ export type MemoryOptions = {
 
 /** What differs between Node and a browser. */
 export type Platform = {
-  readonly openStore: (url: string) => Promise<Store & Index>
+  readonly openStore: (url: string, key?: string) => Promise<Store & Index>
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
+  readonly portable: Portable
   readonly clock: Clock
   readonly newId: () => string
 }
@@ -32,7 +35,7 @@ export type Platform = {
 /** Opens a memory with what the platform has to offer for everything that is left out. */
 export async function openOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
   const profile = profileOf(options.profile ?? 'thread')
-  const store = await opened(platform, options.store ?? 'ram:')
+  const store = await opened(platform, options.store ?? 'ram:', options.storeKey)
   const sessions =
     profile.durability === 'durable'
       ? store
@@ -42,11 +45,17 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   keepsPromise(profile, store, sessions)
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive = async () => undefined, clock = platform.clock } = options
-  return new Memory({ profile, store, sessions, tokenizer, embedder, rederive, clock, newId: platform.newId })
+  const { portable, newId } = platform
+  return new Memory({ profile, store, sessions, tokenizer, embedder, rederive, portable, clock, newId })
 }
 
-const opened = async (platform: Platform, store: string | (Store & Index)): Promise<Store & Index> =>
-  typeof store === 'string' ? platform.openStore(store) : store
+async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {
+  if (typeof store === 'string') return platform.openStore(store, key)
+  if (key === undefined) return store
+  throw new MemoryError('bad-option', 'storeKey goes with the URL of a store. Seal a store of your own with openSealed, and leave storeKey out.', {
+    param: 'storeKey',
+  })
+}
 
 /** A profile that lives in RAM is not opened where a byte of it could be written. */
 function keepsPromise(profile: Profile, store: Store, sessions: Store): void {

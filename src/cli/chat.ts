@@ -13,17 +13,21 @@ type Flags = {
   readonly model?: string
   readonly upstream?: string
   readonly receipt?: boolean
+  readonly store?: string
+  readonly storeKey?: string
   readonly json?: boolean
 }
 
 const help = `
 Lines are read from the terminal or from a pipe. /receipt shows what the last turn was shown and what it cost,
-/forget forgets the session, /help lists the commands, /quit ends. Memory is kept in RAM and is gone at the end.
+/forget forgets the session, /help lists the commands, /quit ends. Memory is in RAM and gone at the end, unless --store
+names a file to keep it in.
 Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY and XAI_API_KEY.
 
 Examples:
   threadkeep chat
   threadkeep chat work:ann --provider local --model llama3.2 --receipt
+  threadkeep chat --store sqlite:threadkeep.db
   printf 'My cat is called Miso.\\nWhat is my cat called?\\n' | threadkeep chat --json
 
 ${exitCodes}`
@@ -39,6 +43,8 @@ export function addChat(program: Command): void {
     .option('--provider <name>', 'openai, anthropic, gemini, xai, local or offline (openai with an upstream, else offline)')
     .option('--model <name>', "the model's name (the provider's default)")
     .option('--upstream <url>', "base address of the provider's server (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)")
+    .option('--store <url>', 'where memory is kept: ram: or sqlite:PATH (THREADKEEP_STORE; ram:)')
+    .option('--store-key <source>', 'encrypt it with the key from file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)')
     .option('--receipt', 'show the receipt of every turn')
     .option('--json', 'one JSON object for each turn: { reply, ledger }')
     .addHelpText('after', help)
@@ -51,7 +57,9 @@ async function run(key: string, flags: Flags, environment: Environment): Promise
   // Loaded only now, so that help is given and mistakes are told at once.
   const [{ openMemory }, { modelFrom }] = await Promise.all([import('../index.ts'), import('../models/provider.ts')])
   const model = modelFrom(choice(flags, environment))
-  await using memory = await openMemory({ profile })
+  const store = setting(flags.store, environment, 'THREADKEEP_STORE') ?? 'ram:'
+  const storeKey = setting(flags.storeKey, environment, 'THREADKEEP_STORE_KEY')
+  await using memory = await openMemory({ profile, store, ...(storeKey === undefined ? {} : { storeKey }) })
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true && flags.json !== true
   const manner: Manner = { json: flags.json === true, receipt: flags.receipt === true, write: (text) => void process.stdout.write(text) }
   const talk = new Talk(memory, model, parsed, manner)
@@ -62,7 +70,10 @@ async function run(key: string, flags: Flags, environment: Environment): Promise
   }
   process.on('SIGINT', interrupt)
   lines.on('SIGINT', interrupt)
-  if (isTerminal) manner.write(`Talking to ${model.name} as ${key}, profile ${profile.name}. /help lists the commands; memory is gone at the end.\n`)
+  if (isTerminal)
+    manner.write(
+      `Talking to ${model.name} as ${key}, profile ${profile.name}. /help lists the commands; memory is ${store === 'ram:' ? 'gone at the end' : `kept in ${store}`}.\n`,
+    )
   await converse(talk, lines, isTerminal)
 }
 

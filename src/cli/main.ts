@@ -2,8 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addChat } from './chat.ts'
+import { addDoctor } from './doctor.ts'
+import { addExport } from './export.ts'
 import { exitCodes, failureOf } from './failure.ts'
+import { addForget } from './forget.ts'
+import { addImport } from './import.ts'
+import { addRemember } from './remember.ts'
+import { addSearch } from './search.ts'
 import { addServe } from './serve.ts'
+import { addSessions } from './sessions.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -14,8 +21,7 @@ const program = new Command('threadkeep')
   .configureOutput({ outputError: () => undefined })
   .addHelpText('after', `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n\n${exitCodes}`)
 
-addServe(program)
-addChat(program)
+for (const add of [addServe, addChat, addSessions, addSearch, addRemember, addForget, addExport, addImport, addDoctor]) add(program)
 
 // A reader that has seen enough, such as head, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))

@@ -1,13 +1,17 @@
 import type { Command } from 'commander'
+import type { Profile } from '../domain/profile.ts'
 import type { Memory } from '../memory.ts'
 import type { Serving } from '../server/serve.ts'
+import { defaultFile } from '../stores/open.ts'
 import { exitCodes } from './failure.ts'
 import { type Environment, profileWith, setting, wholeNumber } from './settings.ts'
+import { storeSettings } from './store.ts'
 
 type Flags = {
   readonly port?: string
   readonly host?: string
   readonly store?: string
+  readonly storeKey?: string
   readonly upstream?: string
   readonly profile?: string
   readonly budget?: string
@@ -32,7 +36,8 @@ export function addServe(program: Command): void {
     .description("serve memory behind OpenAI's protocol: POST /v1/{key}/chat/completions")
     .option('--port <number>', 'port to listen on, 0 for a free one (THREADKEEP_PORT; 4848)')
     .option('--host <address>', 'address to listen on (127.0.0.1)')
-    .option('--store <url>', 'where memory is kept (THREADKEEP_STORE; ram:, gone when this stops)')
+    .option('--store <url>', 'where memory is kept: sqlite:PATH or ram: (THREADKEEP_STORE; sqlite:threadkeep.db)')
+    .option('--store-key <source>', 'encrypt it with the key from file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)')
     .option('--upstream <url>', 'model server, such as http://localhost:11434/v1 (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)')
     .option('--profile <name>', 'how memory works: thread, support, summary, agent, handoff or ephemeral (THREADKEEP_PROFILE; thread)')
     .option('--budget <tokens>', "tokens a model is shown at most (the profile's)")
@@ -44,12 +49,12 @@ export function addServe(program: Command): void {
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const port = wholeNumber(setting(flags.port, environment, 'THREADKEEP_PORT') ?? '4848', 'port', 0, 65_535)
   const profile = await profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
-  const store = setting(flags.store, environment, 'THREADKEEP_STORE') ?? 'ram:'
+  const { store, storeKey } = kept(flags, environment, profile)
   const upstream = setting(flags.upstream, environment, 'THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL')
   const apiKey = setting(undefined, environment, 'OPENAI_API_KEY')
   // Loaded only now, so that help is given and mistakes are told at once.
   const [{ openMemory }, { serve }] = await Promise.all([import('../index.ts'), import('../server/serve.ts')])
-  await using memory = await openMemory({ profile, store })
+  await using memory = await openMemory({ profile, store, ...storeKey })
   const onFault = (requestId: string, trace: string): void => void process.stderr.write(`${requestId} ${trace}\n`)
   await using serving = await serve({ memory, host: flags.host, port, upstream, apiKey, onFault })
   process.stdout.write(flags.json ? `${JSON.stringify(facts(serving, memory, store))}\n` : banner(serving, memory, store))
@@ -57,15 +62,30 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   await serving.close()
 }
 
+/** A profile that never leaves RAM gets no file it would not use, unless one is asked for. */
+function kept(flags: Flags, environment: Environment, profile: Profile): { readonly store: string; readonly storeKey: { readonly storeKey?: string } } {
+  const { url, key } = storeSettings(flags, environment)
+  const isChosen = setting(flags.store, environment, 'THREADKEEP_STORE') !== undefined
+  const needsNone = profile.durability === 'ram' && !profile.sees.includes('scope')
+  if (needsNone && !isChosen) return { store: 'ram:', storeKey: {} }
+  return { store: url === 'sqlite:' ? `sqlite:${defaultFile}` : url, storeKey: key === undefined ? {} : { storeKey: key } }
+}
+
 const facts = ({ url, answers }: Serving, { profile }: Memory, store: string) => ({ url, answers, store, profile: profile.name, budget: profile.budget })
 
 function banner(serving: Serving, { profile }: Memory, store: string): string {
-  const kept = store === 'ram:' ? 'Memory is kept in ram: and is gone when this stops.' : `Memory is kept in ${store}.`
+  const gone = 'is in RAM and is gone when this stops.'
+  const rests =
+    store === 'ram:'
+      ? `Memory ${gone}`
+      : profile.durability === 'ram'
+        ? `What sessions say ${gone} The rest is kept in ${store}.`
+        : `Memory is kept in ${store}.`
   const open = /^http:\/\/(?:127\.|\[::1\])/.test(serving.url) ? [] : ['Whoever reaches this address can read and write memory.']
   const body = `'{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`
   const lines = [
     `Threadkeep listens on ${serving.url}`,
-    `${serving.answers} answers; profile ${profile.name}, at most ${profile.budget} tokens. ${kept}`,
+    `${serving.answers} answers; profile ${profile.name}, at most ${profile.budget} tokens. ${rests}`,
     ...open,
     'Try it, then ask what your cat is called:',
     `  curl ${serving.url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d ${body}`,

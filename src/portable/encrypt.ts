@@ -1,13 +1,11 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
+import type { Lock } from '../domain/bundle.ts'
 import { type Check, fields, oneOf, reject } from '../domain/checks.ts'
 import { MemoryError } from '../domain/error.ts'
 import { link, origin } from './chain.ts'
 import type { Bytes } from './lines.ts'
 import { checkedAt, marked } from './records.ts'
-
-/** What a bundle is locked with. The salt comes from `randomBytes`; `cost` is scrypt's N, a power of two. */
-export type Lock = { readonly passphrase: string; readonly cost?: number; readonly randomBytes?: (length: number) => Uint8Array }
 
 /**
  * How a bundle was locked, as its first line says. `check` tells a wrong passphrase from damage; it gives away no more

@@ -1,19 +1,12 @@
+import type { ExportOptions, Tended, Transferred } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
+import { formatKey, type Key, parseKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
 import { type Body, link, origin } from './chain.ts'
-import { encrypted, type Lock } from './encrypt.ts'
-import { type Progress, stopIf, type Tended } from './progress.ts'
+import { encrypted } from './encrypt.ts'
 import { marked, recordOf, type SessionRecord } from './records.ts'
-
-export type ExportOptions = Tended & {
-  /** Only this scope, its own memory and all its sessions; or only this one session. */
-  readonly scope?: Scope
-  readonly key?: string
-  /** Encrypts the bundle; without it, the same memory gives the same bytes. */
-  readonly lock?: Lock
-}
+import { stopIf } from './stop.ts'
 
 /** How many messages or sessions are in memory at a time. */
 const page = 500
@@ -65,7 +58,7 @@ async function* bodies(store: Store, options: ExportOptions): AsyncGenerator<rea
   yield [{ end: done }]
 }
 
-function tell({ signal, progress }: Tended, { sessions, messages }: Progress): void {
+function tell({ signal, progress }: Tended, { sessions, messages }: Transferred): void {
   stopIf(signal, 'The export was stopped by the caller; what was written of the bundle is not complete.')
   progress?.({ sessions, messages })
 }

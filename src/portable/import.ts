@@ -1,32 +1,14 @@
+import { onExisting as choices, type Imported, type ImportOptions, type OnExisting, type Tended } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { emptyHead } from '../domain/session.ts'
 import type { Bytes } from './lines.ts'
-import { stopIf, type Tended } from './progress.ts'
 import { type Linked, readBundle } from './read.ts'
-import type { SessionRecord, Totals } from './records.ts'
+import type { SessionRecord } from './records.ts'
+import { stopIf } from './stop.ts'
 import { keyIn, type Standing, type Survey, survey } from './survey.ts'
 import { type Held, SessionWriter } from './write.ts'
-
-export type ImportOptions = Tended & {
-  /** The scope to import into, for a bundle of one scope; the bundle's own when left out. */
-  readonly scope?: Scope
-  /** For an encrypted bundle. */
-  readonly passphrase?: string
-  /** What becomes of a session that the store has with other contents; `refuse` when left out, and then nothing is imported. */
-  readonly onExisting?: OnExisting
-}
-export type OnExisting = (typeof choices)[number]
-const choices = ['refuse', 'skip', 'replace'] as const
-
-/** What the sessions that were begun or continued hold, and which ones were left alone or overwritten. */
-export type Imported = Totals & {
-  /** How many sessions the store had already, the very same. */
-  readonly unchanged: number
-  readonly skipped: readonly string[]
-  readonly replaced: readonly string[]
-}
 
 /**
  * Puts the sessions of a bundle into a store. The bundle is opened twice: once to prove that it is whole, and then to

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Tended } from '../domain/bundle.ts'
 import { type Incoming, parseMessage } from '../domain/chat.ts'
 import type { Knowledge, Message, Millis } from '../domain/entry.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
@@ -7,7 +8,7 @@ import { never } from '../domain/session.ts'
 import type { Memory } from '../memory.ts'
 import { canonical } from './canonical.ts'
 import type { Foreign, ForeignKnowledge, ForeignSession, Skipped } from './foreign.ts'
-import { stopIf, type Tended } from './progress.ts'
+import { stopIf } from './stop.ts'
 
 /** Where to keep what another program knows: conversations in a memory, knowledge in the store of its scopes. */
 export type Destination = { readonly memory: Memory; readonly store: Store; readonly scope: Scope }

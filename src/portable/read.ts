@@ -1,9 +1,10 @@
+import type { Totals } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import { damaged, origin, unlink } from './chain.ts'
 import { decrypted } from './encrypt.ts'
 import { type Bytes, following, linesOf, partFirstLine } from './lines.ts'
-import { type BundleRecord, marked, parseRecord, type SessionRecord, type Totals } from './records.ts'
+import { type BundleRecord, marked, parseRecord, type SessionRecord } from './records.ts'
 
 /** A record that is part of an unbroken chain; its hash stands for everything up to it. */
 export type Linked = { readonly record: BundleRecord; readonly hash: string }

@@ -1,3 +1,4 @@
+import type { Totals } from '../domain/bundle.ts'
 import { type Check, fields, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
 import type { Derived, Message, Millis, Source, ToolCall } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
@@ -22,9 +23,6 @@ export type SessionRecord = {
 
 /** A message without what its sequence number already says. */
 export type MessageRecord = Omit<Message, 'kind' | 'id'>
-
-/** How much a bundle holds. */
-export type Totals = { readonly sessions: number; readonly messages: number; readonly entries: number }
 
 /** What stands on a line, after the header. */
 export type BundleRecord = { readonly session: SessionRecord } | { readonly message: MessageRecord } | { readonly entry: Derived } | { readonly end: Totals }

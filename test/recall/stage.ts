@@ -4,7 +4,7 @@ import type { Context } from '../../src/domain/ledger.ts'
 import type { Index, Store, Tokenizer } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import { never } from '../../src/domain/session.ts'
-import { type ContextOptions, Memory } from '../../src/memory.ts'
+import { type ContextOptions, Memory, type Portable } from '../../src/memory.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { type Case, start } from './histories.ts'
@@ -23,6 +23,11 @@ export type Stage = {
   readonly asked: Message | undefined
 }
 
+const nowhere: Portable = { exportBundle: () => unused(), importBundle: () => unused() }
+const unused = (): never => {
+  throw new Error('nothing is exported here')
+}
+
 /** A memory on a store of its own, at a time that stands still. */
 export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Tokenizer): Memory {
   let ids = 0
@@ -34,6 +39,7 @@ export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Toke
     clock: () => start,
     embedder: undefined,
     rederive: async () => undefined,
+    portable: nowhere,
     newId: () => `operation ${++ids}`,
   })
 }

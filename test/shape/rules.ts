@@ -7,7 +7,7 @@ import { importsOf, lineAt, type Source } from './source.ts'
 export type Rule = (source: Source) => readonly string[]
 
 const below = ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores', 'memory']
-const face = [...below, 'models', 'open', 'index']
+const face = [...below, 'portable', 'models', 'open', 'index']
 
 /** What each room may import besides itself. A file belongs to the longest name its path begins with. */
 const rooms: Readonly<Record<string, readonly string[]>> = {
@@ -23,12 +23,12 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   browser: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'open'],
   portable: below,
   models: below,
-  index: [...below, 'models', 'open'],
+  index: [...below, 'portable', 'models', 'open'],
   'adapters/session-memory': ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'browser'],
   adapters: face,
   server: face,
   mcp: face,
-  cli: [...face, 'portable', 'adapters', 'server', 'mcp'],
+  cli: [...face, 'adapters', 'server', 'mcp'],
 }
 
 /** Runs in a browser's worker: no Node, no packages. */

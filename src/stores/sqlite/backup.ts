@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { backup, type DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { faultOf } from './faults.ts'
@@ -15,6 +15,8 @@ export async function backUp(
 ): Promise<void> {
   if (existsSync(target)) throw new MemoryError('bad-option', `${target} exists already. Choose another file for the backup.`, { param: 'backup' })
   try {
+    // Made first, so that nobody but its owner can ever read it.
+    closeSync(openSync(target, 'wx', 0o600))
     await backup(database, target, { rate: pages, progress: ({ totalPages, remainingPages }) => onProgress(totalPages - remainingPages, totalPages) })
   } catch (error) {
     throw faultOf(error, path)

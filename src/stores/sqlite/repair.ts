@@ -1,20 +1,33 @@
 import { existsSync, renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
+import { MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
 import { searchTerms } from '../../recall/score.ts'
-import { connectWriter, prepareFile } from './connect.ts'
+import { connectReader, connectWriter, prepareFile } from './connect.ts'
 import { examine, type Fault, type Findings, type Progress, tallyOf } from './examine.ts'
+import { faultOf, isBusy, isCorrupt } from './faults.ts'
 import { salvage } from './salvage.ts'
 import { Writer } from './write.ts'
 
 /** What was found, what was done about it, and what a second look says. */
 export type Repaired = { readonly before: Findings; readonly done: readonly string[]; readonly after: Findings }
 
+/** Looks at everything in a file, in use or not, and changes nothing. */
+export async function examineFile(path: string, onProgress?: Progress): Promise<Findings> {
+  const database = connectReader(path)
+  try {
+    return await examine(database, path, onProgress)
+  } finally {
+    database.close()
+  }
+}
+
 /**
  * Repairs a file that nobody else uses: damaged entries are put aside, what is kept beside messages is made anew from
  * them, and if the structure itself is broken everything that can be read moves to a new file. The old one is kept.
  */
 export async function repair(path: string, onProgress?: Progress): Promise<Repaired> {
+  refuseCompany(path)
   let database = connectWriter(path)
   const done: string[] = []
   try {
@@ -29,6 +42,19 @@ export async function repair(path: string, onProgress?: Progress): Promise<Repai
     return { before, done, after: await examine(database, path) }
   } finally {
     if (database.isOpen) database.close()
+  }
+}
+
+/** Leaving the log behind takes the file for oneself: with anybody else there it fails. */
+function refuseCompany(path: string): void {
+  const database = connectWriter(path)
+  try {
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE')
+  } catch (error) {
+    if (isBusy(error)) throw new MemoryError('busy', `${path} is in use. Stop what uses it, then repair it.`, { cause: error })
+    if (!isCorrupt(error)) throw faultOf(error, path)
+  } finally {
+    database.close()
   }
 }
 

@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import type { Json } from '../domain/entry.ts'
+import { type Category, categories } from '../domain/knowledge.ts'
+import { exitCodes } from './failure.ts'
+import { say } from './say.ts'
+import { type StoreFlags, storeSettings, withStore } from './store.ts'
+
+type Flags = StoreFlags & { readonly category: string; readonly confidence?: string }
+
+const help = `
+Examples:
+  threadkeep remember acme 'opening hours' 'nine to five'
+  threadkeep remember acme language '"German"' --category user_preference --confidence 0.9
+
+${exitCodes}`
+
+/** The command that keeps something for all sessions of a scope. */
+export function addRemember(program: Command): void {
+  withStore(program.command('remember'))
+    .description('keep something that every session of a scope should know')
+    .argument('<scope>', 'the scope')
+    .argument('<key>', 'what it is about')
+    .argument('<value>', 'text, or JSON')
+    .option('--category <name>', categories.join(', '), 'domain')
+    .option('--confidence <number>', 'how sure it is, from 0 to 1 (0.5, a little more each time it is told)')
+    .addHelpText('after', help)
+    .action(run)
+}
+
+async function run(scope: string, key: string, value: string, flags: Flags): Promise<void> {
+  const { openMemory } = await import('../index.ts')
+  const { url, key: storeKey } = storeSettings(flags, process.env)
+  await using memory = await openMemory({ store: url, ...(storeKey === undefined ? {} : { storeKey }) })
+  const confidence = flags.confidence === undefined ? {} : { confidence: Number(flags.confidence) }
+  const known = await memory.remember(scope, { category: flags.category as Category, key, value: parsed(value), ...confidence })
+  say(flags.json, known, [`${scope} knows ${key} (${known.category}, confidence ${Number(known.confidence.toFixed(2))}).`])
+}
+
+/** What is no JSON is text. */
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,32 @@
+/** Writes an answer: one JSON value for programs, lines for people. */
+export function say(json: boolean | undefined, value: unknown, lines: readonly string[]): void {
+  process.stdout.write(json === true ? `${JSON.stringify(value)}\n` : lines.map((line) => `${line}\n`).join(''))
+}
+
+/** Tells people how far long work has come, on one line that is written over; programs and files are told nothing. */
+export function progressLine(): { readonly tell: (text: string) => void; readonly end: () => void } {
+  const isShown = process.stderr.isTTY === true
+  let last = 0
+  return {
+    tell: (text) => {
+      const now = performance.now()
+      if (!isShown || now - last < 100) return
+      last = now
+      process.stderr.write(`\r\u001b[K${text}`)
+    },
+    end: () => void (isShown && process.stderr.write('\r\u001b[K')),
+  }
+}
+
+/** `1 message`, `2 messages`. */
+export const many = (count: number, one: string, more = `${one}s`): string => `${count} ${count === 1 ? one : more}`
+
+/** A time as people read it. */
+export const timeOf = (at: number): string =>
+  Number.isFinite(at) && Math.abs(at) < 8.64e15 ? `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC` : 'at no time'
+
+/** Text on one line, cut where a line ends. */
+export function glimpse(text: string, most = 100): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  return line.length <= most ? line : `${[...line].slice(0, most - 1).join('')}…`
+}
