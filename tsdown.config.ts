@@ -5,6 +5,7 @@ export default defineConfig({
     'src/index.ts',
     'src/browser.ts',
     'src/stores/conformance.ts',
+    'src/stores/ram.ts',
     'src/stores/sqlite.ts',
     // Started as a thread, so nobody imports it.
     'src/stores/sqlite/writer.ts',

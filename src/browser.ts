@@ -1,13 +1,18 @@
 import { MemoryError, unknownStore } from './domain/error.ts'
+import type { Index, Store } from './domain/ports.ts'
 import type { TokenizerName } from './domain/profile.ts'
 import type { Memory } from './memory.ts'
 import { type MemoryOptions, openOn } from './open.ts'
-import { ramStore } from './stores/ram.ts'
+import { RamShelf } from './stores/ram/shelf.ts'
+import { ramStoreOn } from './stores/ram/store.ts'
 import { ascii35, chars4 } from './text/estimators.ts'
 import { upperBound } from './text/upperBound.ts'
 
 /** In a browser, counts are bounded from above: the tables of an exact tokenizer would weigh more than everything else. */
 const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = { exact: upperBound, 'upper-bound': upperBound, 'ascii-3.5': ascii35, 'chars-4': chars4 }
+
+/** Sessions in RAM, found by words. The store of `threadkeep/ram` finds by meaning too, and weighs more. */
+export const ramStore = (): Store & Index => ramStoreOn(new RamShelf())
 
 const elsewhere = (): never => {
   throw new MemoryError('bad-option', 'Bundles are written and read by Node, not in a browser.')
@@ -19,7 +24,10 @@ const elsewhere = (): never => {
  * @example
  * const memory = await openMemory({ profile: 'ephemeral' })
  */
-export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
+export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
+  if (options.embedder !== undefined && typeof options.store !== 'object') {
+    throw new MemoryError('bad-option', 'An embedder needs a store that keeps vectors: pass store: ramStore() from threadkeep/ram.', { param: 'store' })
+  }
   const platform = {
     openStore: async (url: string, key?: string) => {
       if (url !== 'ram:' || key !== undefined) throw unknownStore(url, 'ram: in a browser')
@@ -37,6 +45,5 @@ export { parseKey } from './domain/key.ts'
 export { parseProfile } from './domain/parseProfile.ts'
 export { Memory } from './memory.ts'
 export { profiles } from './profiles/index.ts'
-export { ramStore } from './stores/ram.ts'
 export type { MemoryOptions }
 export { MemoryError }

@@ -2,7 +2,7 @@ import type { Derived, Entry } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Changes, Hit, Query, Where } from '../domain/ports.ts'
 import { type Found, Held, type Indexed } from './held.ts'
-import { Meaning, type Pointed } from './meaning.ts'
+import type { Meaning, Pointed } from './meaning.ts'
 
 /** What a finder reads of a store. */
 export interface Findable {
@@ -12,6 +12,8 @@ export interface Findable {
   derived(key: Key): Promise<readonly Derived[]>
   /** Vectors of a model that were kept after a place, with the place to go on from. */
   pointed(where: Where, model: string, after: number, limit: number): Promise<{ readonly vectors: readonly Pointed[]; readonly next: number }>
+  /** Where vectors of a model are compared; undefined if there are none. */
+  meaning(model: string): Meaning | undefined
   /** Entries by their ids; what is gone is left out. */
   entries(found: readonly Pick<Found, 'key' | 'id'>[]): Promise<readonly (Entry | undefined)[]>
 }
@@ -82,8 +84,8 @@ export class Finder {
   }
 
   private async point(held: Held, where: Where, model: string): Promise<void> {
-    if (held.meaning?.model !== model) held.meaning = new Meaning(model)
-    for (;;) {
+    if (held.meaning?.model !== model) held.meaning = this.source.meaning(model)
+    while (held.meaning !== undefined) {
       const { vectors, next } = await this.source.pointed(where, model, held.meaning.cursor, piece)
       held.point(vectors)
       held.meaning.cursor = next

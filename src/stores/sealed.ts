@@ -1,5 +1,6 @@
 import type { Index, Store } from '../domain/ports.ts'
 import { Finder } from '../recall/find.ts'
+import { Meaning } from '../recall/meaning.ts'
 import { searchTerms } from '../recall/score.ts'
 import { type Keyring, wipe } from './sealed/keyring.ts'
 import { loadKeyring } from './sealed/load.ts'
@@ -73,6 +74,7 @@ function finderOf(inner: Index, sessions: SealedSessions, vectors: SealedVectors
     },
     derived: async (key) => (await sessions.head(key, 0)).derived,
     pointed: (where, model, after, limit) => vectors.pointed(where, model, after, limit),
+    meaning: (model) => new Meaning(model),
     entries: (found) => entriesOf(sessions, found),
   })
 }

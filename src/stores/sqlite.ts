@@ -5,6 +5,7 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { Changes, Embedded, Erasure, Hit, Index, Query, Range, Store, Unembedded, Where } from '../domain/ports.ts'
 import type { Change, Head, Listed } from '../domain/session.ts'
 import { Finder } from '../recall/find.ts'
+import { Meaning } from '../recall/meaning.ts'
 import { backUp } from './sqlite/backup.ts'
 import { connectReader, prepareFile } from './sqlite/connect.ts'
 import { faultOf } from './sqlite/faults.ts'
@@ -53,6 +54,7 @@ export class SqliteStore implements Store, Index {
       indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
       derived: (key) => this.read(() => this.heads.head(key, 0).derived),
       pointed: (where, model, after, limit) => this.read(() => this.vectors.pointed(where, model, after, limit)),
+      meaning: (model) => new Meaning(model),
       entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
     })
   }

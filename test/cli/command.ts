@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { root } from '../shape/source.ts'
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
@@ -10,15 +11,15 @@ export type Running = {
   readonly ended: Promise<Ended>
 }
 
-/** Only what a test sets: the keys and addresses of whoever runs it are none of the command's business. */
+/** Only what a test sets: the keys and addresses of whoever runs it are none of the command's business. Nothing is kept unless it says where. */
 const environment = (given: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
   const own = Object.entries(process.env).filter(([name]) => !/^(THREADKEEP|OPENAI|ANTHROPIC|GEMINI|XAI)_/.test(name))
-  return { ...Object.fromEntries(own), ...given }
+  return { ...Object.fromEntries(own), THREADKEEP_STORE: 'ram:', ...given }
 }
 
 /** Starts a program of the repository with the Node that runs the tests. */
-export function start(file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, input?: string): Running {
-  const child = spawn(process.execPath, [file, ...args], { cwd: root, env: environment(env), stdio: ['pipe', 'pipe', 'pipe'] })
+export function start(file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, input?: string, cwd: string = root): Running {
+  const child = spawn(process.execPath, [join(root, file), ...args], { cwd, env: environment(env), stdio: ['pipe', 'pipe', 'pipe'] })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
@@ -34,7 +35,8 @@ export function start(file: string, args: readonly string[], env: Readonly<Recor
   return { process: child, until, ended }
 }
 
-export const command = (args: readonly string[], env?: Readonly<Record<string, string>>): Running => start('src/cli/main.ts', args, env)
+export const command = (args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Running =>
+  start('src/cli/main.ts', args, env, undefined, cwd)
 
 /** Runs the command to its end. */
 export const run = (args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}): Promise<Ended> =>

@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { replies, startUpstream } from '../models/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { command, type Running } from './command.ts'
@@ -20,14 +23,17 @@ const ask = async (url: string, content: string): Promise<string> => {
   return choices[0]?.message.content ?? ''
 }
 
+const folder = mkdtempSync(join(tmpdir(), 'threadkeep-serve-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
 describe('threadkeep serve', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     verifies(['S-01', 'S-02'], `serves with no key and no settings, and ends well on ${signal}`, async () => {
-      const running = command(['serve', '--port', '0'])
+      const running = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, mkdtempSync(join(folder, 'fresh-')))
       const url = await urlOf(running)
       expect((await running.until('"}]}\'')).split('\n')).toEqual([
         `Threadkeep listens on ${url}`,
-        'threadkeep-offline answers; profile thread, at most 16000 tokens. Memory is kept in ram: and is gone when this stops.',
+        'threadkeep-offline answers; profile thread, at most 16000 tokens. Memory is kept in sqlite:threadkeep.db.',
         'Try it, then ask what your cat is called:',
         `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,
         '',
@@ -38,6 +44,35 @@ describe('threadkeep serve', () => {
       expect(await running.ended).toMatchObject({ code: 0, stderr: '' })
     })
   }
+
+  verifies('X-07', 'remembers what it was told when it is killed and started again', async () => {
+    const home = mkdtempSync(join(folder, 'killed-'))
+    const first = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, home)
+    await ask(await urlOf(first), 'My cat is called Miso.')
+    first.process.kill('SIGKILL')
+    await first.ended
+    const second = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, home)
+    expect(await ask(await urlOf(second), 'What is my cat called?')).toBe('From what you told me: "My cat is called Miso."')
+    second.process.kill()
+    await second.ended
+  })
+
+  verifies(['E-02', 'T-03'], 'makes no file for sessions that live in RAM, and says so', async () => {
+    for (const [profile, kept] of [
+      ['ephemeral', []],
+      ['support', ['threadkeep.db']],
+    ] as const) {
+      const home = mkdtempSync(join(folder, `${profile}-`))
+      const running = command(['serve', '--port', '0', '--profile', profile], { THREADKEEP_STORE: '' }, home)
+      const url = await urlOf(running)
+      await ask(url, 'My cat is called Miso.')
+      expect(await running.until('\n')).toContain('is in RAM and is gone when this stops.')
+      running.process.kill()
+      await running.ended
+      expect(readdirSync(home)).toEqual(kept)
+      for (const file of kept) expect(readFileSync(join(home, file)).includes('Miso')).toBe(false)
+    }
+  })
 
   it('can be tried with the line it prints', async () => {
     const running = command(['serve', '--port', '0'])

@@ -7,8 +7,10 @@ import { run } from './command.ts'
 
 const exitCodes = 'Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.'
 
+const commands = ['sessions', 'sessions list', 'sessions show', 'search', 'remember', 'forget', 'export', 'import', 'doctor']
+
 describe('the command', () => {
-  for (const args of [['--help'], ['serve', '--help'], ['chat', '--help'], ['help', 'serve']]) {
+  for (const args of [['--help'], ['serve', '--help'], ['chat', '--help'], ['help', 'serve'], ...commands.map((name) => [...name.split(' '), '--help'])]) {
     verifies('S-02', `explains itself, with examples and exit codes: ${args.join(' ')}`, async () => {
       const { code, stdout, stderr } = await run(args)
       expect([code, stderr]).toEqual([0, ''])
@@ -43,7 +45,7 @@ describe('the command', () => {
     [['serve', '--port', '65536'], 'port is "65536"; it must be a whole number, from 0 to 65535.'],
     [['serve', '--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
     [['serve', '--profile', 'nope'], 'profile is "nope"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.'],
-    [['serve', '--store', 'redis://me:secret@host'], 'store is "redis://…@host"; it must be ram:.'],
+    [['serve', '--store', 'redis://me:secret@host'], 'store is "redis://…@host"; it must be ram: or sqlite:PATH.'],
     [
       ['serve', '--upstream', 'localhost'],
       'upstream must be an http:// or https:// address without a user name and password, such as http://localhost:11434/v1.',
@@ -52,6 +54,25 @@ describe('the command', () => {
       ['chat', 'a b'],
       'The scope of key "a b" may hold only the letters A-Z and a-z, digits and _ + - . @. Write scope or scope:session, for example acme:+15551234567.',
     ],
+    [
+      ['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'],
+      'Profile ephemeral lives in RAM only and refuses a durable store. Leave out store, or choose a durable profile such as thread.',
+    ],
+    [['serve', '--store-key', 'env:X'], 'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.'],
+    [['sessions', 'list', '--store', 'sqlite:nowhere.db'], 'There is no store at nowhere.db. Say where it is with --store sqlite:PATH.'],
+    [['search', 'acme', 'cat'], 'store is "ram:"; this works on files: sqlite:PATH.'],
+    [['search', 'acme', 'cat', '--kinds', 'cats'], 'kinds has "cats"; it may hold message, summary, fact, knowledge, item.'],
+    [['search', 'acme', 'cat', '--from', 'soon'], 'from is "soon"; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.'],
+    [
+      ['remember', 'acme', 'hours', 'nine', '--category', 'opinion'],
+      'category is "opinion"; it must be one of domain, execution_pattern, user_preference, website_knowledge, error_pattern.',
+    ],
+    [['remember', 'acme', 'hours', 'nine', '--confidence', '2'], 'confidence is 2; it must be a number from 0 to 1.'],
+    [['forget', 'acme'], 'acme is a scope. Add --scope to forget it with all its sessions, or --text to forget what holds a text.'],
+    [['forget', 'acme:ann', '--text', 'x'], '--text and --scope go with a scope: write acme instead of acme:ann.'],
+    [['forget', 'acme', '--text', 'x', '--scope'], '--message, --text and --scope do not go together; choose one.'],
+    [['import', 'nowhere.jsonl'], 'nowhere.jsonl cannot be read. Name the file to import.'],
+    [['export', '--passphrase-file', 'nowhere.txt'], 'The passphrase cannot be read from nowhere.txt. Name a file with one line in it.'],
     [['chat', '--provider', 'nope'], 'provider "nope" is unknown. Known ones: openai, anthropic, gemini, xai, local, offline.'],
     [['chat', '--provider', 'xai'], 'apiKey is missing: provider xai needs a key. Pass apiKey or set XAI_API_KEY.'],
   ]
@@ -75,7 +96,7 @@ describe('the command', () => {
 
   it('takes its settings from the environment too, and flags count more', async () => {
     expect((await run(['serve', '--port', 'y'], '', { THREADKEEP_PORT: 'x' })).stderr).toContain('port is "y"')
-    expect((await run(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'sqlite:a' })).stderr).toContain('store is "sqlite:a"')
+    expect((await run(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'mongo:a' })).stderr).toContain('store is "mongo:a"')
     expect((await run(['chat'], '', { THREADKEEP_PROFILE: 'nope' })).stderr).toContain('profile is "nope"')
     const variables = { THREADKEEP_PORT: ' ', THREADKEEP_UPSTREAM: 'x', OPENAI_BASE_URL: 'http://localhost/v1' }
     expect((await run(['serve'], '', variables)).stderr).toContain('upstream must be')

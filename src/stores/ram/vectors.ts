@@ -1,7 +1,7 @@
 import { type Entry, isBlank, textOf } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
-import type { Pointed } from '../../recall/meaning.ts'
+import { Meaning, type Pointed } from '../../recall/meaning.ts'
 import type { RamShelf } from './shelf.ts'
 
 type Kept = { readonly key: Key; readonly id: string; readonly model: string; readonly place: number; readonly values: Float32Array }
@@ -60,6 +60,10 @@ export class RamVectors {
       if (vectors.length === limit) break
     }
     return { vectors, next }
+  }
+
+  meaning(model: string): Meaning {
+    return new Meaning(model)
   }
 
   forget(key: Key, ids: readonly string[]): void {

@@ -1,0 +1,48 @@
+import type { Key } from '../../domain/key.ts'
+import type { Index, Store } from '../../domain/ports.ts'
+import { Finder } from '../../recall/find.ts'
+import type { Indexed } from '../../recall/held.ts'
+import { searchTerms } from '../../recall/score.ts'
+import type { RamShelf } from './shelf.ts'
+import type { RamVectors } from './vectors.ts'
+
+/** A shelf as a store. Without vectors it is found by words alone, and weighs less. */
+export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index {
+  const indexed = (key: Key, after: number, limit: number): readonly Indexed[] =>
+    shelf.page(key, { after, limit }).map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
+  const finder = new Finder({
+    changes: async (where, since) => shelf.changes(where, since),
+    indexed: async (key, after, limit) => indexed(key, after, limit),
+    derived: async (key) => shelf.head(key, 0).derived,
+    pointed: async (where, model, after, limit) => vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
+    meaning: (model) => vectors?.meaning(model),
+    entries: async (found) => found.map(({ key, id }) => shelf.entry(key, id)),
+  })
+  return {
+    durability: 'ram',
+    head: async (key, recent) => shelf.head(key, recent),
+    page: async (key, range) => shelf.page(key, range),
+    commit: async (change) => {
+      const messages = shelf.commit(change)
+      vectors?.forget(change.key, [...change.put.map(({ id }) => id), ...change.drop])
+      return messages
+    },
+    list: async (filter) => shelf.list(filter),
+    erase: async (key, only) => {
+      finder.drop(key.scope)
+      const gone = shelf.erase(key, only)
+      vectors?.forget(key, gone)
+      return gone
+    },
+    search: (where, query) => finder.search(where, query),
+    changes: async (where, since) => shelf.changes(where, since),
+    unembedded: async (model, after, limit) => vectors?.unembedded(model, after, limit) ?? { entries: [], next: undefined },
+    embed: async (model, made) => vectors?.embed(model, made) ?? 0,
+    embedded: async (model) => vectors?.embedded(model) ?? { done: 0, total: 0 },
+    close: async () => {
+      finder.clear()
+      shelf.clear()
+      vectors?.clear()
+    },
+  }
+}
