@@ -14,6 +14,8 @@ export interface Findable {
   pointed(where: Where, model: string, after: number, limit: number): Promise<{ readonly vectors: readonly Pointed[]; readonly next: number }>
   /** Where vectors of a model are compared; undefined if there are none. */
   meaning(model: string): Meaning | undefined
+  /** Lets others have their turn while much is being read. */
+  pause(): Promise<void>
   /** Entries by their ids; what is gone is left out. */
   entries(found: readonly Pick<Found, 'key' | 'id'>[]): Promise<readonly (Entry | undefined)[]>
 }
@@ -66,7 +68,10 @@ export class Finder {
       return this.refreshed(this.take(where), where, query)
     }
     const before = held.size
-    for (const key of changes.sessions) await this.read(held, key)
+    for (const key of changes.sessions) {
+      await this.read(held, key)
+      if (held.isRested(piece)) await this.source.pause()
+    }
     held.stamp = changes.stamp
     held.lineage = changes.lineage
     if (query.vector !== undefined) await this.point(held, where, query.vector.model)
@@ -79,6 +84,7 @@ export class Finder {
       const messages = await this.source.indexed(key, held.reachedOf(key), piece)
       held.hear(key, messages)
       if (messages.length < piece) break
+      if (held.isRested(piece)) await this.source.pause()
     }
     held.learn(key, await this.source.derived(key))
   }
@@ -90,6 +96,7 @@ export class Finder {
       held.point(vectors)
       held.meaning.cursor = next
       if (vectors.length < piece) break
+      await this.source.pause()
     }
   }
 

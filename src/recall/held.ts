@@ -22,6 +22,7 @@ export class Held {
   /** Work on what is held is done one after the other. */
   busy: Promise<unknown> = Promise.resolve()
   meaning: Meaning | undefined
+  private rested = 0
   /** How much of its size is counted against the room there is. */
   counted = 0
   private readonly said = new SearchIndex()
@@ -34,6 +35,13 @@ export class Held {
 
   get size(): number {
     return this.said.size + this.known.size + (this.meaning?.size ?? 0)
+  }
+
+  /** Whether so much was taken in since this was last true. */
+  isRested(much: number): boolean {
+    if (this.size - this.rested < much) return false
+    this.rested = this.size
+    return true
   }
 
   /** The sequence number up to which a session's messages are held. */

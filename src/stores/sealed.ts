@@ -74,6 +74,7 @@ function finderOf(inner: Index, sessions: SealedSessions, vectors: SealedVectors
     },
     derived: async (key) => (await sessions.head(key, 0)).derived,
     pointed: (where, model, after, limit) => vectors.pointed(where, model, after, limit),
+    pause: () => new Promise((resolve) => setImmediate(resolve)),
     meaning: (model) => new Meaning(model),
     entries: (found) => entriesOf(sessions, found),
   })

@@ -52,8 +52,9 @@ export class SqliteStore implements Store, Index {
     this.finder = new Finder({
       changes: (where, since) => this.changes(where, since),
       indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
-      derived: (key) => this.read(() => this.heads.head(key, 0).derived),
+      derived: (key) => this.read(() => this.reader.derivedOf(key)),
       pointed: (where, model, after, limit) => this.read(() => this.vectors.pointed(where, model, after, limit)),
+      pause: () => new Promise((resolve) => setImmediate(resolve)),
       meaning: (model) => new Meaning(model),
       entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
     })
@@ -73,7 +74,11 @@ export class SqliteStore implements Store, Index {
 
   async commit(change: Change): Promise<readonly Message[]> {
     const { written } = (await this.queue.submit({ commit: change })) as { written: Written }
-    if (written.isNew) return appended(change, written)
+    if (written.row !== undefined) {
+      const messages = appended(change, written)
+      this.heads.wrote(change.key, written.row, messages)
+      return messages
+    }
     return this.page(change.key, { after: written.first - 1, before: written.last + 1, limit: written.last - written.first + 1 })
   }
 

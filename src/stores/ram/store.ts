@@ -15,6 +15,8 @@ export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index
     indexed: async (key, after, limit) => indexed(key, after, limit),
     derived: async (key) => shelf.head(key, 0).derived,
     pointed: async (where, model, after, limit) => vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
+    // What is in RAM is read at once.
+    pause: async () => undefined,
     meaning: (model) => vectors?.meaning(model),
     entries: async (found) => found.map(({ key, id }) => shelf.entry(key, id)),
   })

@@ -5,8 +5,15 @@ import { emptyHead, type Head, placeOf } from '../../domain/session.ts'
 import type { Reader } from './read.ts'
 import type { SessionRow } from './rows.ts'
 
-/** What is at hand of a session; `tail` are its newest messages without a hole. */
-type Hot = { row: SessionRow; checked: number; tail: Message[]; first: Message | undefined; asked: Message | undefined; derived: readonly Derived[] }
+/** What is at hand of a session: its row, and of the rest what has been asked for. `tail` are its newest messages without a hole. */
+type Hot = {
+  row: SessionRow
+  checked: number
+  tail: Message[]
+  first?: Message | undefined
+  asked?: Message | undefined
+  derived?: readonly Derived[] | undefined
+}
 
 /** So many of the newest messages of a session stay at hand, and so many sessions. */
 const longestTail = 512
@@ -25,10 +32,49 @@ export class Heads {
   }
 
   head(key: Key, recent: number): Head {
-    const hot = this.fresh(key)
-    if (hot === undefined) return emptyHead(key, this.reader.buried(key))
-    const { row, first, asked, derived } = hot
-    const { epoch, revision, started, touched, expires, messages, last, gaps } = row
+    const known = this.unchanged(key)
+    if (known !== undefined && isComplete(known, recent)) return this.headOf(key, known, recent)
+    return this.reader.together(() => {
+      const hot = this.fresh(key)
+      return hot === undefined ? emptyHead(key, this.reader.buried(key)) : this.headOf(key, hot, recent)
+    })
+  }
+
+  page(key: Key, range: Range): readonly Message[] {
+    const known = this.unchanged(key)
+    const slice = known && sliceOf(known, range)
+    if (slice !== undefined) return slice
+    return this.reader.together(() => {
+      const hot = this.fresh(key)
+      return hot === undefined ? [] : this.pageOf(key, hot, range)
+    })
+  }
+
+  /** Takes in what was just written from here, so that it need not be read back. */
+  wrote(key: Key, row: SessionRow, messages: readonly Message[]): void {
+    const hot = this.hot.get(formatKey(key))
+    if (hot !== undefined && hot.row.revision + 1 === row.revision && isContinued(hot.row, row)) this.follow(hot, row, messages)
+  }
+
+  /** Lets go of a session: it may hold what has just been forgotten. */
+  drop(key: Key): void {
+    this.hot.delete(formatKey(key))
+  }
+
+  /** What is at hand of a session, if nothing was written to it since; never more than one row is read. */
+  private unchanged(key: Key): Hot | undefined {
+    const known = this.hot.get(formatKey(key))
+    if (known === undefined) return undefined
+    const version = this.reader.version()
+    if (known.checked === version) return known
+    const row = this.reader.session(key)
+    if (row === undefined || row.revision !== known.row.revision || !isContinued(known.row, row)) return undefined
+    known.checked = version
+    return known
+  }
+
+  private headOf(key: Key, hot: Hot, recent: number): Head {
+    const { epoch, revision, started, touched, expires, messages, last, gaps } = hot.row
     return {
       key,
       revision,
@@ -39,36 +85,40 @@ export class Heads {
       messages,
       last,
       gaps,
-      first,
-      asked,
-      recent: recent <= 0 ? [] : this.newest(key, hot, { limit: recent }),
-      derived,
+      recent: recent <= 0 ? [] : this.pageOf(key, hot, { limit: recent, newest: true }),
+      first: this.first(key, hot),
+      asked: this.asked(key, hot),
+      derived: this.derived(key, hot),
     }
   }
 
-  page(key: Key, range: Range): readonly Message[] {
-    const hot = this.fresh(key)
-    if (hot === undefined) return []
-    const { tail, row } = hot
-    const { after = 0, before = Number.MAX_SAFE_INTEGER } = range
-    if (range.newest === true) return this.newest(key, hot, range)
-    const reaches = tail.length === row.messages || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
-    if (!reaches) return this.reader.messages(key, row.id, range)
-    const from = placeOf(tail, after + 1)
-    return tail.slice(from, Math.min(placeOf(tail, before), from + range.limit))
+  private pageOf(key: Key, hot: Hot, range: Range): readonly Message[] {
+    const { row } = hot
+    const isNewest = range.newest === true && (range.before ?? Number.POSITIVE_INFINITY) > row.last
+    if (hot.tail.length === 0 && isNewest && row.messages > 0) {
+      hot.tail = this.reader.messages(key, row.id, { limit: Math.min(range.limit, longestTail), newest: true })
+    }
+    return sliceOf(hot, range) ?? this.reader.messages(key, row.id, range)
   }
 
-  /** Lets go of a session: it may hold what has just been forgotten. */
-  drop(key: Key): void {
-    this.hot.delete(formatKey(key))
+  private first(key: Key, hot: Hot): Message | undefined {
+    if (hot.row.messages === 0) return undefined
+    hot.first ??= hot.tail.length === hot.row.messages ? hot.tail[0] : this.reader.messages(key, hot.row.id, { limit: 1 })[0]
+    return hot.first
   }
 
-  private newest(key: Key, { tail, row }: Hot, range: Range): readonly Message[] {
-    const { after = 0, before = Number.MAX_SAFE_INTEGER, limit } = range
-    const to = placeOf(tail, before)
-    const from = Math.max(placeOf(tail, after + 1), to - limit)
-    const isEnough = tail.length === row.messages || to - limit >= 0 || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
-    return isEnough ? tail.slice(from, to) : this.reader.messages(key, row.id, { ...range, newest: true })
+  private asked(key: Key, hot: Hot): Message | undefined {
+    const { id, asked } = hot.row
+    if (asked === null) return undefined
+    if (hot.asked?.sequence === asked) return hot.asked
+    const near = hot.tail[placeOf(hot.tail, asked)]
+    hot.asked = near?.sequence === asked ? near : this.reader.messages(key, id, { after: asked - 1, before: asked + 1, limit: 1 })[0]
+    return hot.asked
+  }
+
+  private derived(key: Key, hot: Hot): readonly Derived[] {
+    hot.derived ??= hot.row.learnt === 0 ? [] : this.reader.derived(key, hot.row.id)
+    return hot.derived
   }
 
   private fresh(key: Key): Hot | undefined {
@@ -76,45 +126,45 @@ export class Heads {
     const version = this.reader.version()
     const known = this.hot.get(name)
     if (known?.checked === version) return known
-    const hot = this.reader.together(() => {
-      const row = this.reader.session(key)
-      if (row === undefined) return undefined
-      const goesOn = known !== undefined && isContinued(known.row, row)
-      return goesOn ? this.followed(key, known, row) : this.read(key, row)
-    })
+    const row = this.reader.session(key)
     this.hot.delete(name)
-    if (hot === undefined) return undefined
+    if (row === undefined) return undefined
+    const hot = known !== undefined && isContinued(known.row, row) ? this.followed(key, known, row) : { row, checked: version, tail: [] }
     hot.checked = version
     this.hot.set(name, hot)
     if (this.hot.size > mostSessions) this.hot.delete(this.hot.keys().next().value as string)
     return hot
   }
 
-  private read(key: Key, row: SessionRow): Hot {
-    const { reader } = this
-    const tail = reader.messages(key, row.id, { limit: 64, newest: true })
-    const first = tail.length === row.messages ? tail[0] : reader.messages(key, row.id, { limit: 1 })[0]
-    return { row, checked: 0, tail, first, asked: this.asked(key, row, tail), derived: row.learnt === 0 ? [] : reader.derived(key, row.id) }
-  }
-
-  /** Only what was added since is read. */
+  /** Only what others have added since is read, and only if the messages before it are at hand. */
   private followed(key: Key, hot: Hot, row: SessionRow): Hot {
     if (row.revision === hot.row.revision) return hot
-    const added = this.reader.messages(key, row.id, { after: hot.row.last, limit: Number.MAX_SAFE_INTEGER })
-    hot.tail.push(...added)
+    const added = hot.tail.length === 0 ? [] : this.reader.messages(key, row.id, { after: hot.row.last, limit: longestTail })
+    return this.follow(hot, row, added)
+  }
+
+  private follow(hot: Hot, row: SessionRow, added: readonly Message[]): Hot {
+    if (hot.tail.length > 0 || hot.row.messages === 0) hot.tail.push(...added)
     if (hot.tail.length > 2 * longestTail) hot.tail = hot.tail.slice(-longestTail)
-    hot.first ??= hot.tail[0]
-    if (row.asked !== hot.row.asked) hot.asked = this.asked(key, row, hot.tail)
-    if (row.learnt !== hot.row.learnt) hot.derived = this.reader.derived(key, row.id)
+    if (row.learnt !== hot.row.learnt) hot.derived = undefined
+    if (row.asked !== hot.row.asked) hot.asked = added.find(({ sequence }) => sequence === row.asked)
     hot.row = row
     return hot
   }
+}
 
-  private asked(key: Key, { id, asked }: SessionRow, tail: readonly Message[]): Message | undefined {
-    if (asked === null) return undefined
-    const near = tail[placeOf(tail, asked)]
-    return near?.sequence === asked ? near : this.reader.messages(key, id, { after: asked - 1, before: asked + 1, limit: 1 })[0]
-  }
+/** A piece of the transcript from the messages at hand; undefined if they do not reach far enough. */
+function sliceOf({ tail, row }: Hot, { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range): readonly Message[] | undefined {
+  const [from, to] = [placeOf(tail, after + 1), placeOf(tail, before)]
+  const reaches = tail.length === row.messages || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
+  if (!newest) return reaches ? tail.slice(from, Math.min(to, from + limit)) : undefined
+  return reaches || to >= limit ? tail.slice(Math.max(from, to - limit), to) : undefined
+}
+
+/** Whether a head can be told without reading anything. */
+function isComplete({ row, tail, first, asked, derived }: Hot, recent: number): boolean {
+  const hasEnds = (first !== undefined || row.messages === 0) && (row.asked === null || asked?.sequence === row.asked)
+  return hasEnds && derived !== undefined && (tail.length >= recent || tail.length === row.messages)
 }
 
 /** Whether nothing went in between, and not so much was added that it is better read anew. */

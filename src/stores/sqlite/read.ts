@@ -90,6 +90,11 @@ export class Reader {
     return newest ? messages.reverse() : messages
   }
 
+  derivedOf(key: Key): Derived[] {
+    const session = this.session(key)
+    return session === undefined || session.learnt === 0 ? [] : this.derived(key, session.id)
+  }
+
   derived(key: Key, session: number): Derived[] {
     return (this.sql.derived.all(session) as unknown as Cells[]).flatMap((row) => this.sound(key, row) ?? [])
   }

@@ -8,8 +8,8 @@ import { searchTerms } from '../../recall/score.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { type Cells, derivedCells, digestOf, digestOfKey, messageCells, type SessionRow, sessionColumns, sessionOf } from './rows.ts'
 
-/** The messages a change appended, by their sequence numbers; `offset` is that of the first. */
-export type Written = { readonly first: number; readonly last: number; readonly offset: number; readonly isNew: boolean }
+/** The messages a change appended, by their sequence numbers; `offset` is that of the first. `row` is the session after a change that was new. */
+export type Written = { readonly first: number; readonly last: number; readonly offset: number; readonly row: SessionRow | undefined }
 
 /** How many answers to changes are kept for a change that comes again, give or take those of the last while. */
 const remembered = 1_000
@@ -106,7 +106,7 @@ export class Writer {
     const before = row === undefined ? undefined : this.sql.operation.get(row.id, id)
     if (before !== undefined) {
       const [first, last] = this.cells(before) as [number, number]
-      return { first, last, offset: 0, isNew: false }
+      return { first, last, offset: 0, row: undefined }
     }
     if (base !== undefined && base !== (row?.revision ?? 0)) {
       throw new MemoryError('conflict', `Session ${name} is at revision ${row?.revision ?? 0}, not ${base}. Read it again and decide again.`)
@@ -168,7 +168,7 @@ export class Writer {
       row.last = change.from.sequence - 1
       row.weight = change.from.offset
     }
-    const written = { first: row.last + 1, last: row.last + change.append.length, offset: row.weight, isNew: true }
+    const [first, offset] = [row.last + 1, row.weight]
     for (const said of change.append) this.append(row, said)
     row.revision++
     for (const entry of change.put) {
@@ -179,10 +179,10 @@ export class Writer {
     if (change.drop.length > 0) this.remove(row, change.key, change.drop)
     row.touched = change.at
     row.expires = change.expiresAt
-    this.sql.done.run(row.id, change.id, row.revision, written.first, written.last)
+    this.sql.done.run(row.id, change.id, row.revision, first, row.last)
     if (row.revision % pruneEvery === 0) this.sql.prune.run(row.id, row.revision - remembered)
     this.touched.add(row)
-    return written
+    return { first, last: row.last, offset, row: { ...row } }
   }
 
   private append(row: SessionRow, said: Said): void {
