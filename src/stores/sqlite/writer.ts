@@ -4,9 +4,9 @@ import { Group, type Task } from './group.ts'
 /** A thread that writes one database, so that waiting for the disk holds up nobody else. */
 const group = new Group((workerData as { path: string }).path)
 
-parentPort?.on('message', (tasks: readonly Task[] | 'close') => {
-  if (tasks === 'close') {
+parentPort?.on('message', (sent: readonly Task[] | string) => {
+  if (sent === 'close') {
     group.close()
     parentPort?.close()
-  } else parentPort?.postMessage(group.run(tasks))
+  } else parentPort?.postMessage(JSON.stringify(group.run(typeof sent === 'string' ? (JSON.parse(sent) as readonly Task[]) : sent)))
 })
