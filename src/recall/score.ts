@@ -33,6 +33,9 @@ const pause: Millis = 3_600_000
 /** A question longer than this is known by its beginning. */
 const longestQuery = 4_000
 
+/** Words that stand in fewer than one of so many texts are looked for there and nowhere else. */
+const rare = 24
+
 /** What may be ranked: texts before a sequence number and within a time, so many at most. */
 export type Limits = { readonly before: number; readonly from: Millis; readonly to: Millis; readonly most: number }
 
@@ -41,6 +44,8 @@ export const unlimited: Omit<Limits, 'most'> = { before: Number.POSITIVE_INFINIT
 
 /** Where a term occurs: places of messages in the index, and how often in each. */
 type Posting = { readonly places: Column<Uint32Array>; readonly counts: Column<Uint16Array> }
+/** A word of a question: where it occurs, what it counts, and in how many texts it is. */
+type Telling = { readonly posting: Posting; readonly weight: number; readonly having: number }
 
 /**
  * Finds the texts that speak of a question: BM25 over word stems, raised by what stands next to a message in its
@@ -55,8 +60,9 @@ export class SearchIndex {
   private readonly lengths = new Column(integers)
   private readonly sittings = new Column(integers)
   private readonly speakers = new Column(integers)
-  /** The place of the text before in the same session, plus one. */
+  /** The places of the texts before and after in the same sitting, plus one. */
   private readonly previous = new Column(integers)
+  private readonly next = new Column(integers)
   private readonly newest: number[] = []
   private readonly names = new Map<string, number>([['', 0]])
   private readonly gone = new Set<number>()
@@ -64,6 +70,8 @@ export class SearchIndex {
   private words = 0
   private scores = new Float64Array(256)
   private raised = new Float64Array(256)
+  private best = new Float64Array(256)
+  private everywhere = Uint32Array.from({ length: 256 }, (_, place) => place)
 
   get size(): number {
     return this.lengths.length
@@ -88,6 +96,8 @@ export class SearchIndex {
     this.sittings.push(goesOn ? (this.sittings.values[before] as number) : this.sitting++)
     this.speakers.push(this.numberOf(name))
     this.previous.push(goesOn ? before + 1 : 0)
+    this.next.push(0)
+    if (goesOn) this.next.values[before] = place + 1
     this.newest[owner] = place + 1
     this.words += terms.length
     for (const term of terms) this.post(term, place)
@@ -109,29 +119,34 @@ export class SearchIndex {
    */
   rank(query: string, limits: Limits): Ranked[] {
     const end = this.endOf(limits.before)
-    if (!this.match(query, end)) return []
-    const [lifted, best, asked] = [this.lift(end), this.bestOfSittings(end), this.askedFor(query)]
+    const telling = this.telling(query)
+    if (telling.length === 0) return []
+    this.match(telling, end)
+    const places = this.considered(telling, end)
+    this.lift(places, end)
+    const asked = this.askedFor(query)
+    const { scores, raised, best } = this
     const [times, sittings, speakers] = [this.times.values, this.sittings.values, this.speakers.values]
     const scoreAt = (place: number): number => {
-      const own = lifted[place] as number
+      const own = raised[place] as number
       return own === 0 ? 0 : own * (asked[speakers[place] as number] as number) + weights.sitting * (best[sittings[place] as number] as number)
     }
     const isWithin = (place: number): boolean => (times[place] as number) >= limits.from && (times[place] as number) <= limits.to
     const top = new Top(limits.most)
-    for (let place = 0; place < end; place++) {
+    for (const place of places) {
       const score = scoreAt(place)
       if (score > 0 && score >= top.bar && isWithin(place)) top.offer(place, score)
     }
     const chosen = top.best()
     if (this.newest.length > 1 && chosen.length === limits.most) {
       const had = new Set(chosen.map(({ place }) => place))
-      for (let place = 0; place < end; place++) if (scoreAt(place) === top.bar && isWithin(place) && !had.has(place)) chosen.push({ place, score: top.bar })
+      for (const place of places) if (scoreAt(place) === top.bar && isWithin(place) && !had.has(place)) chosen.push({ place, score: top.bar })
     }
     const ranked = chosen.map(({ place, score }) => {
-      const words = this.scores[place] as number
-      return { place, score, why: { words, nearby: (lifted[place] as number) - words, sitting: weights.sitting * (best[sittings[place] as number] as number) } }
+      const words = scores[place] as number
+      return { place, score, why: { words, nearby: (raised[place] as number) - words, sitting: weights.sitting * (best[sittings[place] as number] as number) } }
     })
-    this.scores.fill(0, 0, end)
+    for (const place of places) scores[place] = raised[place] = best[sittings[place] as number] = 0
     return ranked
   }
 
@@ -150,19 +165,15 @@ export class SearchIndex {
     }
   }
 
-  /** Adds up what each word of the question is worth in each text; false if no text has any. */
-  private match(query: string, end: number): boolean {
-    if (this.scores.length < this.size) {
-      this.scores = new Float64Array(this.size * 2)
-      this.raised = new Float64Array(this.size * 2)
-    }
+  /** Adds up what each word of the question is worth in each text. */
+  private match(telling: readonly Telling[], end: number): void {
+    this.makeRoom()
     const { scores, gone } = this
     const lengths = this.lengths.values
     const many = this.size - gone.size
     const mean = Math.max(1, this.words / Math.max(1, many))
     const [flat, slope] = [weights.saturation * (1 - weights.length), (weights.saturation * weights.length) / mean]
-    let any = false
-    for (const { posting, weight, having } of this.telling(query, many)) {
+    for (const { posting, weight, having } of telling) {
       const [places, often, length] = [posting.places.values, posting.counts.values, posting.places.length]
       const worth = weight * (weights.saturation + 1) * Math.log(1 + (many - having + 0.5) / (having + 0.5))
       for (let at = 0; at < length; at++) {
@@ -171,22 +182,50 @@ export class SearchIndex {
         if (gone.size > 0 && gone.has(place)) continue
         const count = often[at] as number
         scores[place] = (scores[place] as number) + (worth * count) / (count + flat + slope * (lengths[place] as number))
-        any = true
       }
     }
-    return any
+  }
+
+  private makeRoom(): void {
+    if (this.scores.length >= this.size) return
+    const room = this.size * 2
+    this.scores = new Float64Array(room)
+    this.raised = new Float64Array(room)
+    this.best = new Float64Array(room)
+    this.everywhere = Uint32Array.from({ length: room }, (_, place) => place)
+  }
+
+  /** Where a score can be other than nothing: everywhere, or if the words are rare, where they stand and beside it; in rising order. */
+  private considered(telling: readonly Telling[], end: number): Uint32Array {
+    const total = telling.reduce((sum, { posting }) => sum + posting.places.length, 0)
+    if (total * rare > end) return this.everywhere.subarray(0, end)
+    const near = new Set<number>()
+    const [previous, next] = [this.previous.values, this.next.values]
+    for (const { posting } of telling) {
+      for (let at = 0; at < posting.places.length; at++) {
+        const place = posting.places.values[at] as number
+        if (place >= end) break
+        near.add(place)
+        near.add((previous[place] as number) - 1)
+        near.add((next[place] as number) - 1)
+      }
+    }
+    return Uint32Array.from(near)
+      .sort()
+      .filter((place) => place < end)
   }
 
   /** The rarest words of the question that occur here, without those that so many texts have that they tell nothing. */
-  private telling(query: string, many: number): { posting: Posting; weight: number; having: number }[] {
-    const found: { posting: Posting; weight: number; having: number }[] = []
+  private telling(query: string): Telling[] {
+    const many = this.size - this.gone.size
+    const found: Telling[] = []
     for (const [term, weight] of queryTerms(query)) {
       const posting = this.postings.get(term)
       const having = posting === undefined ? 0 : this.having(posting)
       if (posting !== undefined && having > 0) found.push({ posting, weight, having })
     }
-    const rare = found.filter(({ having }) => having <= many / tooMany)
-    return (rare.length > 1 ? rare : found).sort((a, b) => a.having - b.having).slice(0, mostWords)
+    const some = found.filter(({ having }) => having <= many / tooMany)
+    return (some.length > 1 ? some : found).sort((a, b) => a.having - b.having).slice(0, mostWords)
   }
 
   private having({ places }: Posting): number {
@@ -207,30 +246,23 @@ export class SearchIndex {
     return low
   }
 
-  /** The best score of each sitting, so that a message gains from a conversation that was about the question. */
-  private bestOfSittings(end: number): Float64Array {
-    const sittings = this.sittings.values
-    const best = new Float64Array(this.sitting)
-    for (let place = 0; place < end; place++) {
-      const sitting = sittings[place] as number
-      const score = this.scores[place] as number
-      if (score > (best[sitting] as number)) best[sitting] = score
-    }
-    return best
-  }
-
-  /** Each text's own score with what the messages right before and after it in the same sitting lend to it. */
-  private lift(end: number): Float64Array {
-    const { scores, raised } = this
-    const [lengths, previous] = [this.lengths.values, this.previous.values]
-    for (let place = 0; place < end; place++) {
+  /**
+   * Each text's own score with what the messages right before and after it in the same sitting lend to it, and the best
+   * score of each sitting, so that a message gains from a conversation that was about the question.
+   */
+  private lift(places: Uint32Array, end: number): void {
+    const { scores, raised, best } = this
+    const [lengths, previous, next, sittings] = [this.lengths.values, this.previous.values, this.next.values, this.sittings.values]
+    for (const place of places) {
       const own = scores[place] as number
-      const before = (previous[place] as number) - 1
+      const sitting = sittings[place] as number
+      if (own > (best[sitting] as number)) best[sitting] = own
       // what says nothing cannot answer anything, whatever stands beside it
-      raised[place] = lengths[place] === 0 ? 0 : own + (before < 0 ? 0 : weights.previous * (scores[before] as number))
-      if (before >= 0 && lengths[before] !== 0) raised[before] = (raised[before] as number) + weights.next * own
+      if (lengths[place] === 0) continue
+      const [before, after] = [(previous[place] as number) - 1, (next[place] as number) - 1]
+      const lent = before < 0 ? own : own + weights.previous * (scores[before] as number)
+      raised[place] = after < 0 || after >= end ? lent : lent + weights.next * (scores[after] as number)
     }
-    return raised
   }
 
   /** For each speaker, by how much being named in the question raises what was said. */
