@@ -167,7 +167,7 @@ export class PersistentSessions {
     return {
       messages: messages.toSpliced(end, 0, ...standIn),
       totalTokens: sumOf(messages),
-      contextTokens: sumOf(messages.slice(end)),
+      contextTokens: sumOf([...standIn, ...messages.slice(end)]),
     }
   }
 

@@ -39,7 +39,7 @@ export function openaiEmbedder(access: EmbedderAccess): Embedder {
     async embed(texts, signal) {
       if (texts.length === 0) return []
       const body = { model, input: texts.map((text) => beginning(wellFormed(text))), dimensions }
-      const answer = await post(url, { headers, body, model, check, timeouts, wait })
+      const answer = await post(url, { headers, body, model, check, signal, timeouts, wait })
       return vectorsIn(await jsonIn(answer, texts.length), texts.length, dimensions, answer.where)
     },
   }

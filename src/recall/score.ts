@@ -133,7 +133,8 @@ export class SearchIndex {
     }
     const isWithin = (place: number): boolean => (times[place] as number) >= limits.from && (times[place] as number) <= limits.to
     const top = new Top(limits.most)
-    for (const place of places) {
+    for (let at = 0; at < places.length; at++) {
+      const place = places[at] as number
       const score = scoreAt(place)
       if (score > 0 && score >= top.bar && isWithin(place)) top.offer(place, score)
     }
@@ -146,7 +147,7 @@ export class SearchIndex {
       const words = scores[place] as number
       return { place, score, why: { words, nearby: (raised[place] as number) - words, sitting: weights.sitting * (best[sittings[place] as number] as number) } }
     })
-    for (const place of places) scores[place] = raised[place] = best[sittings[place] as number] = 0
+    this.reset(places)
     return ranked
   }
 
@@ -183,6 +184,17 @@ export class SearchIndex {
         const count = often[at] as number
         scores[place] = (scores[place] as number) + (worth * count) / (count + flat + slope * (lengths[place] as number))
       }
+    }
+  }
+
+  private reset(places: Uint32Array): void {
+    const { scores, raised, best } = this
+    const sittings = this.sittings.values
+    for (let at = 0; at < places.length; at++) {
+      const place = places[at] as number
+      scores[place] = 0
+      raised[place] = 0
+      best[sittings[place] as number] = 0
     }
   }
 
@@ -253,13 +265,15 @@ export class SearchIndex {
   private lift(places: Uint32Array, end: number): void {
     const { scores, raised, best } = this
     const [lengths, previous, next, sittings] = [this.lengths.values, this.previous.values, this.next.values, this.sittings.values]
-    for (const place of places) {
+    for (let at = 0; at < places.length; at++) {
+      const place = places[at] as number
       const own = scores[place] as number
       const sitting = sittings[place] as number
       if (own > (best[sitting] as number)) best[sitting] = own
       // what says nothing cannot answer anything, whatever stands beside it
       if (lengths[place] === 0) continue
-      const [before, after] = [(previous[place] as number) - 1, (next[place] as number) - 1]
+      const before = (previous[place] as number) - 1
+      const after = (next[place] as number) - 1
       const lent = before < 0 ? own : own + weights.previous * (scores[before] as number)
       raised[place] = after < 0 || after >= end ? lent : lent + weights.next * (scores[after] as number)
     }

@@ -9,6 +9,7 @@ import { Disk, type Luck, watched } from './disk.ts'
 import { examine } from './examine.ts'
 import { newFolder } from './folder.ts'
 import { journalOf } from './journal.ts'
+import { remnantsIn } from './remnants.ts'
 import { findStrace } from './strace.ts'
 import { type Call, callsOf, recorded } from './trace.ts'
 import { long, usual, write } from './writer.ts'
@@ -59,8 +60,10 @@ function* lossesIn({ calls, folder }: Recorded, count: number, disk = new Disk(f
 async function faultsAfter({ name, files, output }: Loss, at: number): Promise<readonly string[]> {
   using folder = newFolder()
   for (const [path, content] of files) writeFileSync(join(folder.path, basename(path)), content)
+  const [file, journal] = [join(folder.path, 'a.db'), journalOf(output)]
+  const remnants = remnantsIn(file, journal)
   // Going on takes a thread and syncs of its own, so only some do.
-  return (await examine(join(folder.path, 'a.db'), journalOf(output), at % 8 === 0)).map((fault) => `${name}: ${fault}`)
+  return [...remnants, ...(await examine(file, journal, at % 8 === 0))].map((fault) => `${name}: ${fault}`)
 }
 
 describe('a machine that loses its power', () => {

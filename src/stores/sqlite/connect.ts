@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
@@ -41,8 +41,7 @@ export function connectReader(path: string): DatabaseSync {
 /** Makes the file and its folder if they are missing, and brings it to the newest schema. Only its owner may read it. */
 export function prepareFile(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true })
-    closeSync(openSync(path, 'a', 0o600))
+    if (!existsSync(path)) makeFile(path)
   } catch (error) {
     throw new MemoryError('bad-store', `${path} cannot be opened (${error instanceof Error ? error.message : error}). Look at the path and its permissions.`, {
       cause: error,
@@ -55,6 +54,26 @@ export function prepareFile(path: string): void {
     throw faultOf(error, path)
   } finally {
     database.close()
+  }
+}
+
+/** A new file, whose name is on the disk too: a loss of power must not take it away again. */
+function makeFile(path: string): void {
+  const folder = dirname(path)
+  const made = mkdirSync(folder, { recursive: true })
+  closeSync(openSync(path, 'a', 0o600))
+  for (const name of made === undefined ? [folder] : [folder, dirname(made)]) syncFile(name)
+}
+
+/** Waits until a file, or the names in a folder, are on the disk. */
+export function syncFile(path: string): void {
+  // Windows opens no folders, and keeps their names by itself.
+  if (process.platform === 'win32') return
+  const file = openSync(path, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
   }
 }
 

@@ -11,7 +11,7 @@ const tooBig = 18
 const notADatabase = 26
 
 /** SQLite's result code behind an error, without what it adds to tell where; 0 for any other error. */
-export function resultOf(error: unknown): number {
+function resultOf(error: unknown): number {
   const code = typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0
   return code & 0xff
 }

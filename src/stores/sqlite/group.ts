@@ -3,7 +3,7 @@ import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Embedded, Erasure } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
-import { connectWriter } from './connect.ts'
+import { connectWriter, syncFile } from './connect.ts'
 import { faultOf, isBusy, isDiskFault } from './faults.ts'
 import { Writer, type Written } from './write.ts'
 
@@ -34,8 +34,7 @@ export class Group {
   run(tasks: readonly Task[]): readonly Outcome[] {
     try {
       const outcomes = this.transact(tasks)
-      if (tasks.some((task) => 'erase' in task)) this.clean()
-      return outcomes
+      return tasks.some((task) => 'erase' in task) ? this.cleaned(tasks, outcomes) : outcomes
     } catch (error) {
       if (tasks.length > 1 && !(error instanceof MemoryError) && !isDiskFault(error) && !isBusy(error)) return tasks.flatMap((task) => this.run([task]))
       return tasks.map(() => failure(faultOf(error, this.path)))
@@ -73,22 +72,31 @@ export class Group {
       // It was rolled back by SQLite itself, or the connection is beyond use; either way it is closed below.
     }
     // After a failed write nobody knows what the disk holds of it: a new connection reads it again.
-    if (isDiskFault(error)) {
-      this.open = undefined
-      try {
-        database.close()
-      } catch {
-        // A connection that cannot even be closed is let go.
-      }
+    if (isDiskFault(error)) this.letGo()
+  }
+
+  private letGo(): void {
+    try {
+      this.close()
+    } catch {
+      // A connection that cannot even be closed is given up.
     }
   }
 
-  /** Takes what was forgotten out of the log too. */
-  private clean(): void {
-    const { database } = this.connection()
-    const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-    if (busy === 0) return
-    throw new MemoryError('busy', `It is forgotten, but a reader of ${this.path} keeps its log from being cleaned. Forget it again in a moment.`)
+  /** Takes what was forgotten out of the log too; if that fails, only those who wanted to forget are told. */
+  private cleaned(tasks: readonly Task[], outcomes: readonly Outcome[]): readonly Outcome[] {
+    try {
+      const { busy } = this.connection().database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+      if (busy !== 0)
+        throw new MemoryError('busy', `It is forgotten, but a reader of ${this.path} keeps its log from being cleaned. Forget it again in a moment.`)
+      // Without this a loss of power could bring back the log as it was before.
+      syncFile(`${this.path}-wal`)
+      return outcomes
+    } catch (error) {
+      const fault = failure(faultOf(error, this.path))
+      if (isDiskFault(error)) this.letGo()
+      return outcomes.map((outcome, at) => ('erase' in (tasks[at] as Task) ? fault : outcome))
+    }
   }
 
   private connection(): { readonly database: DatabaseSync; readonly writer: Writer } {
