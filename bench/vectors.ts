@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Hit } from '../src/domain/ports.ts'
 import { Matrix } from '../src/recall/matrix.ts'
 import { sqliteStore } from '../src/stores/sqlite.ts'
-import { fill, scope, seeded, sentences, sessionKey } from './corpus.ts'
+import { fill, scope, seeded, sentences } from './corpus.ts'
 import { peer } from './peer.ts'
 import { type Contenders, inTurn, report, type Target, timed } from './rounds.ts'
 
@@ -34,8 +34,11 @@ async function filledStore(path: string, all: readonly Float32Array[]): Promise<
   await fill(store, all.length / each, each, sentences(5_000))
   for (let from = 0; from < all.length; from += 1_000) {
     const some = all.slice(from, from + 1_000)
-    const embedded = some.map((values, at) => ({ key: sessionKey(Math.floor((from + at) / each)), id: `m${((from + at) % each) + 1}`, epoch: 0, values }))
-    await store.embed(model, embedded)
+    const { entries } = await store.unembedded(model, `m${from}`, 1_000)
+    await store.embed(
+      model,
+      entries.map((entry, at) => ({ ...entry, values: some[at] as Float32Array })),
+    )
   }
   return store
 }

@@ -36,7 +36,6 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     portable: { exportBundle: elsewhere, importBundle: elsewhere },
     tokenizer: async (name: TokenizerName) => tokenizers[name],
     clock: Date.now,
-    newId: () => crypto.randomUUID(),
   }
   return openOn(platform, options)
 }

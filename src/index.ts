@@ -24,7 +24,7 @@ const portable: Portable = {
  * const { messages, ledger } = await memory.context('acme:ann', { budget: 2_000 })
  */
 export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
-  return openOn({ openStore, portable, tokenizer: tokenizerNamed, clock: Date.now, newId: () => crypto.randomUUID() }, options)
+  return openOn({ openStore, portable, tokenizer: tokenizerNamed, clock: Date.now }, options)
 }
 
 export type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'

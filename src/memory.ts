@@ -28,7 +28,6 @@ export type Parts = {
   readonly rederive: Rederive
   readonly portable: Portable
   readonly clock: Clock
-  readonly newId: () => string
 }
 
 /** Writes and reads portable bundles; not everywhere is there what it takes. */
@@ -100,7 +99,8 @@ export class Memory implements AsyncDisposable {
       head = await this.parts.sessions.head(parsed, 0)
     }
     const epoch = options.epoch ?? head.epoch
-    const change = { id: options.operationId ?? this.parts.newId(), key: parsed, at: now, epoch, append, put: [], drop, expiresAt }
+    const operation = options.operationId === undefined ? {} : { id: options.operationId }
+    const change = { ...operation, key: parsed, at: now, epoch, append, put: [], drop, expiresAt }
     const stored = await this.parts.sessions.commit(change)
     this.embeddings[0]?.heard(parsed, epoch, stored)
     return stored
@@ -172,8 +172,12 @@ export class Memory implements AsyncDisposable {
 
   /** Forgets for good, with everything derived from it; what began to be written before is refused. */
   async forget(target: Target): Promise<Forgotten> {
-    this.open('scope' in target ? target.scope : target.key)
-    return new Forgetting(this.parts, this.parts.rederive, this.parts.newId).forget(target, this.parts.clock())
+    const { scope } = this.open('scope' in target ? target.scope : target.key)
+    for (const embedding of this.embeddings) embedding.drop(scope)
+    const forgotten = await new Forgetting(this.parts, this.parts.rederive).forget(target, this.parts.clock())
+    // What was dropped with it, or made anew, still wants its vector.
+    for (const embedding of this.embeddings) embedding.catchUp()
+    return forgotten
   }
 
   /**

@@ -29,7 +29,6 @@ export type Platform = {
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
   readonly portable: Portable
   readonly clock: Clock
-  readonly newId: () => string
 }
 
 /** Opens a memory with what the platform has to offer for everything that is left out. */
@@ -45,8 +44,8 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   keepsPromise(profile, store, sessions)
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive = async () => undefined, clock = platform.clock } = options
-  const { portable, newId } = platform
-  return new Memory({ profile, store, sessions, tokenizer, embedder, rederive, portable, clock, newId })
+  const { portable } = platform
+  return new Memory({ profile, store, sessions, tokenizer, embedder, rederive, portable, clock })
 }
 
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {

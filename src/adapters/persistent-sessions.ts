@@ -94,7 +94,7 @@ export class PersistentSessions {
     const at = this.clock()
     const said = weighed(this.renderer.tokenizer, parseMessage({ ...details, role, content }, 0, at))
     const { epoch } = await this.head(key)
-    const [stored] = await this.store.commit({ id: this.newId(), key, at, epoch, append: [said], put: [], drop: [], expiresAt: never })
+    const [stored] = await this.store.commit({ key, at, epoch, append: [said], put: [], drop: [], expiresAt: never })
     return this.message(stored as Message, false)
   }
 
@@ -116,7 +116,7 @@ export class PersistentSessions {
       if (put === undefined) return undefined
       try {
         const { epoch, revision: base, expiresAt } = head
-        await this.store.commit({ id: this.newId(), key, at, epoch, base, append: [], put: [put], drop: [], expiresAt })
+        await this.store.commit({ key, at, epoch, base, append: [], put: [put], drop: [], expiresAt })
         return this.summary(put)
       } catch (error) {
         // Somebody else was quicker: what they wrote is read again.
@@ -137,7 +137,7 @@ export class PersistentSessions {
   /** Forgets a conversation for good: its messages, its summary, their vectors, and what the scope has learnt from it. */
   async delete(conversationId: string): Promise<Forgotten> {
     const key = formatKey(this.key(conversationId))
-    return new Forgetting({ sessions: this.store, store: this.store }, async () => undefined, this.newId).forget({ key }, this.clock())
+    return new Forgetting({ sessions: this.store, store: this.store }, async () => undefined).forget({ key }, this.clock())
   }
 
   /** All conversations of the scope, in order of their ids. */

@@ -62,7 +62,8 @@ export type Unembedded = {
   readonly entries: readonly { readonly key: Key; readonly id: string; readonly epoch: number; readonly text: string }[]
   readonly next: string | undefined
 }
-export type Embedded = { readonly key: Key; readonly id: string; readonly epoch: number; readonly values: Float32Array }
+/** A vector, with the text it was made of: an entry that says something else by now does not get it. */
+export type Embedded = Unembedded['entries'][number] & { readonly values: Float32Array }
 
 /** Finds entries by what they say or mean. Ranks by the statistics of what it searches: another scope's data never changes a result. */
 export interface Index {
@@ -72,7 +73,7 @@ export interface Index {
   changes(where: Where, since: number): Promise<Changes>
   /** Entries without a vector of this model, in a fixed order, from the start with `''`; what is written meanwhile may be left out. */
   unembedded(model: string, after: string, limit: number): Promise<Unembedded>
-  /** Keeps vectors in place of older ones; for entries that are gone by now, nothing. Resolves to how many were kept. */
+  /** Keeps vectors in place of older ones; for entries that are gone or changed by now, nothing. Resolves to how many were kept. */
   embed(model: string, vectors: readonly Embedded[]): Promise<number>
   /** How many entries have a vector of this model, of how many. */
   embedded(model: string): Promise<{ readonly done: number; readonly total: number }>

@@ -34,7 +34,8 @@ export type Head = {
  * on what was read at revision `base` are refused when the session has moved on.
  */
 export type Change = {
-  readonly id: string
+  /** Without one it is no other's equal, whatever it holds. */
+  readonly id?: string
   readonly key: Key
   readonly at: Millis
   readonly epoch: number

@@ -1,5 +1,5 @@
 import { type Entry, isBlank, textOf } from '../domain/entry.ts'
-import type { Key } from '../domain/key.ts'
+import type { Key, Scope } from '../domain/key.ts'
 import type { Embedder, Index, Unembedded } from '../domain/ports.ts'
 
 /** How far the vectors of an index have come; `fault` tells why some could not be made, until a later attempt makes them. */
@@ -17,9 +17,11 @@ const batch = 64
 export class Embedding {
   private readonly index: Index
   private readonly embedder: Embedder
-  private readonly waiting: Wanted[] = []
+  private waiting: Wanted[] = []
   private readonly stopped = new AbortController()
-  private fault: string | undefined
+  /** Why entries have no vector, and why the last question had none. */
+  private missed: string | undefined
+  private unasked: string | undefined
   private work: Promise<void> | undefined
   private latest: Promise<void> | undefined
 
@@ -45,19 +47,28 @@ export class Embedding {
     })
   }
 
-  /** The vector of a question; undefined if the embedder fails. */
+  /** Gives up what is waiting of a scope, in which something is about to be forgotten: it must not leave this process any more. */
+  drop(scope: Scope): void {
+    this.waiting = this.waiting.filter(({ key }) => key.scope !== scope)
+  }
+
+  /** The vector of a question; undefined if there is nothing to ask, or the embedder fails. */
   async vector(text: string): Promise<Float32Array | undefined> {
+    if (isBlank(text)) return undefined
     try {
-      return (await this.embedder.embed([text], this.stopped.signal))[0]
+      const [vector] = await this.made([text])
+      this.unasked = undefined
+      return vector
     } catch (error) {
-      this.fault = said(error)
+      this.unasked = said(error)
       return undefined
     }
   }
 
   async progress(): Promise<EmbeddingProgress> {
-    const counts = await this.index.embedded(this.embedder.name)
-    return { model: this.embedder.name, ...counts, ...(this.fault === undefined ? {} : { fault: this.fault }) }
+    const { done, total } = await this.index.embedded(this.embedder.name)
+    const fault = (done < total ? this.missed : undefined) ?? this.unasked
+    return { model: this.embedder.name, done, total, ...(fault === undefined ? {} : { fault }) }
   }
 
   /** Resolves when there is nothing left to do for now. */
@@ -67,7 +78,7 @@ export class Embedding {
 
   async stop(): Promise<void> {
     this.stopped.abort()
-    this.waiting.length = 0
+    this.waiting = []
     await this.settled()
   }
 
@@ -84,20 +95,31 @@ export class Embedding {
       await first()
       while (this.waiting.length > 0) await this.embed(this.waiting.splice(0, batch))
     } catch (error) {
-      this.fault = said(error)
+      this.missed = said(error)
     }
   }
 
   private async embed(wanted: readonly Wanted[]): Promise<void> {
     const entries = wanted.filter(({ text }) => !isBlank(text))
     if (entries.length === 0 || this.stopped.signal.aborted) return
-    const vectors = await this.embedder.embed(
-      entries.map(({ text }) => text),
-      this.stopped.signal,
+    const vectors = await this.made(entries.map(({ text }) => text))
+    await this.index.embed(
+      this.embedder.name,
+      entries.flatMap((entry, at) => (vectors[at] === undefined ? [] : [{ ...entry, values: vectors[at] }])),
     )
-    const made = entries.flatMap(({ key, id, epoch }, at) => (vectors[at] === undefined ? [] : [{ key, id, epoch, values: vectors[at] }]))
-    await this.index.embed(this.embedder.name, made)
-    this.fault = undefined
+  }
+
+  /** What the embedder makes of texts; when this is stopped, an embedder that does not notice is not waited for. */
+  private made(texts: readonly string[]): Promise<readonly Float32Array[]> {
+    const { signal } = this.stopped
+    return new Promise((resolve, reject) => {
+      const stop = (): void => reject(signal.reason)
+      signal.addEventListener('abort', stop)
+      this.embedder
+        .embed(texts, signal)
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener('abort', stop))
+    })
   }
 }
 

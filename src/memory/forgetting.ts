@@ -32,13 +32,11 @@ const everything = Number.MAX_SAFE_INTEGER
 export class Forgetting {
   private readonly stores: Stores
   private readonly rederive: Rederive
-  private readonly newId: () => string
   private readonly went = new Map<string, Went>()
 
-  constructor(stores: Stores, rederive: Rederive, newId: () => string) {
+  constructor(stores: Stores, rederive: Rederive) {
     this.stores = stores
     this.rederive = rederive
-    this.newId = newId
   }
 
   async forget(target: Target, at: Millis): Promise<Forgotten> {
@@ -104,7 +102,7 @@ export class Forgetting {
       if (fresh === undefined) continue
       const { revision, epoch, touchedAt, expiresAt } = await store.head(key, 0)
       if (revision === 0) continue
-      await store.commit({ id: this.newId(), key, at: touchedAt, epoch, base: revision, append: [], put: [fresh], drop: [], expiresAt })
+      await store.commit({ key, at: touchedAt, epoch, base: revision, append: [], put: [fresh], drop: [], expiresAt })
       this.of(key).renewed.push(fresh.id)
     }
   }

@@ -9,7 +9,7 @@ export type Remembered = { readonly category: Category; readonly key: string; re
 
 /** Puts knowledge into a scope's own memory, whoever else is writing there. */
 export async function remember(
-  { store, clock, newId }: { readonly store: Store; readonly clock: Clock; readonly newId: () => string },
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
   key: Key,
   given: Remembered,
 ): Promise<{ readonly entry: Knowledge; readonly epoch: number }> {
@@ -18,9 +18,9 @@ export async function remember(
     const { derived, revision: base, epoch, expiresAt } = await store.head(key, 0)
     const at = clock()
     const isMeant = (known: Derived): known is Knowledge => known.kind === 'knowledge' && known.category === knowledge.category && known.key === knowledge.key
-    const entry = believed(knowledge, derived.find(isMeant), at, newId)
+    const entry = believed(knowledge, derived.find(isMeant), { at, id: `k${base + 1}` })
     try {
-      await store.commit({ id: newId(), key, at, epoch, base, append: [], put: [entry], drop: [], expiresAt })
+      await store.commit({ key, at, epoch, base, append: [], put: [entry], drop: [], expiresAt })
       return { entry, epoch }
     } catch (error) {
       // Somebody else was quicker: what they wrote is read again.
@@ -30,17 +30,21 @@ export async function remember(
 }
 
 /** What is known after it was told, perhaps again. */
-function believed({ category, key, value, confidence }: Remembered, known: Knowledge | undefined, at: Millis, newId: () => string): Knowledge {
+function believed(
+  { category, key, value, confidence }: Remembered,
+  known: Knowledge | undefined,
+  fresh: { readonly at: Millis; readonly id: string },
+): Knowledge {
   return {
     kind: 'knowledge',
-    // an id can be read where the rest is encrypted, so it tells nothing
-    id: known?.id ?? newId(),
-    at,
+    // An id can be read where the rest is encrypted, so it tells nothing; each revision is there once.
+    id: known?.id ?? fresh.id,
+    at: fresh.at,
     category,
     key,
     value,
     confidence: confidence ?? (known === undefined ? 0.5 : Math.min(1, known.confidence + 0.1)),
-    usedAt: known?.usedAt ?? at,
+    usedAt: known?.usedAt ?? fresh.at,
     sources: known?.sources ?? [],
   }
 }

@@ -91,11 +91,24 @@ function byLastLetter(rules: Rules): readonly Rules[] {
   return table
 }
 
+/** The same few thousand words make up most of what is said: their stems stay at hand. Longer ones are rarer than they are worth. */
+const remembered = { words: 8_192, letters: 12 }
+const stems = new Map<string, string>()
+
 /** The stem of a lower-case English word (the rules of Porter's second stemmer); any other word is left as it is. */
 export function stem(word: string): string {
-  if (word.length < 3 || !isPlain(word)) return word
-  const known = exceptions.get(word)
+  if (word.length < 3) return word
+  const known = stems.get(word)
   if (known !== undefined) return known
+  if (!isPlain(word)) return word
+  const found = exceptions.get(word) ?? stemmed(word)
+  if (word.length > remembered.letters) return found
+  if (stems.size >= remembered.words) stems.clear()
+  stems.set(word, found)
+  return found
+}
+
+function stemmed(word: string): string {
   let rest = markConsonants(word.charCodeAt(0) === 39 ? word.slice(1) : word)
   const first = firstRegion(rest)
   const second = regionAfter(rest, first)

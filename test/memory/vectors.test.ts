@@ -170,7 +170,7 @@ describe('vector search', () => {
       ['acme', 'knowledge', 0],
     ])
     expect((await memory.search('acme', { vector: [0, 1, 0] }, { kinds: ['knowledge'] })).map(({ entry }) => entry.kind)).toEqual(['knowledge'])
-    expect(vectorsIn(file).map((row) => row.replace(/^\S{36}/, 'k'))).toEqual(['f1 fact toy 3 12', 'k knowledge toy 3 12', 'm1 message toy 3 12'])
+    expect(vectorsIn(file).map((row) => row.replace(/^\S{36}/, 'k'))).toEqual(['f1 fact toy 3 12', 'k1 knowledge toy 3 12', 'm1 message toy 3 12'])
   })
 })
 

@@ -30,7 +30,6 @@ const unused = (): never => {
 
 /** A memory on a store of its own, at a time that stands still. */
 export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Tokenizer): Memory {
-  let ids = 0
   return new Memory({
     profile,
     sessions: store,
@@ -40,7 +39,6 @@ export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Toke
     embedder: undefined,
     rederive: async () => undefined,
     portable: nowhere,
-    newId: () => `operation ${++ids}`,
   })
 }
 
@@ -60,7 +58,9 @@ export async function stage(scene: Case, tokenizer: Tokenizer, profile: Profile 
   const asked = transcript.findLast((message) => message.role === 'user' && message.content.trim() !== '')
   const query = scene.query === 'newest' ? asked?.content : scene.query?.text
   const options = { budget: scene.budget, ...(query === undefined ? {} : { query }), ...(scene.framing === undefined ? {} : { framing: scene.framing }) }
-  const derived = [...scene.derived, ...(profile.sees.includes('scope') ? scene.knowledge : [])]
+  // what was derived from a forgotten message has gone with it
+  const known = profile.sees.includes('scope') ? (await store.head(scopeKey(key), 0)).derived : []
+  const derived = [...(await store.head(key, 0)).derived, ...known]
   return { memory, store, options, transcript, derived, asked }
 }
 

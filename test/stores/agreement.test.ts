@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect } from 'vitest'
-import { type Derived, messageId, type Said } from '../../src/domain/entry.ts'
+import { type Derived, messageId, type Said, textOf } from '../../src/domain/entry.ts'
 import { MemoryError } from '../../src/domain/error.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { Index, Store } from '../../src/domain/ports.ts'
@@ -88,7 +88,7 @@ const meaning = fc.tuple(key, ids, fc.constantFrom('e', 'f'), fc.integer({ min: 
     const values = (id: string): Float32Array => Float32Array.of(id.length, id.charCodeAt(0), id.charCodeAt(1), 1)
     const kept = await store.embed(
       model,
-      entries.map((id) => ({ key: one, id, epoch, values: values(id) })),
+      await Promise.all(entries.map(async (id) => ({ key: one, id, epoch, text: await says(store, one, id), values: values(id) }))),
     )
     return [kept, await store.embedded(model), await store.search({ scope: one.scope }, { text: 'walrus', vector: { model, values: values('m3') }, limit })]
   }
@@ -99,6 +99,13 @@ const forgetting = fc.tuple(key, ids, fc.constantFrom('entries', 'expired', 'all
 const listing = fc.tuple(fc.constantFrom(undefined, 'a', 'b'), fc.constantFrom('', 'a', 'a:1', 'a-b:1'), fc.boolean()).map(([scope, after, expired]): Step => {
   return (store, { now }) => store.list({ ...(scope === undefined ? {} : { scope }), ...(expired ? { expiredBy: now } : {}), after, limit: 3 })
 })
+/** What an entry says now, to be embedded. */
+async function says(store: Store, one: Key, id: string): Promise<string> {
+  const { recent, derived: known } = await store.head(one, 99)
+  const entry = [...recent, ...known].find((found) => found.id === id)
+  return entry === undefined ? '' : textOf(entry)
+}
+
 /** The clock goes on, or jumps, also back. */
 const clock = fc.constantFrom(1, 60, 10_000, -30)
 const steps = fc.array(

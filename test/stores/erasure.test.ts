@@ -78,11 +78,11 @@ async function contaminated(options?: { rederive?: Rederive }): Promise<Stage> {
 }
 
 async function everythingUnembedded(store: SqliteStore): Promise<Parameters<SqliteStore['embed']>[1]> {
-  const made: { key: Key; id: string; epoch: number; values: Float32Array }[] = []
+  const made: { key: Key; id: string; epoch: number; text: string; values: Float32Array }[] = []
   for (let after: string | undefined = ''; after !== undefined; ) {
     const { entries, next } = await store.unembedded('bytes', after, 9)
     const vectors = await bytes.embed(entries.map(({ text }) => text))
-    made.push(...entries.map(({ key, id, epoch }, at) => ({ key, id, epoch, values: vectors[at] as Float32Array })))
+    made.push(...entries.map((entry, at) => ({ ...entry, values: vectors[at] as Float32Array })))
     after = next
   }
   return made
@@ -137,7 +137,7 @@ describe('forgetting', () => {
       const said = { at: 1, role: 'user', content: canary, tokens: 1, lineTokens: 1, tokenizer: 'x', weight: 1 } as const
       await expect(store.commit({ ...late, append: [said] })).rejects.toMatchObject({ code: 'erased' })
       await expect(store.commit({ ...late, id: 'op1', append: [said] })).rejects.toMatchObject({ code: 'erased' })
-      expect(await store.embed('bytes', [{ key, id: 'm1', epoch, values: Float32Array.of(1) }])).toBe(0)
+      expect(await store.embed('bytes', [{ key, id: 'm1', epoch, text: canary, values: Float32Array.of(1) }])).toBe(0)
       expect([traces(file), await memory.transcript(key), await store.list({ limit: 9 })]).toEqual([[], [], []])
       await memory.close()
       expect(traces(file)).toEqual([])

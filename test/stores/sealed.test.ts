@@ -111,7 +111,7 @@ describe('a sealed store', () => {
     const [one, two] = [await sealedStore(inner, ring('old')), await sealedStore(inner, ring('old'))]
     await one.commit(change({ append: [said('before the walrus')] }))
     expect(contents(await two.page(ann, { limit: 9 }))).toEqual(['before the walrus'])
-    await two.embed('m', [{ key: ann, id: 'm1', epoch: 0, values: Float32Array.of(1, 0) }])
+    await two.embed('m', [{ key: ann, id: 'm1', epoch: 0, text: 'before the walrus', values: Float32Array.of(1, 0) }])
     await one.erase(ann)
     await one.commit(change({ epoch: 1, append: [said('after')] }))
     expect(contents(await two.page(ann, { limit: 9 }))).toEqual(['after'])
@@ -130,7 +130,7 @@ describe('a sealed store', () => {
     const rest = await store.unembedded('m', offered.next ?? '', 3)
     expect([rest.entries.map(({ id }) => id), rest.next]).toEqual([['f1'], undefined])
     const all = [...offered.entries, ...rest.entries].map((one, at) => ({ ...one, values: Float32Array.of(Math.cos(at), Math.sin(at)) }))
-    expect(await store.embed('m', [...all, { key: ann, id: 'm9', epoch: 0, values: Float32Array.of(1, 0) }])).toBe(4)
+    expect(await store.embed('m', [...all, { key: ann, id: 'm9', epoch: 0, text: 'x', values: Float32Array.of(1, 0) }])).toBe(4)
     expect([await store.embedded('m'), (await inner.embedded('m')).done]).toEqual([{ done: 4, total: 4 }, 0])
     expect((await store.unembedded('m', '', 9)).entries).toEqual([])
     const near = (at: number) => ({ vector: { model: 'm', values: Float32Array.of(Math.cos(at), Math.sin(at)) }, limit: 1 })
@@ -144,7 +144,7 @@ describe('a sealed store', () => {
     const inner = ramStore()
     const [one, two] = [await sealedStore(inner, ring('old')), await sealedStore(inner, ring('old'))]
     await one.commit(change({ append: [said('cat'), said('dog')] }))
-    const vectors = ['m1', 'm2'].map((id, at) => ({ key: ann, id, epoch: 0, values: Float32Array.of(1, at) }))
+    const vectors = ['cat', 'dog'].map((text, at) => ({ key: ann, id: `m${at + 1}`, epoch: 0, text, values: Float32Array.of(1, at) }))
     expect(await two.embed('m', vectors)).toBe(2)
     await one.erase(ann, { entries: ['m1'] })
     const hits = await two.search(ann, { vector: { model: 'm', values: Float32Array.of(1, 0) }, limit: 1 })

@@ -61,7 +61,7 @@ export const searching: Checks = {
     await store.commit(change('a', { append: [said('east'), said('north', { at: 5_000 }), said('  ')], put: [fact('f1', 'north-east')] }))
     same((await rest(store, 'e')).map(({ id }) => id).sort(), ['f1', 'm1', 'm2'])
     same(await store.embedded('e'), { done: 0, total: 3 })
-    same(await store.embed('e', [vector('m1', 1, 0), vector('m2', 0, 1), vector('f1', 1, 1), vector('m9', 1, 0)]), 3)
+    same(await store.embed('e', [vector('m1', 'east', 1, 0), vector('m2', 'north', 0, 1), vector('f1', 'north-east', 1, 1), vector('m9', 'x', 1, 0)]), 3)
     same(await store.embedded('e'), { done: 3, total: 3 })
     const near = async (model: string, more: Partial<Query> = {}) =>
       (await store.search({ scope: 'acme' }, { vector: { model, values: Float32Array.of(2, 0.2) }, limit: 9, ...more })).map(
@@ -73,13 +73,13 @@ export const searching: Checks = {
   },
   'a new embedder takes over, entry by entry': async (store) => {
     await store.commit(change('a', { append: [said('east'), said('north')] }))
-    await store.embed('old', [vector('m1', 1, 0), vector('m2', 0, 1)])
+    await store.embed('old', [vector('m1', 'east', 1, 0), vector('m2', 'north', 0, 1)])
     same((await rest(store, 'old')).length, 0)
     same(
       (await rest(store, 'new')).map(({ id, text }) => `${id} ${text}`),
       ['m1 east', 'm2 north'],
     )
-    await store.embed('new', [{ ...vector('m1', 0, 1), values: Float32Array.of(0, 0, 1) }])
+    await store.embed('new', [{ ...vector('m1', 'east', 0, 1), values: Float32Array.of(0, 0, 1) }])
     same(
       [await store.embedded('old'), await store.embedded('new')],
       [
@@ -95,22 +95,23 @@ export const searching: Checks = {
   },
   'vectors go with what they stand for, and do not come back late': async (store) => {
     await store.commit(change('a', { append: [said('east'), said('north')], put: [fact('f1', 'x')] }))
-    await store.embed('e', [vector('m1', 1, 0), vector('m2', 0, 1), vector('f1', 1, 1)])
+    await store.embed('e', [vector('m1', 'east', 1, 0), vector('m2', 'north', 0, 1), vector('f1', 'x', 1, 1)])
     const near = async () => (await store.search(key, { vector: { model: 'e', values: Float32Array.of(1, 0) }, limit: 9 })).map(({ entry }) => entry.id).sort()
     same(await near(), ['f1', 'm1', 'm2'])
     await store.commit(change('b', { put: [fact('f1', 'says something else')] }))
+    same(await store.embed('e', [vector('f1', 'x', 1, 1)]), 0)
     await store.erase(key, { entries: ['m1'] })
     same(await near(), ['m2'])
-    same(await store.embed('e', [vector('m1', 1, 0)]), 0)
+    same(await store.embed('e', [vector('m1', 'east', 1, 0)]), 0)
     await store.erase(key)
     const { epoch } = await store.head(key, 0)
     await store.commit(change('c', { epoch, append: [said('new'), said('newer')] }))
-    same(await store.embed('e', [vector('m2', 0, 1)]), 0)
+    same(await store.embed('e', [vector('m2', 'newer', 0, 1)]), 0)
     same(await near(), [])
   },
   'words and meaning are mixed': async (store) => {
     await store.commit(change('a', { append: [said('a walrus'), said('a sea animal with tusks'), said('the weather')] }))
-    await store.embed('e', [vector('m1', 1, 0), vector('m2', 1, 0.1), vector('m3', 0, 1)])
+    await store.embed('e', [vector('m1', 'a walrus', 1, 0), vector('m2', 'a sea animal with tusks', 1, 0.1), vector('m3', 'the weather', 0, 1)])
     const hits = await store.search(key, { text: 'walrus', vector: { model: 'e', values: Float32Array.of(1, 0) }, limit: 2 })
     same(
       hits.map(({ entry }) => entry.id),
@@ -119,7 +120,7 @@ export const searching: Checks = {
   },
 }
 
-const vector = (id: string, ...values: number[]): Embedded => ({ key, id, epoch: 0, values: Float32Array.from(values) })
+const vector = (id: string, text: string, ...values: number[]): Embedded => ({ key, id, epoch: 0, text, values: Float32Array.from(values) })
 
 /** Everything that has no vector yet. */
 async function rest(store: Index, model: string): Promise<Unembedded['entries']> {

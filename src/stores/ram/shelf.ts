@@ -74,7 +74,7 @@ export class RamShelf {
       )
     }
     const session = this.sessions.get(name)
-    const before = session?.done.get(change.id)
+    const before = change.id === undefined ? undefined : session?.done.get(change.id)
     if (before !== undefined) return this.page(change.key, { after: before[0] - 1, before: before[1] + 1, limit: before[1] - before[0] + 1 })
     if (change.base !== undefined && change.base !== (session?.revision ?? 0)) {
       throw new MemoryError('conflict', `Session ${name} is at revision ${session?.revision ?? 0}, not ${change.base}. Read it again and decide again.`)
@@ -183,7 +183,7 @@ export class RamShelf {
     session.stamp = ++this.stamp
     session.touchedAt = change.at
     session.expiresAt = change.expiresAt
-    session.done.set(change.id, [session.last - added.length + 1, session.last])
+    if (change.id !== undefined) session.done.set(change.id, [session.last - added.length + 1, session.last])
     if (session.done.size > remembered) session.done.delete(session.done.keys().next().value as string)
     return added
   }

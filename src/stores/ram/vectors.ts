@@ -32,8 +32,9 @@ export class RamVectors {
 
   embed(model: string, vectors: readonly Embedded[]): number {
     let kept = 0
-    for (const { key, id, epoch, values } of vectors) {
-      if (epoch !== this.shelf.head(key, 0).epoch || this.shelf.entry(key, id) === undefined) continue
+    for (const { key, id, epoch, text, values } of vectors) {
+      const entry = this.shelf.entry(key, id)
+      if (epoch !== this.shelf.head(key, 0).epoch || entry === undefined || textOf(entry) !== text) continue
       const name = nameOf(key, id)
       this.kept.delete(name)
       this.kept.set(name, { key, id, model, place: ++this.places, values: Float32Array.from(values) })

@@ -40,9 +40,9 @@ export class SealedVectors {
     const entries = await entriesOf(this.store, vectors)
     const heads = headsOf(this.store)
     let kept = 0
-    for (const [at, { key, id, epoch, values }] of vectors.entries()) {
+    for (const [at, { key, id, epoch, text, values }] of vectors.entries()) {
       const entry = entries[at]
-      if (entry === undefined || (await heads(key)).epoch !== epoch) continue
+      if (entry === undefined || textOf(entry) !== text || (await heads(key)).epoch !== epoch) continue
       const name = nameOf(key, id)
       this.kept.delete(name)
       this.kept.set(name, { key, id, kind: entry.kind, at: entry.at, model, epoch, place: ++this.places, values: Float32Array.from(values) })

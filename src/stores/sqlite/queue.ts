@@ -7,8 +7,10 @@ const packed = (tasks: readonly Task[]): string | readonly Task[] => (tasks.some
 
 type Waiting = { readonly task: Task; readonly resolve: (outcome: Outcome) => void; readonly reject: (error: MemoryError) => void }
 
-/** While one group is on its way to the disk the next one is made; more would only make groups smaller. */
-const mostUnderWay = 2
+/** While some groups are on their way to the disk the next one is made; more would only make groups smaller. */
+const mostUnderWay = 4
+/** So many are worth a wait for the disk of their own while the others are still being made. */
+const worthSending = 32
 /** A group larger than this would keep the others waiting. */
 const largestGroup = 512
 
@@ -34,6 +36,7 @@ export class Queue {
     if (this.ended !== undefined) return Promise.reject(new MemoryError('closed', `${this.path} is closed; open it again.`))
     return new Promise((resolve, reject) => {
       this.waiting.push({ task, resolve, reject })
+      if (this.waiting.length >= worthSending) return this.send()
       if (this.isDue) return
       this.isDue = true
       queueMicrotask(() => this.send())

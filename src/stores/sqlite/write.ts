@@ -1,12 +1,25 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { isBlank, messageId, type Said, sequenceOf } from '../../domain/entry.ts'
+import { type Entry, isBlank, messageId, type Said, sequenceOf, textOf } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Embedded, Erasure } from '../../domain/ports.ts'
 import { type Change, isExpired, withGap, withGaps } from '../../domain/session.ts'
 import { searchTerms } from '../../recall/score.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { type Cells, derivedCells, digestOf, digestOfKey, messageCells, type SessionRow, sessionColumns, sessionOf } from './rows.ts'
+import {
+  type Cells,
+  derivedCells,
+  derivedColumns,
+  derivedOf,
+  digestOf,
+  digestOfKey,
+  messageCells,
+  messageColumns,
+  messageOf,
+  type SessionRow,
+  sessionColumns,
+  sessionOf,
+} from './rows.ts'
 
 /** The messages a change appended, by their sequence numbers; `offset` is that of the first. `row` is the session after a change that was new. */
 export type Written = { readonly first: number; readonly last: number; readonly offset: number; readonly row: SessionRow | undefined }
@@ -35,8 +48,8 @@ const statements = {
   asked: "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
   messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
   derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
-  hasMessage: 'SELECT at FROM message WHERE session = ? AND sequence = ?',
-  hasDerived: 'SELECT at, kind FROM derived WHERE session = ? AND id = ?',
+  message: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence = ?`,
+  derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? AND id = ?`,
   point: 'INSERT INTO vector (session, id, kind, at, model, dimensions, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
   keepMessage: `INSERT INTO quarantine (session, id, why, row)
     SELECT session, ?, ?, json_object('at', at, 'role', role, 'name', name, 'calls', calls, 'answers', answers, 'content', content)
@@ -103,7 +116,7 @@ export class Writer {
         `Session ${name} was forgotten while this was being written; nothing was stored. Read it again and repeat if it is still wanted.`,
       )
     }
-    const before = row === undefined ? undefined : this.sql.operation.get(row.id, id)
+    const before = row === undefined || id === undefined ? undefined : this.sql.operation.get(row.id, id)
     if (before !== undefined) {
       const [first, last] = this.cells(before) as [number, number]
       return { first, last, offset: 0, row: undefined }
@@ -136,13 +149,11 @@ export class Writer {
   /** Keeps vectors; how many. */
   embed(model: string, vectors: readonly Embedded[]): number {
     let kept = 0
-    for (const { key, id, epoch, values } of vectors) {
+    for (const { key, id, epoch, text, values } of vectors) {
       const row = this.find(key)
-      if (row === undefined || row.epoch !== epoch) continue
-      const sequence = sequenceOf(id)
-      const entry = sequence === undefined ? this.sql.hasDerived.get(row.id, id) : this.sql.hasMessage.get(row.id, sequence)
-      if (entry === undefined) continue
-      const [at, kind = 'message'] = this.cells(entry) as [number, string?]
+      const entry = row?.epoch === epoch ? this.entry(row, id) : undefined
+      if (row === undefined || entry === undefined || textOf(entry) !== text) continue
+      const { kind, at } = entry
       this.sql.dropVector.run(row.id, id)
       this.sql.point.run(row.id, id, kind, at, model, values.length, new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
       kept++
@@ -179,7 +190,7 @@ export class Writer {
     if (change.drop.length > 0) this.remove(row, change.key, change.drop)
     row.touched = change.at
     row.expires = change.expiresAt
-    this.sql.done.run(row.id, change.id, row.revision, first, row.last)
+    if (change.id !== undefined) this.sql.done.run(row.id, change.id, row.revision, first, row.last)
     if (row.revision % pruneEvery === 0) this.sql.prune.run(row.id, row.revision - remembered)
     this.touched.add(row)
     return { first, last: row.last, offset, row: { ...row } }
@@ -250,6 +261,13 @@ export class Writer {
     const row = sessionOf([Number(lastInsertRowid), epoch, 0, 0, 0, 0, at, at, expiresAt, 0, 0, 0, null, '[]'])
     this.sessions.set(formatKey(key), row)
     return row
+  }
+
+  private entry({ id: session }: SessionRow, id: string): Entry | undefined {
+    const sequence = sequenceOf(id)
+    const cells = sequence === undefined ? this.sql.derived.get(session, id) : this.sql.message.get(session, sequence)
+    if (cells === undefined) return undefined
+    return sequence === undefined ? derivedOf(this.cells(cells)) : messageOf(this.cells(cells))
   }
 
   private buried(key: Key): number {

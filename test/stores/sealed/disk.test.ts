@@ -21,7 +21,7 @@ describe('a sealed store over SQLite', () => {
     const store = await sealedStore(sqliteStore(path), ring('old'))
     const calls = [{ id: 'call-walrus', name: 'walrusTool', arguments: '{"find":"walrus"}' }]
     await store.commit(change({ append: [said('my walrus', { name: 'Walrus' }), said('', { role: 'assistant', calls })], put: [fact('f1', 'a walrus')] }))
-    await store.embed('m', [{ key: ann, id: 'm1', epoch: 0, values: Float32Array.of(0.123456, 0.654321) }])
+    await store.embed('m', [{ key: ann, id: 'm1', epoch: 0, text: 'my walrus', values: Float32Array.of(0.123456, 0.654321) }])
     expect((await store.search(ann, { text: 'walrus', limit: 9 })).map(({ entry }) => entry.id).sort()).toEqual(['f1', 'm1'])
     const onDisk = (): readonly Buffer[] =>
       [path, `${path}-wal`].flatMap((one) => (readdirSync(folder).includes(one.slice(folder.length + 1)) ? [readFileSync(one)] : []))
