@@ -9,7 +9,9 @@ export default defineConfig({
     'src/stores/sqlite.ts',
     // Started as a thread, so nobody imports it.
     'src/stores/sqlite/writer.ts',
+    'src/stores/sealed.ts',
     'src/adapters/session-memory.ts',
+    'src/adapters/persistent-sessions.ts',
     'src/adapters/ai-service.ts',
     'src/cli/main.ts',
   ],

@@ -7,7 +7,8 @@ export const agent: readonly Row[] = [
     id: 'A-01',
     source,
     behaviour: 'Short-term and long-term entries and cross-session knowledge live in SQLite, with the vectors beside them.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/stores/sqlite.ts', 'src/stores/sqlite/schema.ts', 'src/memory/remembering.ts'],
   },
   {
     id: 'A-02',
@@ -84,14 +85,16 @@ export const agent: readonly Row[] = [
     source,
     behaviour:
       'Persistent sessions: `getOrCreate`, `addMessage`, `compressMessages(olderThan, summary)` which inserts a `[CONTEXT SUMMARY]` message, `delete` with cascade; a cache in front; roles, timestamps, token counts, compressed flag.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/adapters/persistent-sessions.ts', 'src/stores/sqlite/heads.ts'],
   },
   {
     id: 'A-13',
     source,
     behaviour:
       'Vector search with cosine similarity over stored Float32 vectors, by text or by a given vector, with a limit, results with their similarity; exact by default; fast at 100,000 vectors.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/recall/meaning.ts', 'src/recall/matrix.ts', 'src/memory/embedding.ts'],
   },
   { id: 'A-14', source, behaviour: "The ten-step data flow of the document's example runs end to end as one test.", status: 'planned' },
 ]

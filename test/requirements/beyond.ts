@@ -39,20 +39,23 @@ export const beyond: readonly Row[] = [
     source,
     behaviour:
       'Erase with proof: forgetting a message, a session or a scope removes or re-derives everything derived from it (summaries, facts, vectors, search rows, snapshots, caches), also in WAL and free pages; it returns a receipt, and a tombstone stops late writers.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/memory/forgetting.ts', 'src/upkeep/erase.ts', 'src/stores/sqlite/group.ts'],
   },
   {
     id: 'X-06',
     source,
     behaviour: 'Non-interference: what scope A is shown is byte-identical with and without scope B in the store, ranking statistics included.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/recall/find.ts', 'src/recall/score.ts', 'src/stores/sqlite/read.ts'],
   },
   {
     id: 'X-07',
     source,
     behaviour:
       'Exactly once: with operation ids, a sequence per session and compare-and-set, the surviving messages equal the acknowledged ones across processes, retries and `kill -9`.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/stores/sqlite/write.ts', 'src/stores/sqlite/group.ts', 'src/stores/sqlite/queue.ts'],
   },
   {
     id: 'X-08',
@@ -85,6 +88,7 @@ export const beyond: readonly Row[] = [
     id: 'X-12',
     source,
     behaviour: 'Portable bundle: export, import, export is byte-equal across stores, and a flipped bit is detected.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/portable/export.ts', 'src/portable/import.ts', 'src/portable/chain.ts', 'src/portable/encrypt.ts'],
   },
 ]

@@ -69,7 +69,8 @@ export const compression: readonly Row[] = [
     id: 'C-10',
     source,
     behaviour: 'Every message is kept and shown to the user whole, whatever the model is shown.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/stores/sqlite/write.ts', 'src/memory.ts'],
   },
   {
     id: 'C-11',

@@ -20,7 +20,8 @@ export const tenants: readonly Row[] = [
     source,
     behaviour:
       "The tenant's memory (knowledge, policies, files) persists; a session's memory (profile `support`) is ephemeral and never enters the tenant's store unless it is promoted explicitly (the original leaks sessions of more than five messages into it).",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/open.ts', 'src/profiles/support.ts', 'src/cli/serve.ts'],
   },
   {
     id: 'T-04',

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 
 /** Every way a text may lie in a file: as UTF-8 and UTF-16, in base64 at each of three places, escaped in JSON, in lower case. */
-export function formsOf(text: string): ReadonlyMap<string, Buffer> {
+function formsOf(text: string): ReadonlyMap<string, Buffer> {
   const escaped = [...text].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
   const forms = new Map<string, Buffer>([
     ['UTF-8', Buffer.from(text)],
@@ -24,7 +24,7 @@ export function tracesOf(text: string, files: readonly string[]): string[] {
     .flatMap((file) => [...formsIn(readFileSync(file), text)].map((form) => `${file.replace(/^.*\//, '')}: ${form}`))
 }
 
-export function* formsIn(bytes: Buffer, text: string): Iterable<string> {
+function* formsIn(bytes: Buffer, text: string): Iterable<string> {
   for (const [form, pattern] of formsOf(text)) if (bytes.includes(pattern)) yield form
 }
 

@@ -209,7 +209,7 @@ export class RamShelf {
 }
 
 /** How many answers to changes are kept for a change that comes again. */
-export const remembered = 1_000
+const remembered = 1_000
 
 /** Leaves a gap up to where the next message stands. */
 function skipTo(session: Session, { sequence, offset }: NonNullable<Change['from']>): void {
