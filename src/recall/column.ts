@@ -11,9 +11,22 @@ export class Column<T extends Numbers> {
     this.values = make(room)
   }
 
+  /** A list that begins with these numbers, which are not copied until it grows. */
+  static over<T extends Numbers>(make: (length: number) => T, values: T): Column<T> {
+    const column = new Column(make, 0)
+    column.values = values
+    column.length = values.length
+    return column
+  }
+
+  /** The numbers there are, without the room behind them. */
+  get filled(): T {
+    return this.values.subarray(0, this.length) as T
+  }
+
   push(value: number): void {
     if (this.length === this.values.length) {
-      const wider = this.make(this.length * 2)
+      const wider = this.make(Math.max(4, this.length * 2))
       wider.set(this.values)
       this.values = wider
     }

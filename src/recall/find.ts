@@ -1,7 +1,7 @@
 import type { Derived, Entry } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Changes, Hit, Query, Where } from '../domain/ports.ts'
-import { type Found, Held, type Indexed } from './held.ts'
+import { type Found, Held, type HeldParts, type Indexed } from './held.ts'
 import type { Meaning, Pointed } from './meaning.ts'
 
 /** What a finder reads of a store. */
@@ -14,6 +14,10 @@ export interface Findable {
   pointed(where: Where, model: string, after: number, limit: number): Promise<{ readonly vectors: readonly Pointed[]; readonly next: number }>
   /** Where vectors of a model are compared; undefined if there are none. */
   meaning(model: string): Meaning | undefined
+  /** What was held of it earlier; undefined if nothing is kept. */
+  load(where: Where): Promise<HeldParts | undefined>
+  /** Keeps what is held for a later start, if it is worth it; nobody waits for it. */
+  save(where: Where, held: Held): void
   /** Lets others have their turn while much is being read. */
   pause(): Promise<void>
   /** Entries by their ids; what is gone is left out. */
@@ -61,13 +65,15 @@ export class Finder {
     this.total = 0
   }
 
-  private async refreshed(held: Held, where: Where, query: Query): Promise<readonly Found[]> {
+  private async refreshed(held: Held, where: Where, query: Query, mayLoad = true): Promise<readonly Found[]> {
+    const earlier = held.stamp === 0 && mayLoad ? await this.source.load(where) : undefined
+    if (earlier !== undefined) held.adopt(earlier)
     const changes = await this.source.changes(where, held.stamp)
     if (held.stamp !== 0 && changes.lineage !== held.lineage) {
       this.letGo(nameOf(where))
-      return this.refreshed(this.take(where), where, query)
+      return this.refreshed(this.take(where), where, query, false)
     }
-    const before = held.size
+    const before = held.counted
     for (const key of changes.sessions) {
       await this.read(held, key)
       if (held.isRested(piece)) await this.source.pause()
@@ -76,6 +82,7 @@ export class Finder {
     held.lineage = changes.lineage
     if (query.vector !== undefined) await this.point(held, where, query.vector.model)
     this.tidy(held, nameOf(where), held.size - before)
+    this.source.save(where, held)
     return held.search(query)
   }
 
@@ -125,4 +132,4 @@ export class Finder {
 }
 
 /** A scope's own memory has an empty id, and is not the scope with all its sessions. */
-const nameOf = ({ scope, id }: Where): string => (id === undefined ? scope : `${scope}:${id}`)
+export const nameOf = ({ scope, id }: Where): string => (id === undefined ? scope : `${scope}:${id}`)

@@ -3,12 +3,22 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { Query } from '../domain/ports.ts'
 import type { Meaning, Pointed } from './meaning.ts'
 import { type Both, mixed } from './mix.ts'
-import { type Limits, SearchIndex, searchTerms, unlimited } from './score.ts'
+import { type Limits, SearchIndex, unlimited } from './score.ts'
+import { searchTerms } from './terms.ts'
+import { type IndexParts, Texts } from './texts.ts'
 
 /** A message as an index takes it. */
 export type Indexed = { readonly sequence: number; readonly at: Millis; readonly name: string | undefined; readonly terms: readonly string[] }
 /** An entry that was found, not read yet. */
 export type Found = { readonly key: Key; readonly id: string; readonly score: number; readonly why: Readonly<Record<string, number>> }
+
+/** What is held, as plain data. */
+export type HeldParts = {
+  readonly stamp: number
+  readonly lineage: string
+  readonly sessions: readonly { readonly key: Key; readonly reached: number; readonly derived: readonly Derived[] }[]
+  readonly said: IndexParts
+}
 
 type Known = { readonly place: number; readonly entry: Derived }
 
@@ -25,7 +35,7 @@ export class Held {
   private rested = 0
   /** How much of its size is counted against the room there is. */
   counted = 0
-  private readonly said = new SearchIndex()
+  private said = new SearchIndex()
   private readonly known = new SearchIndex()
   private readonly keys: Key[] = []
   private readonly numbers = new Map<string, number>()
@@ -35,6 +45,33 @@ export class Held {
 
   get size(): number {
     return this.said.size + this.known.size + (this.meaning?.size ?? 0)
+  }
+
+  /** How many messages are held, and how many of them were when it was last kept elsewhere. */
+  get messages(): number {
+    return this.said.size
+  }
+  kept = 0
+
+  parts(): HeldParts {
+    const sessions = this.keys.map((key, owner) => ({
+      key,
+      reached: this.reached[owner] ?? 0,
+      derived: [...(this.derived[owner]?.values() ?? [])].map(({ entry }) => entry),
+    }))
+    return { stamp: this.stamp, lineage: this.lineage, sessions, said: this.said.parts() }
+  }
+
+  /** Begins with what was held elsewhere or earlier. */
+  adopt({ stamp, lineage, sessions, said }: HeldParts): void {
+    this.stamp = stamp
+    this.lineage = lineage
+    this.said = new SearchIndex(Texts.of(said))
+    this.kept = this.said.size
+    for (const { key, reached, derived } of sessions) {
+      this.reached[this.numberOf(key)] = reached
+      this.learn(key, derived)
+    }
   }
 
   /** Whether so much was taken in since this was last true. */

@@ -4,7 +4,8 @@ import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
 import type { Answer, Need, Walk } from './gather.ts'
-import { SearchIndex, searchTerms, unlimited } from './score.ts'
+import { SearchIndex, unlimited } from './score.ts'
+import { searchTerms } from './terms.ts'
 
 /** A context as it was asked for, with everything it was made from: plain data, so that it can be kept and asked for again. */
 export type Trace = {

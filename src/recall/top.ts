@@ -13,11 +13,10 @@ export class Top {
     this.scores = new Float64Array(most)
   }
 
-  /** Places are offered in rising order. */
   offer(place: number, score: number): void {
     if (score < this.bar || this.most === 0) return
     if (this.length < this.most) this.rise(this.length++, place, score)
-    else this.sink(place, score)
+    else if (!this.isBelow(score, place, 0)) this.sink(place, score)
     if (this.length === this.most) this.bar = this.scores[0] as number
   }
 

@@ -1,7 +1,7 @@
 import type { Index, Store } from '../domain/ports.ts'
 import { Finder } from '../recall/find.ts'
 import { Meaning } from '../recall/meaning.ts'
-import { searchTerms } from '../recall/score.ts'
+import { searchTerms } from '../recall/terms.ts'
 import { type Keyring, wipe } from './sealed/keyring.ts'
 import { loadKeyring } from './sealed/load.ts'
 import { SealedSessions } from './sealed/sessions.ts'
@@ -74,6 +74,9 @@ function finderOf(inner: Index, sessions: SealedSessions, vectors: SealedVectors
     },
     derived: async (key) => (await sessions.head(key, 0)).derived,
     pointed: (where, model, after, limit) => vectors.pointed(where, model, after, limit),
+    // An index tells what is said: it is made anew after each start.
+    load: async () => undefined,
+    save: () => undefined,
     pause: () => new Promise((resolve) => setImmediate(resolve)),
     meaning: (model) => new Meaning(model),
     entries: (found) => entriesOf(sessions, found),

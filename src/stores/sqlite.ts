@@ -5,6 +5,7 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { Changes, Embedded, Erasure, Hit, Index, Query, Range, Store, Unembedded, Where } from '../domain/ports.ts'
 import type { Change, Head, Listed } from '../domain/session.ts'
 import { Finder } from '../recall/find.ts'
+import type { Held } from '../recall/held.ts'
 import { Meaning } from '../recall/meaning.ts'
 import { backUp } from './sqlite/backup.ts'
 import { connectReader, prepareFile } from './sqlite/connect.ts'
@@ -12,12 +13,15 @@ import { faultOf } from './sqlite/faults.ts'
 import { Heads } from './sqlite/heads.ts'
 import { Queue } from './sqlite/queue.ts'
 import { Reader } from './sqlite/read.ts'
+import { packed } from './sqlite/snapshot.ts'
 import { VectorReader } from './sqlite/vectors.ts'
 import type { Written } from './sqlite/write.ts'
 
 export type SqliteOptions = {
   /** Told of every entry that is found damaged and is put aside; without it, the process is warned. */
   readonly onWarning?: (warning: string) => void
+  /** How many messages make an index worth keeping in the file; 2,000 when left out. */
+  readonly worthKeeping?: number
 }
 
 /**
@@ -39,11 +43,13 @@ export class SqliteStore implements Store, Index {
   private readonly heads: Heads
   private readonly finder: Finder
   private readonly onWarning: (warning: string) => void
+  private readonly worthKeeping: number
 
-  constructor(path: string, { onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning') }: SqliteOptions) {
+  constructor(path: string, { onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'), worthKeeping = 2_000 }: SqliteOptions) {
     prepareFile(path)
     this.path = path
     this.onWarning = onWarning
+    this.worthKeeping = worthKeeping
     this.database = connectReader(path)
     this.queue = new Queue(path)
     this.reader = new Reader(this.database, (key, id) => this.putAside(key, id))
@@ -54,6 +60,8 @@ export class SqliteStore implements Store, Index {
       indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
       derived: (key) => this.read(() => this.reader.derivedOf(key)),
       pointed: (where, model, after, limit) => this.read(() => this.vectors.pointed(where, model, after, limit)),
+      load: (where) => this.read(() => this.reader.snapshot(where)),
+      save: (where, held) => this.save(where, held),
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       meaning: (model) => new Meaning(model),
       entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
@@ -128,6 +136,14 @@ export class SqliteStore implements Store, Index {
     } catch (error) {
       throw faultOf(error, this.path)
     }
+  }
+
+  /** Keeps an index once it has grown by a quarter; if that fails, it is made anew some day, and nobody else is concerned. */
+  private save(where: Where, held: Held): void {
+    if (held.messages < this.worthKeeping || held.messages < held.kept * 1.25) return
+    held.kept = held.messages
+    const { stamp, lineage } = held
+    this.queue.submit({ snapshot: where, stamp, lineage, data: packed(held.parts()) }).catch(() => undefined)
   }
 
   private putAside(key: Key, id: string): void {

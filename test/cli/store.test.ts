@@ -92,7 +92,7 @@ describe('the commands on a store', () => {
   })
 
   it('examine, copy and repair', async () => {
-    expect(await said('doctor', '--backup', 'backup.db')).toMatch(/^Copied to backup\.db\.\nthreadkeep\.db: format 1, .*\nEverything is sound\.\n$/)
+    expect(await said('doctor', '--backup', 'backup.db')).toMatch(/^Copied to backup\.db\.\nthreadkeep\.db: format 2, .*\nEverything is sound\.\n$/)
     const bytes = readFileSync(join(folder, 'backup.db'))
     bytes.write('Brunz', bytes.indexOf('is called Bruno') + 10)
     writeFileSync(join(folder, 'backup.db'), bytes)

@@ -164,6 +164,30 @@ describe('the format of a store', () => {
     }
   })
 
+  it('of the first release is read by this one, with everything in it', async () => {
+    const file = await filled()
+    const database = new DatabaseSync(file)
+    database.exec('DROP TABLE snapshot; PRAGMA user_version = 1')
+    database.close()
+    await using memory = await openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
+    expect((await memory.search('acme', 'walrus', { session: 'ann' })).map(({ entry }) => entry.id)).toEqual(['m1', 'm2'])
+    expect((await memory.transcript('acme:bob')).length).toBe(4)
+  })
+
+  it('keeps indexes, and makes a damaged one anew', async () => {
+    const file = await filled()
+    const search = async (): Promise<string[]> => {
+      await using memory = await openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
+      return (await memory.search('acme', 'walrus')).map(({ key, entry, score }) => `${key} ${entry.id} ${score}`)
+    }
+    const first = await search()
+    expect([first.length, await search()]).toEqual([4, first])
+    const database = new DatabaseSync(file)
+    expect(database.prepare("UPDATE snapshot SET data = substr(data, 1, 40) || x'00' || substr(data, 42)").run().changes).toBe(1)
+    database.close()
+    expect(await search()).toEqual(first)
+  })
+
   it('takes a step wholly or not at all', () => {
     const database = new DatabaseSync(fresh())
     migrate(database, 'x', ['CREATE TABLE one (a); INSERT INTO one VALUES (7)'])

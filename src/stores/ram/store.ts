@@ -2,7 +2,7 @@ import type { Key } from '../../domain/key.ts'
 import type { Index, Store } from '../../domain/ports.ts'
 import { Finder } from '../../recall/find.ts'
 import type { Indexed } from '../../recall/held.ts'
-import { searchTerms } from '../../recall/score.ts'
+import { searchTerms } from '../../recall/terms.ts'
 import type { RamShelf } from './shelf.ts'
 import type { RamVectors } from './vectors.ts'
 
@@ -15,7 +15,9 @@ export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index
     indexed: async (key, after, limit) => indexed(key, after, limit),
     derived: async (key) => shelf.head(key, 0).derived,
     pointed: async (where, model, after, limit) => vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
-    // What is in RAM is read at once.
+    // What is in RAM is read at once, and gone with it.
+    load: async () => undefined,
+    save: () => undefined,
     pause: async () => undefined,
     meaning: (model) => vectors?.meaning(model),
     entries: async (found) => found.map(({ key, id }) => shelf.entry(key, id)),

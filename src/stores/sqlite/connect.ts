@@ -34,7 +34,7 @@ export function connectWriter(path: string): DatabaseSync {
 /** Opens a file for reading only. */
 export function connectReader(path: string): DatabaseSync {
   return connected(path, (database) =>
-    database.exec('PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF'),
+    database.exec('PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF'),
   )
 }
 

@@ -3,9 +3,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { isBlank, messageId } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { type Gap, withGap } from '../../domain/session.ts'
-import { searchTerms } from '../../recall/score.ts'
+import { searchTerms } from '../../recall/terms.ts'
 import { faultOf } from './faults.ts'
-import { type Cells, derivedColumns, derivedOf, messageColumns, messageOf } from './rows.ts'
+import { type Cells, columnsOf, derivedColumns, derivedOf, messageColumns, messageOf } from './rows.ts'
 import { versionOf } from './schema.ts'
 
 /** Something that is not as it was written. */
@@ -146,5 +146,4 @@ async function* walked(database: DatabaseSync, path: string, select: string, fau
   }
 }
 
-const columnsOf = (table: string, columns: string): string => columns.replaceAll(/"?\w+"?/g, `${table}.$&`)
 const nameOf = (scope: Cells[number] | undefined, id: Cells[number] | undefined): string => formatKey({ scope, id } as Key)

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
-import type { Embedded, Erasure } from '../../domain/ports.ts'
+import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
 import { connectWriter, syncFile } from './connect.ts'
 import { faultOf, isBusy, isDiskFault } from './faults.ts'
@@ -12,6 +12,7 @@ export type Task =
   | { readonly commit: Change }
   | { readonly erase: Key; readonly only: Erasure | undefined }
   | { readonly embed: readonly Embedded[]; readonly model: string }
+  | { readonly snapshot: Where; readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }
   | { readonly quarantine: readonly string[]; readonly key: Key; readonly why: string }
 
 /** What came of a task, in the same manner. */
@@ -114,6 +115,7 @@ function attempt(writer: Writer, task: Task): Outcome {
     if ('commit' in task) return { written: writer.commit(task.commit) }
     if ('erase' in task) return { gone: writer.erase(task.erase, task.only) }
     if ('embed' in task) return { kept: writer.embed(task.model, task.embed) }
+    if ('snapshot' in task) return { kept: writer.snapshot(task.snapshot, task) ? 1 : 0 }
     return { gone: writer.quarantine(task.key, task.quarantine, task.why) }
   } catch (error) {
     if (error instanceof MemoryError) return failure(error)

@@ -2,8 +2,9 @@ import { Worker } from 'node:worker_threads'
 import { MemoryError } from '../../domain/error.ts'
 import type { Outcome, Task } from './group.ts'
 
-/** JSON crosses threads quicker than objects do; vectors are numbers by the thousand and go as they are. */
-const packed = (tasks: readonly Task[]): string | readonly Task[] => (tasks.some((task) => 'embed' in task) ? tasks : JSON.stringify(tasks))
+/** JSON crosses threads quicker than objects do; what is numbers by the thousand goes as it is. */
+const packed = (tasks: readonly Task[]): string | readonly Task[] =>
+  tasks.some((task) => 'embed' in task || 'snapshot' in task) ? tasks : JSON.stringify(tasks)
 
 type Waiting = { readonly task: Task; readonly resolve: (outcome: Outcome) => void; readonly reject: (error: MemoryError) => void }
 

@@ -3,10 +3,12 @@ import { type Derived, type Entry, type Message, messageId, sequenceOf } from '.
 import type { Key } from '../../domain/key.ts'
 import type { Changes, Range, Store, Where } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
-import type { Indexed } from '../../recall/held.ts'
+import { nameOf } from '../../recall/find.ts'
+import type { HeldParts, Indexed } from '../../recall/held.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import {
   type Cells,
+  columnsOf,
   derivedColumns,
   derivedOf,
   digestOf,
@@ -19,6 +21,7 @@ import {
   sessionColumns,
   sessionOf,
 } from './rows.ts'
+import { unpacked } from './snapshot.ts'
 
 const statements = {
   version: 'PRAGMA data_version',
@@ -29,11 +32,13 @@ const statements = {
   forward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?`,
   backward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? ORDER BY place`,
-  derivedOne: `SELECT ${derivedColumns} FROM derived WHERE session = ? AND id = ?`,
+  oneMessage: `SELECT ${columnsOf('m', messageColumns)} FROM session s JOIN message m ON m.session = s.id WHERE s.scope = ? AND s.name = ? AND m.sequence = ?`,
+  oneDerived: `SELECT ${columnsOf('d', derivedColumns)} FROM session s JOIN derived d ON d.session = s.id WHERE s.scope = ? AND s.name = ? AND d.id = ?`,
   all: `SELECT ${listedColumns} FROM session WHERE (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
   ofScope: `SELECT ${listedColumns} FROM session WHERE scope = ? AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
   expired: `SELECT ${listedColumns} FROM session WHERE expires <= ? AND (?2 IS NULL OR scope = ?2) AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
   changed: 'SELECT scope, name FROM session WHERE scope = ? AND stamp > ? ORDER BY stamp, name',
+  snapshot: 'SELECT data FROM snapshot WHERE name = ?',
   indexed: 'SELECT sequence, at, name, terms FROM message WHERE session = ? AND sequence > ? ORDER BY sequence LIMIT ?',
 } as const
 
@@ -100,12 +105,12 @@ export class Reader {
   }
 
   entry(key: Key, id: string): Entry | undefined {
-    const session = this.session(key)
-    if (session === undefined) return undefined
     const sequence = sequenceOf(id)
-    if (sequence !== undefined) return this.messages(key, session.id, { after: sequence - 1, before: sequence + 1, limit: 1 })[0]
-    const row = this.sql.derivedOne.get(session.id, id)
-    return row === undefined ? undefined : this.sound(key, cells(row))
+    const row = sequence === undefined ? this.sql.oneDerived.get(key.scope, key.id, id) : this.sql.oneMessage.get(key.scope, key.id, sequence)
+    if (row === undefined) return undefined
+    const entry = sequence === undefined ? derivedOf(cells(row)) : messageOf(cells(row))
+    if (entry === undefined) this.onDamage(key, id)
+    return entry
   }
 
   list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
@@ -133,6 +138,11 @@ export class Reader {
       const lineage = `${session?.epoch ?? this.buried(key)}.${session?.removals ?? 0}`
       return { stamp, lineage, sessions: session !== undefined && session.stamp > since ? [key] : [] }
     })
+  }
+
+  snapshot(where: Where): HeldParts | undefined {
+    const row = this.sql.snapshot.get(digestOf(nameOf(where)))
+    return row === undefined ? undefined : unpacked(cells(row)[0] as Uint8Array)
   }
 
   indexed(key: Key, after: number, limit: number): readonly Indexed[] {

@@ -24,6 +24,9 @@ export type SessionRow = {
   gaps: readonly Gap[]
 }
 
+/** Columns with the short name of their table. */
+export const columnsOf = (table: string, columns: string): string => columns.replaceAll(/"?\w+"?/g, `${table}.$&`)
+
 type Cell = null | number | string | Uint8Array
 export type Cells = readonly Cell[]
 

@@ -101,6 +101,17 @@ export const steps: readonly string[] = [
     row TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- Indexes of what is searched, so that a new process need not make them again; names are digests, and any forgetting in a scope takes them all.
+  CREATE TABLE snapshot (
+    name BLOB PRIMARY KEY,
+    scope BLOB NOT NULL,
+    stamp INTEGER NOT NULL,
+    lineage TEXT NOT NULL,
+    data BLOB NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX snapshot_scope ON snapshot (scope);
+  `,
 ]
 
 /** Brings a file to the newest schema, step by step, all or nothing; a file of a newer release is refused. */

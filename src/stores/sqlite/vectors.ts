@@ -4,7 +4,7 @@ import type { Key } from '../../domain/key.ts'
 import type { Unembedded, Where } from '../../domain/ports.ts'
 import type { Pointed } from '../../recall/meaning.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { type Cells, derivedColumns, derivedOf } from './rows.ts'
+import { type Cells, columnsOf, derivedColumns, derivedOf } from './rows.ts'
 
 /** Everything JavaScript takes for white space, as SQLite's `trim` wants it. */
 const space = `char(9, 10, 11, 12, 13, 32, 160, 5760, ${Array.from({ length: 11 }, (_, at) => 8192 + at).join(', ')}, 8232, 8233, 8239, 8287, 12288, 65279)`
@@ -16,7 +16,7 @@ const statements = {
   bareMessages: `SELECT m.place, s.scope, s.name, s.epoch, m.sequence, m.content FROM message m JOIN session s ON s.id = m.session
     LEFT JOIN vector v ON v.session = m.session AND v.id = 'm' || m.sequence
     WHERE m.place > ? AND v.model IS NOT ? AND trim(m.content, ${space}) <> '' ORDER BY m.place LIMIT ?`,
-  bareDerived: `SELECT d.place, s.scope, s.name, s.epoch, ${derivedColumns.replaceAll(/\w+/g, 'd.$&')} FROM derived d JOIN session s ON s.id = d.session
+  bareDerived: `SELECT d.place, s.scope, s.name, s.epoch, ${columnsOf('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session
     LEFT JOIN vector v ON v.session = d.session AND v.id = d.id
     WHERE d.place > ? AND v.model IS NOT ? AND d.kind <> 'sealed' ORDER BY d.place LIMIT ?`,
   done: 'SELECT count(*) FROM vector WHERE model = ?',

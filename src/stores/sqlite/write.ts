@@ -2,24 +2,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Entry, isBlank, messageId, type Said, sequenceOf, textOf } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { Embedded, Erasure } from '../../domain/ports.ts'
+import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
 import { type Change, isExpired, withGap, withGaps } from '../../domain/session.ts'
-import { searchTerms } from '../../recall/score.ts'
+import { nameOf } from '../../recall/find.ts'
+import { searchTerms } from '../../recall/terms.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import {
-  type Cells,
-  derivedCells,
-  derivedColumns,
-  derivedOf,
-  digestOf,
-  digestOfKey,
-  messageCells,
-  messageColumns,
-  messageOf,
-  type SessionRow,
-  sessionColumns,
-  sessionOf,
-} from './rows.ts'
+import { type Cells, derivedCells, derivedOf, digestOf, digestOfKey, messageCells, messageOf, type SessionRow, sessionOf } from './rows.ts'
+import { statements } from './statements.ts'
 
 /** The messages a change appended, by their sequence numbers; `offset` is that of the first. `row` is the session after a change that was new. */
 export type Written = { readonly first: number; readonly last: number; readonly offset: number; readonly row: SessionRow | undefined }
@@ -27,42 +16,6 @@ export type Written = { readonly first: number; readonly last: number; readonly 
 /** How many answers to changes are kept for a change that comes again, give or take those of the last while. */
 const remembered = 1_000
 const pruneEvery = 256
-
-/** The statements of a writer, prepared once. */
-const statements = {
-  session: `SELECT ${sessionColumns} FROM session WHERE scope = ? AND name = ?`,
-  epoch: 'SELECT epoch FROM tombstone WHERE key = ?',
-  begin: `INSERT INTO session (scope, name, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps)
-    VALUES (?, ?, ?, 0, 0, 0, 0, ?, ?, ?, 0, 0, 0, NULL, '[]')`,
-  update: `UPDATE session SET revision = ?, stamp = ?, removals = ?, learnt = ?, touched = ?, expires = ?, messages = ?, last = ?, weight = ?, asked = ?, gaps = ? WHERE id = ?`,
-  operation: 'SELECT first, last FROM operation WHERE session = ? AND id = ?',
-  done: 'INSERT INTO operation (session, id, revision, first, last) VALUES (?, ?, ?, ?, ?)',
-  prune: 'DELETE FROM operation WHERE session = ? AND revision <= ?',
-  append: `INSERT INTO message (session, terms, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  put: `INSERT INTO derived (session, id, kind, at, body, sum) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (session, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, body = excluded.body, sum = excluded.sum`,
-  dropMessage: 'DELETE FROM message WHERE session = ? AND sequence = ?',
-  dropDerived: 'DELETE FROM derived WHERE session = ? AND id = ?',
-  dropVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
-  asked: "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
-  messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
-  derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
-  message: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence = ?`,
-  derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? AND id = ?`,
-  point: 'INSERT INTO vector (session, id, kind, at, model, dimensions, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  keepMessage: `INSERT INTO quarantine (session, id, why, row)
-    SELECT session, ?, ?, json_object('at', at, 'role', role, 'name', name, 'calls', calls, 'answers', answers, 'content', content)
-    FROM message WHERE session = ? AND sequence = ?`,
-  keepDerived: `INSERT INTO quarantine (session, id, why, row)
-    SELECT session, id, ?, json_object('kind', kind, 'at', at, 'body', body) FROM derived WHERE session = ? AND id = ?`,
-  end: 'DELETE FROM session WHERE id = ?',
-  bury: 'INSERT INTO tombstone (key, epoch) VALUES (?, ?) ON CONFLICT DO UPDATE SET epoch = excluded.epoch',
-  removed: 'INSERT INTO removal (scope, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
-  stamp: "SELECT value FROM meta WHERE name = 'stamp'",
-  stamped: "UPDATE meta SET value = ? WHERE name = 'stamp'",
-  version: 'PRAGMA data_version',
-} as const
 
 /**
  * Writes to one database, inside a transaction that somebody else begins and ends. Sessions stay at hand between
@@ -137,7 +90,7 @@ export class Writer {
     if (only !== undefined && (row === undefined || !isExpired({ revision: row.revision, expiresAt: row.expires }, only.expiredBy))) return []
     const gone = row === undefined ? [] : this.idsOf(row)
     this.sql.bury.run(digestOfKey(key), (row?.epoch ?? this.buried(key)) + 1)
-    this.sql.removed.run(digestOf(key.scope))
+    this.removedFrom(key)
     if (row !== undefined) {
       this.sql.end.run(row.id)
       this.sessions.delete(formatKey(key))
@@ -171,6 +124,31 @@ export class Writer {
       else this.sql.keepMessage.run(id, why, row.id, sequence)
     }
     return this.eraseEntries(row, key, ids)
+  }
+
+  /** Keeps an index, unless something that is in it went meanwhile; whether it did. */
+  snapshot(where: Where, { stamp, lineage, data }: { readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }): boolean {
+    const digest = digestOf(where.scope)
+    if (lineage !== this.lineage(where, digest)) return false
+    this.sql.snapshot.run(digestOf(nameOf(where)), digest, stamp, lineage, data)
+    return true
+  }
+
+  private lineage({ scope, id }: Where, digest: Uint8Array): string {
+    if (id === undefined) {
+      const count = this.sql.removals.get(digest)
+      return `${count === undefined ? 0 : this.cells(count)[0]}`
+    }
+    const key = { scope, id } as Key
+    const row = this.find(key)
+    return `${row?.epoch ?? this.buried(key)}.${row?.removals ?? 0}`
+  }
+
+  /** Whatever was made of a scope may hold what has just gone. */
+  private removedFrom({ scope }: Key): void {
+    const digest = digestOf(scope)
+    this.sql.removed.run(digest)
+    this.sql.unsnap.run(digest)
   }
 
   private apply(row: SessionRow, change: Change): Written {
@@ -229,7 +207,7 @@ export class Writer {
     })
     if (gone.length > 0) {
       row.removals++
-      this.sql.removed.run(digestOf(key.scope))
+      this.removedFrom(key)
     }
     return gone
   }
