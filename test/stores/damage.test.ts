@@ -183,7 +183,7 @@ describe('the format of a store', () => {
     const first = await search()
     expect([first.length, await search()]).toEqual([4, first])
     const database = new DatabaseSync(file)
-    expect(database.prepare("UPDATE snapshot SET data = substr(data, 1, 40) || x'00' || substr(data, 42)").run().changes).toBe(1)
+    expect(database.prepare("UPDATE snapshot SET data = cast(substr(data, 1, 40) || x'00' || substr(data, 42) AS BLOB)").run().changes).toBe(1)
     database.close()
     expect(await search()).toEqual(first)
   })
