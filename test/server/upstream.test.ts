@@ -206,7 +206,10 @@ describe('the server, in front of a model server', () => {
       expect(await server.said('demo:me')).toEqual([])
     }
     // the session that has come in its place has a message of its own
-    forgets.push(() => server.memory.append('demo:me', [user('Something else')]))
+    forgets[0] = async () => {
+      await server.memory.forget({ key: 'demo:me' })
+      await server.memory.append('demo:me', [user('Something else')])
+    }
     await server.post('demo:me', { messages: [user('Hello')] })
     expect(await server.said('demo:me')).toEqual(['user: Something else'])
     expect(server.faults).toEqual([])
