@@ -21,7 +21,7 @@ export interface Findable {
   /** Lets others have their turn while much is being read. */
   pause(): Promise<void>
   /** Entries by their ids; what is gone is left out. */
-  entries(found: readonly Pick<Found, 'key' | 'id'>[]): Promise<readonly (Entry | undefined)[]>
+  entries(found: readonly Found[]): Promise<readonly (Entry | undefined)[]>
 }
 
 /** So many messages are read at once, so that nobody waits long for their turn. */

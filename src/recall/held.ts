@@ -10,7 +10,13 @@ import { type IndexParts, Texts } from './texts.ts'
 /** A message as an index takes it. */
 export type Indexed = { readonly sequence: number; readonly at: Millis; readonly name: string | undefined; readonly terms: readonly string[] }
 /** An entry that was found, not read yet. */
-export type Found = { readonly key: Key; readonly id: string; readonly score: number; readonly why: Readonly<Record<string, number>> }
+export type Found = {
+  readonly key: Key
+  readonly id: string /** Of a message; 0 of anything else. */
+  readonly sequence: number
+  readonly score: number
+  readonly why: Readonly<Record<string, number>>
+}
 
 /** What is held, as plain data. */
 export type HeldParts = {
@@ -130,7 +136,7 @@ export class Held {
     const candidates = [...both.values()]
     const scores = mixed(candidates)
     return cut(
-      candidates.map(({ key, id, why }, at) => ({ key, id, why, score: scores[at] as number })),
+      candidates.map(({ key, id, sequence, why }, at) => ({ key, id, sequence, why, score: scores[at] as number })),
       limit,
     )
   }
@@ -140,20 +146,21 @@ export class Held {
     const has = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const heard = has('message') ? this.said.rank(text, limits) : []
     const found = heard.map(({ place, score, why }): Found => {
-      return { key: this.keys[this.said.ownerAt(place)] as Key, id: messageId(this.said.sequenceAt(place)), score, why }
+      const sequence = this.said.sequenceAt(place)
+      return { key: this.keys[this.said.ownerAt(place)] as Key, id: messageId(sequence), sequence, score, why }
     })
     if (query.kinds?.every((kind) => kind === 'message')) return found
     // one kind could crowd out another before it is filtered, so all that match are looked at
     for (const { place, score, why } of this.known.rank(text, { ...limits, ...{ before: unlimited.before, most: this.known.size } })) {
       const { key, entry } = this.learnt[place] as { key: Key; entry: Derived }
-      if (has(entry.kind)) found.push({ key, id: entry.id, score, why })
+      if (has(entry.kind)) found.push({ key, id: entry.id, sequence: 0, score, why })
     }
     return found
   }
 
   private byMeaning(query: Query, most: number): Found[] {
     const near = this.meaning?.rank(query.vector?.values ?? new Float32Array(0), query.kinds, limitsOf(query, most)) ?? []
-    return near.map(({ key, id, score }) => ({ key, id, score, why: { meaning: score } }))
+    return near.map(({ key, id, score }) => ({ key, id, sequence: sequenceOf(id) ?? 0, score, why: { meaning: score } }))
   }
 
   /** Derived entries stand for themselves: each is a session of its own, so that none lends anything to its neighbours. */
@@ -183,8 +190,9 @@ function cut(found: readonly Found[], limit: number): readonly Found[] {
 
 /** The later message first; else by key and id. */
 function inOrder(a: Found, b: Found): number {
-  const [first, second] = [formatKey(a.key), formatKey(b.key)]
-  if (first !== second) return first < second ? -1 : 1
-  const later = (sequenceOf(b.id) ?? 0) - (sequenceOf(a.id) ?? 0)
-  return later !== 0 ? later : a.id < b.id ? -1 : 1
+  if (a.key !== b.key) {
+    const [first, second] = [formatKey(a.key), formatKey(b.key)]
+    if (first !== second) return first < second ? -1 : 1
+  }
+  return a.sequence !== b.sequence ? b.sequence - a.sequence : a.id < b.id ? -1 : 1
 }

@@ -99,8 +99,9 @@ export class SearchIndex {
     const top = new Top(limits.most)
     for (let at = 0; at < places.length; at++) {
       const place = places[at] as number
+      if (raised[place] === 0) continue
       const score = scoreAt(place)
-      if (score > 0 && score >= top.bar && isWithin(place)) top.offer(place, score)
+      if (score >= top.bar && isWithin(place)) top.offer(place, score)
     }
     const chosen = top.best()
     if (this.texts.sessions > 1 && chosen.length === limits.most) {
@@ -139,6 +140,12 @@ export class SearchIndex {
   private reset(places: Uint32Array): void {
     const { scores, raised, best, marked } = this
     const sittings = this.texts.sittings.values
+    if (places.buffer === this.everywhere.buffer) {
+      scores.fill(0, 0, places.length)
+      raised.fill(0, 0, places.length)
+      best.fill(0, 0, this.texts.size)
+      return
+    }
     for (let at = 0; at < places.length; at++) {
       const place = places[at] as number
       scores[place] = 0
@@ -221,17 +228,20 @@ export class SearchIndex {
   private lift(places: Uint32Array, end: number): void {
     const { scores, raised, best } = this
     const [lengths, previous, next, sittings] = [this.texts.lengths.values, this.texts.previous.values, this.texts.next.values, this.texts.sittings.values]
+    const { previous: byPrevious, next: byNext } = weights
     for (let at = 0; at < places.length; at++) {
       const place = places[at] as number
       const own = scores[place] as number
-      const sitting = sittings[place] as number
-      if (own > (best[sitting] as number)) best[sitting] = own
+      if (own > 0) {
+        const sitting = sittings[place] as number
+        if (own > (best[sitting] as number)) best[sitting] = own
+      }
+      const before = previous[place] as number
+      const after = next[place] as number
+      const lent = before === 0 ? own : own + byPrevious * (scores[before - 1] as number)
+      const lifted = after === 0 || after > end ? lent : lent + byNext * (scores[after - 1] as number)
       // what says nothing cannot answer anything, whatever stands beside it
-      if (lengths[place] === 0) continue
-      const before = (previous[place] as number) - 1
-      const after = (next[place] as number) - 1
-      const lent = before < 0 ? own : own + weights.previous * (scores[before] as number)
-      raised[place] = after < 0 || after >= end ? lent : lent + weights.next * (scores[after] as number)
+      if (lifted > 0 && lengths[place] !== 0) raised[place] = lifted
     }
   }
 

@@ -129,6 +129,17 @@ export class RamShelf {
     return { stamp: this.stamp, lineage, sessions: session !== undefined && session.stamp > since ? [session.key] : [] }
   }
 
+  /** What was found, most of it in the same session. */
+  found(places: readonly { readonly key: Key; readonly id: string; readonly sequence: number }[]): (Entry | undefined)[] {
+    let [last, session]: [Key | undefined, Session | undefined] = [undefined, undefined]
+    return places.map(({ key, id, sequence }) => {
+      if (key !== last) [last, session] = [key, this.sessions.get(formatKey(key))]
+      if (session === undefined || sequence === 0) return session?.derived.get(id)
+      const message = session.messages[placeOf(session.messages, sequence)]
+      return message?.sequence === sequence ? message : undefined
+    })
+  }
+
   entry(key: Key, id: string): Entry | undefined {
     const session = this.sessions.get(formatKey(key))
     return session === undefined ? undefined : (session.derived.get(id) ?? found(session, id))

@@ -20,7 +20,7 @@ export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index
     save: () => undefined,
     pause: async () => undefined,
     meaning: (model) => vectors?.meaning(model),
-    entries: async (found) => found.map(({ key, id }) => shelf.entry(key, id)),
+    entries: async (found) => shelf.found(found),
   })
   return {
     durability: 'ram',
