@@ -1,16 +1,17 @@
 import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 import { type Incoming, parseMessage } from './domain/chat.ts'
-import type { Derived, Entry, Knowledge, Message, Millis, Tokens } from './domain/entry.ts'
-import { MemoryError } from './domain/error.ts'
+import type { Derived, Knowledge, Message, Millis, Tokens } from './domain/entry.ts'
+import { check, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
-import type { Clock, Embedder, Index, Query, Store, Tokenizer } from './domain/ports.ts'
+import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import { type Framing, framings, type Profile } from './domain/profile.ts'
 import { emptyHead, type Head, isExpired } from './domain/session.ts'
 import { Embedding, type EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
 import { type Remembered, remember } from './memory/remembering.ts'
-import { admit, crowded } from './recall/admit.ts'
+import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
+import { admit, crowded, isFull } from './recall/admit.ts'
 import { compose } from './recall/compose.ts'
 import { type Answer, type Gathered, gather, type Need } from './recall/gather.ts'
 import { Renderer, weighed } from './recall/render.ts'
@@ -47,19 +48,6 @@ export type ContextOptions = {
   readonly framing?: Framing
 }
 
-/** A question in words, or as a vector of an embedder: this memory's, unless `model` names another. */
-export type SearchQuery = string | { readonly vector: ArrayLike<number>; readonly model?: string }
-export type SearchOptions = {
-  /** How many at most; 10 when left out. */
-  readonly limit?: number
-  readonly from?: Millis
-  readonly to?: Millis
-  readonly kinds?: readonly Entry['kind'][]
-  /** One session of the scope alone; an empty text means the scope's own memory. */
-  readonly session?: string
-}
-export type SearchResult = { readonly key: string; readonly entry: Entry; readonly score: number; readonly why: Readonly<Record<string, number>> }
-
 const recent = 48
 
 /** Keeps conversations and decides what a model is shown of them. */
@@ -93,6 +81,8 @@ export class Memory implements AsyncDisposable {
     const append = messages.map((message, place) => weighed(this.tokenizer, parseMessage(message, place, now), this.profile.cap))
     if (append.length === 0) return []
     let head = await this.parts.sessions.head(parsed, 0)
+    const before = isFull(head, append, this.profile.lifetime, now) ? await this.answered(head, options) : undefined
+    if (before !== undefined) return before
     const { ended, drop, expiresAt } = admit(head, append, this.profile.lifetime, now)
     if (ended) {
       await this.parts.sessions.erase(parsed, { expiredBy: now })
@@ -132,21 +122,7 @@ export class Memory implements AsyncDisposable {
    */
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
     const where = this.open(options.session === undefined || options.session === '' ? scope : `${scope}:${options.session}`)
-    const { limit = 10, from, to, kinds } = options
-    check('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
-    const asked: Query = {
-      limit,
-      ...(await this.asked(query)),
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
-      ...(kinds === undefined ? {} : { kinds }),
-    }
-    const searched = options.session === undefined ? { scope: where.scope } : where
-    const hits = (await Promise.all(this.stores().map((store) => store.search(searched, asked)))).flat()
-    return hits
-      .sort((a, b) => b.score - a.score)
-      .slice(0, limit)
-      .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))
+    return searched({ ...this.parts, stores: this.stores(), embedding: this.embeddings[0], lifetime: this.profile.lifetime }, where, query, options)
   }
 
   /** Keeps something in the scope's own memory; told again, it is believed a little more. */
@@ -175,8 +151,11 @@ export class Memory implements AsyncDisposable {
     const { scope } = this.open('scope' in target ? target.scope : target.key)
     for (const embedding of this.embeddings) embedding.drop(scope)
     const forgotten = await new Forgetting(this.parts, this.parts.rederive).forget(target, this.parts.clock())
-    // What was dropped with it, or made anew, still wants its vector.
-    for (const embedding of this.embeddings) embedding.catchUp()
+    // What was written meanwhile may be gone too; what is still there, or was made anew, wants its vector.
+    for (const embedding of this.embeddings) {
+      embedding.drop(scope)
+      embedding.catchUp()
+    }
     return forgotten
   }
 
@@ -201,7 +180,15 @@ export class Memory implements AsyncDisposable {
     const limit = Number.MAX_SAFE_INTEGER
     const over = (await sessions.list({ expiredBy: now, limit })).map((session) => session.key)
     for (const key of over) await sessions.erase(key, { expiredBy: now })
-    const others = this.profile.lifetime.sessions === undefined ? [] : crowded(await sessions.list({ limit }), this.profile.lifetime)
+    const { lifetime } = this.profile
+    // The scope's own memory is no session: it does not crowd anybody out, and is not crowded out.
+    const others =
+      lifetime.sessions === undefined
+        ? []
+        : crowded(
+            (await sessions.list({ limit })).filter(({ key }) => key.id !== ''),
+            lifetime,
+          )
     for (const key of others) await sessions.erase(key)
     return { ended: [...over, ...others].map(formatKey) }
   }
@@ -250,6 +237,17 @@ export class Memory implements AsyncDisposable {
     return { gathered: step.value, budget, framing: options.framing ?? this.profile.framing, query, shared }
   }
 
+  /** What an operation was answered when it was done, if it was: no base is ever below zero, so nothing new is done here. */
+  private async answered({ key, epoch, expiresAt, touchedAt }: Head, { operationId: id }: AppendOptions): Promise<readonly Message[] | undefined> {
+    if (id === undefined) return undefined
+    try {
+      return await this.parts.sessions.commit({ id, key, at: touchedAt, epoch, base: -1, append: [], put: [], drop: [], expiresAt })
+    } catch (error) {
+      if (error instanceof MemoryError && error.code === 'conflict') return undefined
+      throw error
+    }
+  }
+
   private async head(key: Key): Promise<Head> {
     const head = await this.parts.sessions.head(key, recent)
     return isExpired(head, this.parts.clock()) ? emptyHead(key, head.epoch) : head
@@ -279,22 +277,8 @@ export class Memory implements AsyncDisposable {
     return [...new Set([this.parts.sessions, this.parts.store])]
   }
 
-  private async asked(query: SearchQuery): Promise<Pick<Query, 'text' | 'vector'>> {
-    const model = typeof query === 'string' ? this.parts.embedder?.name : (query.model ?? this.parts.embedder?.name)
-    if (typeof query !== 'string') {
-      check('model', model, model !== undefined, 'the name of the embedder that made the vector, as no embedder is configured')
-      return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
-    }
-    const values = await this.embeddings[0]?.vector(query)
-    return values === undefined || model === undefined ? { text: query } : { text: query, vector: { model, values } }
-  }
-
   private open(key: string | Key): Key {
     if (this.closed) throw new MemoryError('closed', 'This memory is closed; open it again.')
     return parseKey(key)
   }
-}
-
-function check(param: string, value: unknown, holds: boolean, right: string): void {
-  if (!holds) throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${right}.`, { param })
 }

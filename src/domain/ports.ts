@@ -7,7 +7,11 @@ import type { Change, Head, Listed } from './session.ts'
 export type Range = { readonly after?: number; readonly before?: number; readonly limit: number; readonly newest?: boolean }
 
 /** What is forgotten of a session, and on which condition; everything, at once, when left out. */
-export type Erasure = { readonly entries: readonly string[] } | { readonly expiredBy: Millis }
+export type Erasure =
+  | { readonly entries: readonly string[] }
+  | { readonly expiredBy: Millis }
+  /** Of the whole scope, what a store keeps beside entries: remains of damaged ones, indexes. */
+  | { readonly remains: true }
 
 /** Where sessions are kept. Every method is complete: an adapter implements all of them or is not one. */
 export interface Store {
@@ -26,7 +30,7 @@ export interface Store {
   list(filter: { readonly scope?: Scope; readonly expiredBy?: Millis; readonly after?: string; readonly limit: number }): Promise<readonly Listed[]>
   /**
    * Forgets the session, or these entries of it, for good. Writers that read the session before are refused: with the
-   * whole session gone by its epoch, with entries gone by its revision. With `expiredBy` nothing happens unless the
+   * whole session gone by its epoch, with entries by its revision, also if none of them was there. With `expiredBy` nothing happens unless the
    * session is still over then: somebody may have begun it anew. Resolves to the ids that went.
    */
   erase(key: Key, only?: Erasure): Promise<readonly string[]>

@@ -1,7 +1,7 @@
 import type { Derived, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
-import type { Store } from '../domain/ports.ts'
+import type { Erasure, Store } from '../domain/ports.ts'
 import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
 
 /** What `forget` takes: a session, one message of it, a scope with all its sessions, or whatever in a scope holds a text. */
@@ -33,6 +33,7 @@ export class Forgetting {
   private readonly stores: Stores
   private readonly rederive: Rederive
   private readonly went = new Map<string, Went>()
+  private unclean: MemoryError | undefined
 
   constructor(stores: Stores, rederive: Rederive) {
     this.stores = stores
@@ -41,21 +42,27 @@ export class Forgetting {
 
   async forget(target: Target, at: Millis): Promise<Forgotten> {
     if ('scope' in target) await ('text' in target ? this.text(parseKey(target.scope), target.text) : this.scope(parseKey(target.scope)))
-    else if ('messageId' in target) await this.messages(this.stores.sessions, parseKey(target.key), [target.messageId])
-    else await this.session(this.stores.sessions, parseKey(target.key))
+    else {
+      const key = parseKey(target.key)
+      const store = key.id === '' ? this.stores.store : this.stores.sessions
+      await ('messageId' in target ? this.messages(store, key, [target.messageId]) : this.session(store, key))
+    }
+    if (this.unclean !== undefined) throw this.unclean
     const sessions = [...this.went].map(([key, { entries, renewed }]) => ({ key, entries, ...(renewed.length === 0 ? {} : { renewed }) }))
     return { at, sessions: sessions.filter(({ entries }) => entries.length > 0) }
   }
 
   private async scope({ scope }: Key): Promise<void> {
     for (const store of this.both()) {
-      for (const { key } of await store.list({ scope, limit: everything })) this.note(key, await store.erase(key))
+      for (const { key } of await store.list({ scope, limit: everything })) await this.erase(store, key)
     }
   }
 
   private async session(store: Store, key: Key): Promise<void> {
-    const tainted = await this.untaint(key, 'all')
-    this.note(key, await store.erase(key))
+    const tainted = [...(await this.untaint(key, 'all'))]
+    await this.erase(store, key)
+    // Until then somebody could still derive something from it.
+    tainted.push(...(await this.untaint(key, 'all')))
     await this.renew(tainted)
   }
 
@@ -67,7 +74,7 @@ export class Forgetting {
     for (let isFirst = true; ; isFirst = false) {
       const tainted = taintedBy((await store.head(key, 0)).derived, key.id, new Map([[key.id, gone]]))
       if (!isFirst && tainted.length === 0) break
-      this.note(key, await store.erase(key, { entries: [...ids, ...tainted.map(({ id }) => id)] }))
+      await this.erase(store, key, { entries: [...ids, ...tainted.map(({ id }) => id)] })
       own.push(...tainted.map((entry) => ({ store, key, entry, gone: new Map([[key.id, gone]]) })))
     }
     await this.renew([...own, ...above])
@@ -82,6 +89,8 @@ export class Forgetting {
         const ids = await holding(store, key, text)
         if (ids.length > 0) await this.messages(store, key, ids)
       }
+      // What the store keeps beside entries, such as remains of damaged ones, may hold it too.
+      await this.erase(store, parseKey(scope), { remains: true })
     }
   }
 
@@ -92,7 +101,8 @@ export class Forgetting {
     const home = scopeKey(key)
     const bySession = new Map([[key.id, gone]])
     const tainted = taintedBy((await store.head(home, 0)).derived, '', bySession)
-    if (tainted.length > 0) this.note(home, await store.erase(home, { entries: tainted.map(({ id }) => id) }))
+    // Also if there is none: who is about to derive something there must read again what there is to derive it from.
+    await this.erase(store, home, { entries: tainted.map(({ id }) => id) })
     return tainted.map((entry) => ({ store, key: home, entry, gone: bySession }))
   }
 
@@ -120,8 +130,14 @@ export class Forgetting {
     return messages
   }
 
-  private note(key: Key, entries: readonly string[]): void {
-    this.of(key).entries.push(...entries)
+  /** Erases a session or entries of it. That its traces could not be cleaned is told at the end: what was derived is made anew first. */
+  private async erase(store: Store, key: Key, only?: Erasure): Promise<void> {
+    try {
+      this.of(key).entries.push(...(await store.erase(key, only)))
+    } catch (error) {
+      if (!(error instanceof MemoryError && error.code === 'busy')) throw error
+      this.unclean = error
+    }
   }
 
   private of(key: Key): Went {

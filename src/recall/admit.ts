@@ -12,8 +12,8 @@ export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime,
   const ended = isExpired(head, now)
   const kept = ended ? 0 : head.messages
   const startedAt = ended || head.revision === 0 ? now : head.startedAt
-  const over = lifetime.messages === undefined ? 0 : kept + incoming.length - lifetime.messages
-  if (over > 0 && lifetime.whenFull === 'refuse') {
+  const over = overflow(head, incoming, lifetime, now)
+  if (isFull(head, incoming, lifetime, now)) {
     throw new MemoryError(
       'full',
       `Session ${formatKey(head.key)} holds ${kept} messages and its profile allows ${lifetime.messages}. Start a new session, or raise lifetime.messages.`,
@@ -27,6 +27,15 @@ export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime,
     drop: over > 0 ? evicted(ended ? emptyHead(head.key, head.epoch) : head, incoming.length, over) : [],
     expiresAt: expiry(startedAt, now, lifetime),
   }
+}
+
+/** Whether a session takes in no more. */
+export const isFull = (head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): boolean =>
+  lifetime.whenFull === 'refuse' && overflow(head, incoming, lifetime, now) > 0
+
+/** By how many messages a session would be over its limit. */
+function overflow(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): number {
+  return lifetime.messages === undefined ? 0 : (isExpired(head, now) ? 0 : head.messages) + incoming.length - lifetime.messages
 }
 
 /** When a session that is used now is over. */

@@ -65,25 +65,34 @@ export class Finder {
     this.total = 0
   }
 
-  private async refreshed(held: Held, where: Where, query: Query, mayLoad = true): Promise<readonly Found[]> {
-    const earlier = held.stamp === 0 && mayLoad ? await this.source.load(where) : undefined
-    if (earlier !== undefined) held.adopt(earlier)
-    const changes = await this.source.changes(where, held.stamp)
-    if (held.stamp !== 0 && changes.lineage !== held.lineage) {
-      this.letGo(nameOf(where))
-      return this.refreshed(this.take(where), where, query, false)
+  /** Brings what is held to what there is now, and searches it; after an error nothing half-read is left. */
+  private async refreshed(held: Held, where: Where, query: Query): Promise<readonly Found[]> {
+    try {
+      const changes = await this.changes(held, where)
+      for (const key of changes.sessions) {
+        await this.read(held, key)
+        if (held.isRested(piece)) await this.source.pause()
+      }
+      held.stamp = changes.stamp
+      held.lineage = changes.lineage
+      if (query.vector !== undefined) await this.point(held, where, query.vector.model)
+    } catch (error) {
+      held.clear()
+      throw error
     }
-    const before = held.counted
-    for (const key of changes.sessions) {
-      await this.read(held, key)
-      if (held.isRested(piece)) await this.source.pause()
-    }
-    held.stamp = changes.stamp
-    held.lineage = changes.lineage
-    if (query.vector !== undefined) await this.point(held, where, query.vector.model)
-    this.tidy(held, nameOf(where), held.size - before)
+    this.tidy(held, nameOf(where))
     this.source.save(where, held)
     return held.search(query)
+  }
+
+  /** What to read: everything if nothing is held, or if what is held may hold what has gone. */
+  private async changes(held: Held, where: Where): Promise<Changes> {
+    const earlier = held.stamp === 0 ? await this.source.load(where) : undefined
+    if (earlier !== undefined) held.adopt(earlier)
+    const changes = await this.source.changes(where, held.stamp)
+    if (held.stamp === 0 || changes.lineage === held.lineage) return changes
+    held.clear()
+    return this.source.changes(where, 0)
   }
 
   private async read(held: Held, key: Key): Promise<void> {
@@ -115,10 +124,10 @@ export class Finder {
     return held
   }
 
-  private tidy(kept: Held, keptAs: string, grown: number): void {
+  private tidy(kept: Held, keptAs: string): void {
     if (this.held.get(keptAs) !== kept) return
-    this.total += grown
-    kept.counted += grown
+    this.total += kept.size - kept.counted
+    kept.counted = kept.size
     for (const name of this.held.keys()) {
       if (this.total <= this.room) return
       if (name !== keptAs) this.letGo(name)

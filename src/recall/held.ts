@@ -38,26 +38,33 @@ export class Held {
   /** Work on what is held is done one after the other. */
   busy: Promise<unknown> = Promise.resolve()
   meaning: Meaning | undefined
-  private rested = 0
   /** How much of its size is counted against the room there is. */
   counted = 0
+  /** How many messages were held when it was last kept elsewhere. */
+  kept = 0
+  private rested = 0
   private said = new SearchIndex()
-  private readonly known = new SearchIndex()
-  private readonly keys: Key[] = []
-  private readonly numbers = new Map<string, number>()
-  private readonly reached: number[] = []
-  private readonly derived: Map<string, Known>[] = []
-  private readonly learnt: { readonly key: Key; readonly entry: Derived }[] = []
+  private known = new SearchIndex()
+  private keys: Key[] = []
+  private numbers = new Map<string, number>()
+  private reached: number[] = []
+  private derived: Map<string, Known>[] = []
+  private learnt: { readonly key: Key; readonly entry: Derived }[] = []
+
+  /** Lets go of everything, to begin anew. */
+  clear(): void {
+    const { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt } = new Held()
+    Object.assign(this, { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt })
+  }
 
   get size(): number {
     return this.said.size + this.known.size + (this.meaning?.size ?? 0)
   }
 
-  /** How many messages are held, and how many of them were when it was last kept elsewhere. */
+  /** How many messages are held. */
   get messages(): number {
     return this.said.size
   }
-  kept = 0
 
   parts(): HeldParts {
     const sessions = this.keys.map((key, owner) => ({

@@ -60,7 +60,7 @@ export class Meaning {
     if (this.matrix === undefined || values.length !== this.matrix.dimensions) return []
     const scores = this.matrix.scores(values)
     const isWanted = this.filter(wanted, limits)
-    const top = new Top(limits.most)
+    const top = new Top(Math.min(limits.most, this.size))
     for (let row = 0; row < scores.length; row++) {
       const score = scores[row] as number
       if (score >= top.bar && isWanted(row)) top.offer(row, score)

@@ -85,6 +85,7 @@ export class SearchIndex {
     const end = this.endOf(limits.before)
     const telling = this.telling(query)
     if (telling.length === 0) return []
+    const top = new Top(Math.min(limits.most, end))
     this.match(telling, end)
     const places = this.considered(telling, end)
     this.lift(places, end)
@@ -96,7 +97,6 @@ export class SearchIndex {
       return own === 0 ? 0 : own * (asked[speakers[place] as number] as number) + weights.sitting * (best[sittings[place] as number] as number)
     }
     const isWithin = (place: number): boolean => (times[place] as number) >= limits.from && (times[place] as number) <= limits.to
-    const top = new Top(limits.most)
     for (let at = 0; at < places.length; at++) {
       const place = places[at] as number
       if (raised[place] === 0) continue

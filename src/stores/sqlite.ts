@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { type Message, messageId } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Changes, Embedded, Erasure, Hit, Index, Query, Range, Store, Unembedded, Where } from '../domain/ports.ts'
 import type { Change, Head, Listed } from '../domain/session.ts'
@@ -13,9 +14,12 @@ import { faultOf } from './sqlite/faults.ts'
 import { Heads } from './sqlite/heads.ts'
 import { Queue } from './sqlite/queue.ts'
 import { Reader } from './sqlite/read.ts'
-import { packed } from './sqlite/snapshot.ts'
+import { packed, unpacked } from './sqlite/snapshot.ts'
 import { VectorReader } from './sqlite/vectors.ts'
 import type { Written } from './sqlite/write.ts'
+
+/** So often a log is tried to be cleaned while others read it; they get their turn in between. */
+const patienceToClean = 10
 
 export type SqliteOptions = {
   /** Told of every entry that is found damaged and is put aside; without it, the process is warned. */
@@ -60,7 +64,7 @@ export class SqliteStore implements Store, Index {
       indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
       derived: (key) => this.read(() => this.reader.derivedOf(key)),
       pointed: (where, model, after, limit) => this.read(() => this.vectors.pointed(where, model, after, limit)),
-      load: (where) => this.read(() => this.reader.snapshot(where)),
+      load: async (where) => unpacked(await this.read(() => this.reader.snapshot(where))),
       save: (where, held) => this.save(where, held),
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       meaning: (model) => new Meaning(model),
@@ -92,7 +96,12 @@ export class SqliteStore implements Store, Index {
 
   async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
     try {
-      return ((await this.queue.submit({ erase: key, only })) as { gone: readonly string[] }).gone
+      const { gone, isClean } = (await this.queue.submit({ erase: key, only })) as { gone: readonly string[]; isClean: boolean }
+      for (let tries = 1; !isClean && !(await this.isCleaned()); tries++) {
+        if (tries === patienceToClean)
+          throw new MemoryError('busy', `It is forgotten, but a reader of ${this.path} keeps its log from being cleaned. Forget it again in a moment.`)
+      }
+      return gone
     } finally {
       this.finder.drop(key.scope)
       this.heads.drop(key)
@@ -130,7 +139,12 @@ export class SqliteStore implements Store, Index {
     if (this.database.isOpen) this.database.close()
   }
 
+  private async isCleaned(): Promise<boolean> {
+    return ((await this.queue.submit({ clean: true })) as { isClean: boolean }).isClean
+  }
+
   private async read<T>(from: () => T): Promise<T> {
+    if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed; open it again.`)
     try {
       return from()
     } catch (error) {

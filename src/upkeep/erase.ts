@@ -1,4 +1,4 @@
-import { type Derived, type Message, sequenceOf } from '../domain/entry.ts'
+import { type Derived, type Message, sequenceOf, textOf } from '../domain/entry.ts'
 
 /** What was forgotten of a session: some of its messages, or with `'all'` the whole of it. */
 export type Gone = ReadonlySet<string> | 'all'
@@ -27,9 +27,20 @@ function spans(entry: Derived, gone: Gone | undefined): boolean {
 
 const isGone = (gone: Gone | undefined, message: string): boolean => gone !== undefined && (gone === 'all' || gone.has(message))
 
-/** What a message says in any of its parts, in lower case, for finding it by a text. */
+/** Whether an entry holds a text, in whichever case, in anything somebody has said or written: not in its role, its numbers or its id. */
 export function says(entry: Message | Derived, text: string): boolean {
-  return JSON.stringify(entry, (field, value: unknown) => (field === 'id' || field === 'kind' || field === 'tokenizer' ? undefined : value), 0)
-    .toLowerCase()
-    .includes(JSON.stringify(text).slice(1, -1).toLowerCase())
+  const wanted = text.toLowerCase()
+  return wordsIn(entry).some((words) => words.toLowerCase().includes(wanted))
+}
+
+function wordsIn(entry: Message | Derived): readonly string[] {
+  if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.calls ?? [])]
+  if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
+  return [textOf(entry)]
+}
+
+/** Every text in a value, names of fields included, and the value itself as it would be written. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [String(value)]
+  return Object.entries(value).flatMap(([name, inner]) => [Array.isArray(value) ? '' : name, ...textsIn(inner)])
 }

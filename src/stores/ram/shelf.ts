@@ -100,6 +100,7 @@ export class RamShelf {
   erase(key: Key, only?: Erasure): readonly string[] {
     const name = formatKey(key)
     const session = this.sessions.get(name)
+    if (only !== undefined && 'remains' in only) return []
     if (only !== undefined && 'entries' in only) return session === undefined ? [] : this.eraseEntries(session, only.entries)
     if (only !== undefined && (session === undefined || !isExpired(session, only.expiredBy))) return []
     this.sessions.delete(name)
@@ -111,10 +112,9 @@ export class RamShelf {
   private eraseEntries(session: Session, entries: readonly string[]): readonly string[] {
     const gone = entries.filter((id) => session.derived.has(id) || found(session, id) !== undefined)
     this.remove(session, gone)
-    if (gone.length > 0) {
-      session.revision++
-      session.stamp = ++this.stamp
-    }
+    // Also if nothing went: whoever has read the session before may know what should be forgotten.
+    session.revision++
+    session.stamp = ++this.stamp
     return gone
   }
 

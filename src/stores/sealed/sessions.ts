@@ -77,9 +77,9 @@ export class SealedSessions implements Omit<Store, 'durability'> {
   }
 
   async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
-    const isWhole = only === undefined || 'expiredBy' in only
-    const gone = await this.store.erase(key, isWhole ? only : { entries: only.entries.filter((id) => !isKeyEntry({ id })) })
-    if (isWhole) this.known.delete(formatKey(key))
+    const isPart = only !== undefined && 'entries' in only
+    const gone = await this.store.erase(key, isPart ? { entries: only.entries.filter((id) => !isKeyEntry({ id })) } : only)
+    if (!isPart) this.known.delete(formatKey(key))
     return gone.filter((id) => !isKeyEntry({ id }))
   }
 

@@ -3,10 +3,10 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { faultOf } from './faults.ts'
-import { migrate } from './schema.ts'
+import { migrate, refuseStrangers } from './schema.ts'
 
 /** How long a process waits for another one that is writing. */
-const patience = 10_000
+export const patience = 10_000
 
 /** Before this release of SQLite a checkpoint could lose what had been committed. */
 const oldest = [3, 51, 3] as const
@@ -47,9 +47,22 @@ export function prepareFile(path: string): void {
       cause: error,
     })
   }
+  refuseOther(path)
   const database = connectWriter(path)
   try {
     migrate(database, path)
+  } catch (error) {
+    throw faultOf(error, path)
+  } finally {
+    database.close()
+  }
+}
+
+/** Leaves the files of other programs as they are. */
+function refuseOther(path: string): void {
+  const database = connected(path, () => undefined)
+  try {
+    refuseStrangers(database, path)
   } catch (error) {
     throw faultOf(error, path)
   } finally {

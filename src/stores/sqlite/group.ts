@@ -3,7 +3,7 @@ import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
-import { connectWriter, syncFile } from './connect.ts'
+import { connectWriter, patience, syncFile } from './connect.ts'
 import { faultOf, isBusy, isDiskFault } from './faults.ts'
 import { Writer, type Written } from './write.ts'
 
@@ -12,13 +12,15 @@ export type Task =
   | { readonly commit: Change }
   | { readonly erase: Key; readonly only: Erasure | undefined }
   | { readonly embed: readonly Embedded[]; readonly model: string }
+  /** Takes what was forgotten out of the log. */
+  | { readonly clean: true }
   | { readonly snapshot: Where; readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }
   | { readonly quarantine: readonly string[]; readonly key: Key; readonly why: string }
 
 /** What came of a task, in the same manner. */
 export type Outcome =
   | { readonly written: Written }
-  | { readonly gone: readonly string[] }
+  | { readonly gone: readonly string[]; readonly isClean?: boolean }
   | { readonly kept: number }
   | { readonly failed: { readonly code: ErrorCode; readonly message: string } }
 
@@ -35,7 +37,7 @@ export class Group {
   run(tasks: readonly Task[]): readonly Outcome[] {
     try {
       const outcomes = this.transact(tasks)
-      return tasks.some((task) => 'erase' in task) ? this.cleaned(tasks, outcomes) : outcomes
+      return tasks.some((task) => 'erase' in task || 'clean' in task) ? this.cleaned(outcomes) : outcomes
     } catch (error) {
       if (tasks.length > 1 && !(error instanceof MemoryError) && !isDiskFault(error) && !isBusy(error)) return tasks.flatMap((task) => this.run([task]))
       return tasks.map(() => failure(faultOf(error, this.path)))
@@ -84,19 +86,17 @@ export class Group {
     }
   }
 
-  /** Takes what was forgotten out of the log too; if that fails, only those who wanted to forget are told. */
-  private cleaned(tasks: readonly Task[], outcomes: readonly Outcome[]): readonly Outcome[] {
+  /** Takes what was forgotten out of the log too; if the disk fails at it, only those who wanted to forget are told. */
+  private cleaned(outcomes: readonly Outcome[]): readonly Outcome[] {
     try {
-      const { busy } = this.connection().database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-      if (busy !== 0)
-        throw new MemoryError('busy', `It is forgotten, but a reader of ${this.path} keeps its log from being cleaned. Forget it again in a moment.`)
+      const isClean = truncateLog(this.connection().database)
       // Without this a loss of power could bring back the log as it was before.
-      syncFile(`${this.path}-wal`)
-      return outcomes
+      if (isClean) syncFile(`${this.path}-wal`)
+      return outcomes.map((outcome) => ('gone' in outcome ? { ...outcome, isClean } : outcome))
     } catch (error) {
       const fault = failure(faultOf(error, this.path))
       if (isDiskFault(error)) this.letGo()
-      return outcomes.map((outcome, at) => ('erase' in (tasks[at] as Task) ? fault : outcome))
+      return outcomes.map((outcome) => ('gone' in outcome ? fault : outcome))
     }
   }
 
@@ -114,12 +114,23 @@ function attempt(writer: Writer, task: Task): Outcome {
   try {
     if ('commit' in task) return { written: writer.commit(task.commit) }
     if ('erase' in task) return { gone: writer.erase(task.erase, task.only) }
+    if ('clean' in task) return { gone: [] }
     if ('embed' in task) return { kept: writer.embed(task.model, task.embed) }
     if ('snapshot' in task) return { kept: writer.snapshot(task.snapshot, task) ? 1 : 0 }
     return { gone: writer.quarantine(task.key, task.quarantine, task.why) }
   } catch (error) {
     if (error instanceof MemoryError) return failure(error)
     throw error
+  }
+}
+
+/** Empties the log; false if a reader was in the way for longer than others should wait. */
+function truncateLog(database: DatabaseSync): boolean {
+  database.exec(`PRAGMA busy_timeout = ${patience / 20}`)
+  try {
+    return (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }).busy === 0
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${patience}`)
   }
 }
 

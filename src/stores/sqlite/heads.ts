@@ -95,9 +95,8 @@ export class Heads {
   private pageOf(key: Key, hot: Hot, range: Range): readonly Message[] {
     const { row } = hot
     const isNewest = range.newest === true && (range.before ?? Number.POSITIVE_INFINITY) > row.last
-    if (hot.tail.length === 0 && isNewest && row.messages > 0) {
-      hot.tail = this.reader.messages(key, row.id, { limit: Math.min(range.limit, longestTail), newest: true })
-    }
+    const wanted = Math.min(range.limit, longestTail, row.messages)
+    if (isNewest && hot.tail.length < wanted) hot.tail = this.reader.messages(key, row.id, { limit: wanted, newest: true })
     return sliceOf(hot, range) ?? this.reader.messages(key, row.id, range)
   }
 

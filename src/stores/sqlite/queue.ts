@@ -2,11 +2,11 @@ import { Worker } from 'node:worker_threads'
 import { MemoryError } from '../../domain/error.ts'
 import type { Outcome, Task } from './group.ts'
 
-/** JSON crosses threads quicker than objects do; what is numbers by the thousand goes as it is. */
-const packed = (tasks: readonly Task[]): string | readonly Task[] =>
-  tasks.some((task) => 'embed' in task || 'snapshot' in task) ? tasks : JSON.stringify(tasks)
+/** A task on its way: JSON crosses threads quicker than objects do; what is numbers by the thousand goes as it is. */
+type Sent = string | Task
+const isNumbers = (task: Task): boolean => 'embed' in task || 'snapshot' in task
 
-type Waiting = { readonly task: Task; readonly resolve: (outcome: Outcome) => void; readonly reject: (error: MemoryError) => void }
+type Waiting = { readonly sent: Sent; readonly isAlone: boolean; readonly resolve: (outcome: Outcome) => void; readonly reject: (error: MemoryError) => void }
 
 /** While some groups are on their way to the disk the next one is made; more would only make groups smaller. */
 const mostUnderWay = 4
@@ -36,7 +36,10 @@ export class Queue {
   submit(task: Task): Promise<Outcome> {
     if (this.ended !== undefined) return Promise.reject(new MemoryError('closed', `${this.path} is closed; open it again.`))
     return new Promise((resolve, reject) => {
-      this.waiting.push({ task, resolve, reject })
+      // What cannot be written down is refused here, before it could take others with it.
+      const sent = isNumbers(task) ? task : JSON.stringify(task)
+      // A kept index is large and can be done without: nobody's words should fail with it.
+      this.waiting.push({ sent, isAlone: 'snapshot' in task, resolve, reject })
       if (this.waiting.length >= worthSending) return this.send()
       if (this.isDue) return
       this.isDue = true
@@ -65,13 +68,18 @@ export class Queue {
   private send(): void {
     this.isDue = false
     while (this.waiting.length > 0 && this.underWay.length < mostUnderWay) {
-      const group = this.waiting.splice(0, largestGroup)
+      const group = this.next()
       this.underWay.push(group)
       const worker = this.thread()
       // The process stays alive for as long as something is being written, and no longer.
       worker.ref()
-      worker.postMessage(packed(group.map(({ task }) => task)))
+      worker.postMessage(group.map(({ sent }) => sent))
     }
+  }
+
+  private next(): readonly Waiting[] {
+    const alone = this.waiting.findIndex(({ isAlone }) => isAlone)
+    return this.waiting.splice(0, alone < 0 ? largestGroup : Math.min(largestGroup, Math.max(1, alone)))
   }
 
   private thread(): Worker {

@@ -4,7 +4,7 @@ import type { Key } from '../../domain/key.ts'
 import type { Changes, Range, Store, Where } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
 import { nameOf } from '../../recall/find.ts'
-import type { HeldParts, Indexed } from '../../recall/held.ts'
+import type { Indexed } from '../../recall/held.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import {
   type Cells,
@@ -21,7 +21,6 @@ import {
   sessionColumns,
   sessionOf,
 } from './rows.ts'
-import { unpacked } from './snapshot.ts'
 
 const statements = {
   version: 'PRAGMA data_version',
@@ -140,9 +139,9 @@ export class Reader {
     })
   }
 
-  snapshot(where: Where): HeldParts | undefined {
+  snapshot(where: Where): Uint8Array | undefined {
     const row = this.sql.snapshot.get(digestOf(nameOf(where)))
-    return row === undefined ? undefined : unpacked(cells(row)[0] as Uint8Array)
+    return row === undefined ? undefined : (cells(row)[0] as Uint8Array)
   }
 
   indexed(key: Key, after: number, limit: number): readonly Indexed[] {

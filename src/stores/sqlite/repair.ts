@@ -86,6 +86,7 @@ function mended(database: DatabaseSync, faults: readonly Fault[]): string[] {
     const done = [...aside(writer, faults)]
     writer.ending()
     done.push(...recounted(database, faults), ...reworded(database, faults))
+    database.exec('DELETE FROM snapshot')
     database.exec('COMMIT')
     return done
   } catch (error) {

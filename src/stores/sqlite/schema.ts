@@ -121,7 +121,12 @@ export function migrate(database: DatabaseSync, path: string, newest: readonly s
   try {
     // Somebody else may have done it while this process waited.
     const version = versionOf(database)
-    refuseStrangers(database, path, version, newest.length)
+    if (version > newest.length) {
+      throw new MemoryError(
+        'bad-store',
+        `${path} was written by a newer Threadkeep (format ${version}; this one knows up to ${newest.length}). Update Threadkeep.`,
+      )
+    }
     for (const step of newest.slice(version)) database.exec(step)
     database.exec(`PRAGMA application_id = ${application}; PRAGMA user_version = ${newest.length}`)
     database.exec('COMMIT')
@@ -133,13 +138,11 @@ export function migrate(database: DatabaseSync, path: string, newest: readonly s
 
 export const versionOf = (database: DatabaseSync): number => Number(database.prepare('PRAGMA user_version').get()?.user_version)
 
-function refuseStrangers(database: DatabaseSync, path: string, version: number, newest: number): void {
-  if (version > newest) {
-    throw new MemoryError('bad-store', `${path} was written by a newer Threadkeep (format ${version}; this one knows up to ${newest}). Update Threadkeep.`)
-  }
+/** Refuses a file that is neither ours nor empty. */
+export function refuseStrangers(database: DatabaseSync, path: string): void {
   const owner = Number(database.prepare('PRAGMA application_id').get()?.application_id)
   const isEmpty = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.tables === 0
-  if (owner !== application && !(owner === 0 && version === 0 && isEmpty)) {
+  if (owner !== application && !(owner === 0 && versionOf(database) === 0 && isEmpty)) {
     throw new MemoryError('bad-store', `${path} is a database of another program. Choose another file.`)
   }
 }

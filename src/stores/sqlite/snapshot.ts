@@ -1,4 +1,5 @@
-import { crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { crc32, zstdCompressSync, zstdDecompress } from 'node:zlib'
 import type { HeldParts } from '../../recall/held.ts'
 import type { IndexParts } from '../../recall/texts.ts'
 
@@ -28,13 +29,19 @@ export function packed({ said, ...rest }: HeldParts): Uint8Array {
   const body = Buffer.concat([size, ...numbers, text])
   size.writeUInt32LE(crc32(body), 4)
   body.set(size)
-  return zstdCompressSync(body)
+  return body
 }
 
-/** What was packed; undefined if it is damaged, so that it is made anew. */
-export function unpacked(bytes: Uint8Array): HeldParts | undefined {
+/** As it lies in the file; to be called where nobody waits. */
+export const compressed = (bytes: Uint8Array): Uint8Array => zstdCompressSync(bytes)
+
+const decompress = promisify(zstdDecompress)
+
+/** What was packed and compressed; undefined if there is nothing, or it is damaged, so that it is made anew. */
+export async function unpacked(bytes: Uint8Array | undefined): Promise<HeldParts | undefined> {
+  if (bytes === undefined) return undefined
   try {
-    const body = Buffer.from(zstdDecompressSync(bytes))
+    const body = await decompress(bytes)
     const [length, sum] = [body.readUInt32LE(0), body.readUInt32LE(4)]
     body.writeUInt32LE(0, 4)
     if (crc32(body) !== sum) return undefined

@@ -28,6 +28,8 @@ export const statements = {
     FROM message WHERE session = ? AND sequence = ?`,
   keepDerived: `INSERT INTO quarantine (session, id, why, row)
     SELECT session, id, ?, json_object('kind', kind, 'at', at, 'body', body) FROM derived WHERE session = ? AND id = ?`,
+  purge: 'DELETE FROM quarantine WHERE session = ?',
+  purgeScope: 'DELETE FROM quarantine WHERE session IN (SELECT id FROM session WHERE scope = ?)',
   end: 'DELETE FROM session WHERE id = ?',
   bury: 'INSERT INTO tombstone (key, epoch) VALUES (?, ?) ON CONFLICT DO UPDATE SET epoch = excluded.epoch',
   snapshot: 'INSERT OR REPLACE INTO snapshot (name, scope, stamp, lineage, data) VALUES (?, ?, ?, ?, ?)',

@@ -8,6 +8,7 @@ import { nameOf } from '../../recall/find.ts'
 import { searchTerms } from '../../recall/terms.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { type Cells, derivedCells, derivedOf, digestOf, digestOfKey, messageCells, messageOf, type SessionRow, sessionOf } from './rows.ts'
+import { compressed } from './snapshot.ts'
 import { statements } from './statements.ts'
 
 /** The messages a change appended, by their sequence numbers; `offset` is that of the first. `row` is the session after a change that was new. */
@@ -86,6 +87,11 @@ export class Writer {
   /** Resolves to the ids that went. */
   erase(key: Key, only?: Erasure): readonly string[] {
     const row = this.find(key)
+    if (only !== undefined && 'remains' in only) {
+      this.sql.purgeScope.run(key.scope)
+      this.removedFrom(key)
+      return []
+    }
     if (only !== undefined && 'entries' in only) return row === undefined ? [] : this.eraseEntries(row, key, only.entries)
     if (only !== undefined && (row === undefined || !isExpired({ revision: row.revision, expiresAt: row.expires }, only.expiredBy))) return []
     const gone = row === undefined ? [] : this.idsOf(row)
@@ -118,19 +124,26 @@ export class Writer {
   quarantine(key: Key, ids: readonly string[], why: string): readonly string[] {
     const row = this.find(key)
     if (row === undefined) return []
-    for (const id of ids) {
+    // Somebody else may have put it aside meanwhile, and the number may be a sound message's by now.
+    const damaged = ids.filter((id) => this.entry(row, id) === undefined)
+    for (const id of damaged) {
       const sequence = sequenceOf(id)
       if (sequence === undefined) this.sql.keepDerived.run(why, row.id, id)
       else this.sql.keepMessage.run(id, why, row.id, sequence)
     }
-    return this.eraseEntries(row, key, ids)
+    const gone = this.remove(row, key, damaged)
+    if (gone.length > 0) {
+      row.revision++
+      this.touched.add(row)
+    }
+    return gone
   }
 
   /** Keeps an index, unless something that is in it went meanwhile; whether it did. */
   snapshot(where: Where, { stamp, lineage, data }: { readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }): boolean {
     const digest = digestOf(where.scope)
     if (lineage !== this.lineage(where, digest)) return false
-    this.sql.snapshot.run(digestOf(nameOf(where)), digest, stamp, lineage, data)
+    this.sql.snapshot.run(digestOf(nameOf(where)), digest, stamp, lineage, compressed(data))
     return true
   }
 
@@ -184,10 +197,11 @@ export class Writer {
 
   private eraseEntries(row: SessionRow, key: Key, entries: readonly string[]): readonly string[] {
     const gone = this.remove(row, key, entries)
-    if (gone.length > 0) {
-      row.revision++
-      this.touched.add(row)
-    }
+    this.sql.purge.run(row.id)
+    this.removedFrom(key)
+    // Also if nothing went: whoever has read the session before may know what should be forgotten.
+    row.revision++
+    this.touched.add(row)
     return gone
   }
 

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import { type Key, parseKey } from '../../src/domain/key.ts'
+import type { Changes } from '../../src/domain/ports.ts'
+import { openMemory } from '../../src/index.ts'
+import { type Findable, Finder } from '../../src/recall/find.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { freshFiles } from './places.ts'
+
+const fresh = freshFiles()
+const user = (content: string) => ({ role: 'user' as const, content })
+
+describe('what is held for searching', () => {
+  it('is read anew once after something went, however many ask at the same time', async () => {
+    const file = fresh()
+    const [one, two] = [sqliteStore(file, { worthKeeping: 1 }), sqliteStore(file, { worthKeeping: 1 })]
+    await using writer = await openMemory({ store: one })
+    await using reader = await openMemory({ store: two })
+    await writer.append(
+      'acme:a',
+      Array.from({ length: 40 }, (_, at) => user(`alpha ${at}`)),
+    )
+    await writer.append(
+      'acme:b',
+      Array.from({ length: 40 }, (_, at) => user(`beta ${at}`)),
+    )
+    await reader.search('acme', 'alpha')
+    await writer.forget({ key: 'acme:a', messageId: 'm1' })
+    const searches = await Promise.all(Array.from({ length: 8 }, (_, at) => reader.search('acme', at % 2 === 0 ? 'alpha' : 'beta', { limit: 100 })))
+    for (const [at, hits] of searches.entries()) {
+      expect([hits.length, new Set(hits.map(({ key, entry }) => `${key} ${entry.id}`)).size]).toEqual(at % 2 === 0 ? [39, 39] : [40, 40])
+      expect(hits[0]?.key).toBe(at % 2 === 0 ? 'acme:a' : 'acme:b')
+    }
+    await using third = await openMemory({ store: sqliteStore(file) })
+    expect((await third.search('acme', 'beta', { limit: 100 })).every(({ key }) => key === 'acme:b')).toBe(true)
+  })
+
+  it('begins anew after a reading that failed', async () => {
+    const keys = [parseKey('acme:a'), parseKey('acme:b')]
+    let fails = true
+    const source: Findable = {
+      changes: async (_, since): Promise<Changes> => ({ stamp: 1, lineage: '0', sessions: since === 0 ? keys : [] }),
+      indexed: async (key: Key, after) => {
+        if (key.id === 'b' && fails) throw new Error('the disk is away')
+        return after === 0 ? [{ sequence: 1, at: 1, name: undefined, terms: [key.id === 'a' ? 'alpha' : 'beta'] }] : []
+      },
+      derived: async () => [],
+      pointed: async (_, __, after) => ({ vectors: [], next: after }),
+      meaning: () => undefined,
+      load: async () => undefined,
+      save: () => undefined,
+      pause: async () => undefined,
+      entries: async (found) =>
+        found.map(({ key, id }) => ({ kind: 'fact', id: `${key.id} ${id}`, at: 1, field: '', key: '', value: '', importance: 1, sources: [] })),
+    }
+    const finder = new Finder(source)
+    await expect(finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).rejects.toThrow('the disk is away')
+    fails = false
+    expect((await finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).map(({ entry }) => entry.id)).toEqual(['b m1'])
+    expect((await finder.search({ scope: 'acme' }, { text: 'alpha', limit: 9 })).map(({ entry }) => entry.id)).toEqual(['a m1'])
+  })
+})
+
+describe('the queue of a store', () => {
+  it('refuses what cannot be written down without holding up the rest, and closes', async () => {
+    const store = sqliteStore(fresh())
+    const key = parseKey('acme:ann')
+    const change = { key, at: 1, epoch: 0, append: [], drop: [], expiresAt: 9 }
+    const bad = { kind: 'fact' as const, id: 'f1', at: 1, field: 'f', key: '', value: 1n as unknown as number, importance: 1, sources: [] }
+    const [refused, kept] = await Promise.allSettled([store.commit({ ...change, put: [bad] }), store.commit({ ...change, put: [{ ...bad, value: 1 }] })])
+    expect([refused?.status, kept?.status]).toEqual(['rejected', 'fulfilled'])
+    await store.close()
+    await expect(store.head(key, 0)).rejects.toMatchObject({ code: 'closed' })
+    await expect(store.commit({ ...change, put: [] })).rejects.toMatchObject({ code: 'closed' })
+  })
+})
