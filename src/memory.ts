@@ -109,8 +109,8 @@ export class Memory implements AsyncDisposable {
   /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
   async transcript(key: string | Key, { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false }: TranscriptOptions = {}): Promise<readonly Message[]> {
     const parsed = this.open(key)
-    const head = await this.parts.sessions.head(parsed, 0)
-    return isExpired(head, this.parts.clock()) ? [] : this.parts.sessions.page(parsed, { after, limit, newest })
+    const messages = await this.parts.sessions.page(parsed, { after, limit, newest })
+    return isExpired(await this.parts.sessions.head(parsed, 0), this.parts.clock()) ? [] : messages
   }
 
   /**
