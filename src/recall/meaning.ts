@@ -19,7 +19,7 @@ export class Meaning {
   private readonly rows = new Map<string, number>()
   private readonly entries: { readonly key: Key; readonly id: string }[] = []
   private readonly times = new Column(floats)
-  private readonly sequences = new Column(integers)
+  private readonly sequences = new Column(floats)
   private readonly kinds = new Column(counts)
   private readonly gone = new Set<number>()
 

@@ -17,7 +17,7 @@ export type IndexParts = {
   readonly names: readonly string[]
   readonly terms: readonly string[]
   readonly owners: Uint32Array
-  readonly sequences: Uint32Array
+  readonly sequences: Float64Array
   readonly times: Float64Array
   readonly lengths: Uint32Array
   readonly speakers: Uint32Array
@@ -39,7 +39,7 @@ const pause: Millis = 3_600_000
 export class Texts {
   readonly postings = new Map<string, Posting>()
   readonly owners = new Column(integers)
-  readonly sequences = new Column(integers)
+  readonly sequences = new Column(floats)
   readonly times = new Column(floats)
   readonly lengths = new Column(integers)
   readonly sittings = new Column(integers)

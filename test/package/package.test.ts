@@ -29,5 +29,13 @@ describe('the published package', () => {
     }
   })
 
+  it('keeps memory in a file, with the thread that writes it', () => {
+    const use = `import { openMemory } from 'threadkeep'
+      await using memory = await openMemory({ store: 'sqlite:${place}kept.db' })
+      await memory.append('acme:ann', [{ role: 'user', content: 'My cat is called Miso.' }])
+      console.log((await memory.search('acme', 'cat')).length)`
+    expect(run(process.execPath, '--input-type=module', '--eval', use)).toBe('1\n')
+  })
+
   it('brings the command', () => expect(run(process.execPath, installed + manifest.bin.threadkeep, '--help')).toContain('threadkeep'))
 })

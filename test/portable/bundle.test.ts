@@ -5,10 +5,11 @@ import { parseKey } from '../../src/domain/key.ts'
 import { never } from '../../src/domain/session.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
+import { said as line } from '../../src/stores/conformance/stage.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { file, gathered } from './bytes.ts'
-import { line, storeWith, talk } from './memories.ts'
+import { storeWith, talk } from './memories.ts'
 import { proveRoundTrip } from './roundTrip.ts'
 
 const lock = { passphrase: 'correct horse', cost: 2 }

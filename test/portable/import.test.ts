@@ -5,9 +5,10 @@ import type { Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
+import { said as line } from '../../src/stores/conformance/stage.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { file, gathered } from './bytes.ts'
-import { line, storeWith, talk } from './memories.ts'
+import { storeWith, talk } from './memories.ts'
 
 const fact: Fact = { kind: 'fact', id: 'f1', at: 5, field: 'key_decisions', key: '', value: 'x', importance: 5, sources: [] }
 const many = Array.from({ length: 1_201 }, (_, at) => `${at}`)

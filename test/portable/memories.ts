@@ -5,6 +5,7 @@ import { messageId } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Index, Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
+import { said as line } from '../../src/stores/conformance/stage.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { blank, name, text } from '../recall/texts.ts'
 
@@ -94,18 +95,6 @@ export async function storeWith(...histories: readonly History[]): Promise<Store
   await remember(store, histories)
   return store
 }
-
-/** Something said, at a price that is easy to add. */
-export const line = (content: string, more: Partial<Said> = {}): Said => ({
-  at: 1_000,
-  role: 'user',
-  content,
-  tokens: 5,
-  lineTokens: 5,
-  tokenizer: 'test',
-  weight: 5,
-  ...more,
-})
 
 /** A session in which one message after another is said, and the messages with these numbers are forgotten. */
 export const talk = (key: string, contents: readonly string[], erased: readonly number[] = [], put: readonly Derived[] = []): History => ({

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Fact, Message, Said } from '../../../src/domain/entry.ts'
-import { parseKey } from '../../../src/domain/key.ts'
+import type { Fact, Message } from '../../../src/domain/entry.ts'
 import type { Index, Store } from '../../../src/domain/ports.ts'
 import { type Change, never } from '../../../src/domain/session.ts'
+import { key as ann } from '../../../src/stores/conformance/stage.ts'
 import { type Keyring, parseKeyring } from '../../../src/stores/sealed.ts'
 
 /** Three keys by the names the tests call them, and the ids they have. */
@@ -12,19 +12,7 @@ export const ids = { old: '04bd7b688e6ae7b7', new: 'a978901406915502', foreign: 
 /** A keyring of these keys, the first of them current. */
 export const ring = (...names: readonly (keyof typeof hex)[]): Keyring => parseKeyring(names.map((name) => hex[name]).join(' '), 'the test')
 
-export const ann = parseKey('acme:ann')
-export const bob = parseKey('acme:bob')
-
-export const said = (content: string, more: Partial<Said> = {}): Said => ({
-  at: 1_000,
-  role: 'user',
-  content,
-  tokens: 5,
-  lineTokens: 5,
-  tokenizer: 'test',
-  weight: 5,
-  ...more,
-})
+export { key as ann, other as bob, said } from '../../../src/stores/conformance/stage.ts'
 
 export const fact = (id: string, value: string): Fact => ({
   kind: 'fact',
