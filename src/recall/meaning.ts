@@ -1,6 +1,6 @@
 import { type Entry, type Millis, sequenceOf } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import { Column, counts, floats, integers } from './column.ts'
+import { Column, counts, floats } from './column.ts'
 import { Matrix } from './matrix.ts'
 import type { Limits } from './score.ts'
 import { Top } from './top.ts'

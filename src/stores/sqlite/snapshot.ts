@@ -4,11 +4,11 @@ import type { HeldParts } from '../../recall/held.ts'
 import type { IndexParts } from '../../recall/texts.ts'
 
 /** Columns of numbers in the order in which they lie one after the other; the widest first, so that each begins where it may. */
-const columns = ['times', 'owners', 'sequences', 'lengths', 'speakers', 'sizes', 'places', 'counts'] as const satisfies readonly (keyof IndexParts)[]
+const columns = ['times', 'sequences', 'owners', 'lengths', 'speakers', 'sizes', 'places', 'counts'] as const satisfies readonly (keyof IndexParts)[]
 const widths: Readonly<Record<(typeof columns)[number], number>> = {
   times: 8,
   owners: 4,
-  sequences: 4,
+  sequences: 8,
   lengths: 4,
   speakers: 4,
   sizes: 4,
