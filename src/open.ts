@@ -34,6 +34,7 @@ export type Platform = {
 /** Opens a memory with what the platform has to offer for everything that is left out. */
 export async function openOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
   const profile = profileOf(options.profile ?? 'thread')
+  keepsPromise(profile, options)
   const store = await opened(platform, options.store ?? 'ram:', options.storeKey)
   const sessions =
     profile.durability === 'durable'
@@ -41,7 +42,6 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
       : options.sessions === undefined && store.durability === 'ram'
         ? store
         : await opened(platform, options.sessions ?? 'ram:')
-  keepsPromise(profile, store, sessions)
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive = async () => undefined, clock = platform.clock } = options
   const { portable } = platform
@@ -56,19 +56,20 @@ async function opened(platform: Platform, store: string | (Store & Index), key?:
   })
 }
 
-/** A profile that lives in RAM is not opened where a byte of it could be written. */
-function keepsPromise(profile: Profile, store: Store, sessions: Store): void {
+/** A profile that lives in RAM is not opened where a byte of it could be written; nothing is opened, or made, to find that out. */
+function keepsPromise(profile: Profile, { store, sessions }: MemoryOptions): void {
   if (profile.durability !== 'ram') return
-  const unused = store.durability === 'durable' && !profile.sees.includes('scope')
-  if (!unused && sessions.durability === 'ram') return
+  const unused = isDurable(store) && !profile.sees.includes('scope')
+  if (!unused && !isDurable(sessions)) return
   throw new MemoryError(
     'bad-option',
     `Profile ${profile.name} lives in RAM only and refuses a durable store. Leave out ${unused ? 'store' : 'sessions'}, or choose a durable profile such as thread.`,
-    {
-      param: unused ? 'store' : 'sessions',
-    },
+    { param: unused ? 'store' : 'sessions' },
   )
 }
+
+const isDurable = (store: string | Store | undefined): boolean =>
+  typeof store === 'string' ? store.startsWith('sqlite:') : store !== undefined && store.durability === 'durable'
 
 /** The profile of this name, or a checked one. */
 export function profileOf(profile: string | Profile): Profile {

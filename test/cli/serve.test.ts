@@ -57,6 +57,12 @@ describe('threadkeep serve', () => {
     await second.ended
   })
 
+  verifies('E-02', 'refuses a file for a profile that lives in RAM, and does not even make it', async () => {
+    const home = mkdtempSync(join(folder, 'refused-'))
+    const { code, stderr } = await command(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, home).ended
+    expect([code, stderr.startsWith('threadkeep: Profile ephemeral lives in RAM only'), readdirSync(home)]).toEqual([2, true, []])
+  })
+
   verifies(['E-02', 'T-03'], 'makes no file for sessions that live in RAM, and says so', async () => {
     for (const [profile, kept] of [
       ['ephemeral', []],

@@ -90,8 +90,9 @@ export class Queue {
 
   private thread(): Worker {
     if (this.worker !== undefined) return this.worker
+    // What the process was started with, such as a program on the command line, is none of the thread's business.
     const file = import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js'
-    const worker = new Worker(new URL(file, import.meta.url), { workerData: { path: this.path } })
+    const worker = new Worker(new URL(file, import.meta.url), { workerData: { path: this.path }, execArgv: [] })
     worker.on('message', (outcomes: string) => this.receive(worker, JSON.parse(outcomes) as readonly Outcome[]))
     worker.on('error', (error) => this.lose(worker, error))
     worker.on('exit', () => this.lose(worker, new Error('the writing thread ended')))
