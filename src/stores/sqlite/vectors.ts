@@ -9,10 +9,14 @@ import { type Cells, columnsOf, derivedColumns, derivedOf } from './rows.ts'
 /** Everything JavaScript takes for white space, as SQLite's `trim` wants it. */
 const space = `char(9, 10, 11, 12, 13, 32, 160, 5760, ${Array.from({ length: 11 }, (_, at) => 8192 + at).join(', ')}, 8232, 8233, 8239, 8287, 12288, 65279)`
 
-const pointed = 'SELECT v.place, s.scope, s.name, v.id, v.kind, v.at, v.data FROM session s JOIN vector v ON v.session = s.id'
+const pointed = 'v.place, s.scope, s.name, v.id, v.kind, v.at, v.data'
 const statements = {
-  pointedOne: `${pointed} WHERE s.scope = ? AND s.name = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
-  pointedAll: `${pointed} WHERE s.scope = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
+  pointedOne: `SELECT ${pointed} FROM session s JOIN vector v ON v.session = s.id
+    WHERE s.scope = ? AND s.name = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
+  // In the order in which they were kept, so that nothing is sorted; CROSS keeps SQLite from choosing otherwise.
+  pointedAll: `SELECT ${pointed} FROM vector v CROSS JOIN session s ON s.id = v.session
+    WHERE s.scope = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
+  newest: 'SELECT coalesce(max(place), 0) FROM vector',
   bareMessages: `SELECT m.place, s.scope, s.name, s.epoch, m.sequence, m.content FROM message m JOIN session s ON s.id = m.session
     LEFT JOIN vector v ON v.session = m.session AND v.id = 'm' || m.sequence
     WHERE m.place > ? AND v.model IS NOT ? AND trim(m.content, ${space}) <> '' ORDER BY m.place LIMIT ?`,
@@ -32,12 +36,16 @@ export class VectorReader {
   }
 
   pointed({ scope, id }: Where, model: string, after: number, limit: number): { readonly vectors: readonly Pointed[]; readonly next: number } {
+    // Asked first: what is kept meanwhile comes the next time.
+    const [newest] = this.sql.newest.get() as unknown as [number]
     const rows = id === undefined ? this.sql.pointedAll.all(scope, after, model, limit) : this.sql.pointedOne.all(scope, id, after, model, limit)
     const vectors = (rows as unknown as [number, string, string, string, Entry['kind'], number, Uint8Array][]).map(([, , name, entry, kind, at, data]) => {
       const values = new Float32Array(data.buffer, data.byteOffset, data.byteLength >> 2)
       return { key: { scope, id: name } as Key, id: entry, kind, at, values }
     })
-    return { vectors, next: ((rows as unknown as Cells[]).at(-1)?.[0] as number | undefined) ?? after }
+    const last = (rows as unknown as Cells[]).at(-1)?.[0] as number | undefined
+    // What other scopes have kept is passed over once.
+    return { vectors, next: rows.length === limit && last !== undefined ? last : Math.max(newest, last ?? after) }
   }
 
   /** Messages first, then derived entries, each as they were written. */
