@@ -12,6 +12,8 @@ export interface Findable {
   derived(key: Key): Promise<readonly Derived[]>
   /** Vectors of a model that were kept after a place, with the place to go on from. */
   pointed(where: Where, model: string, after: number, limit: number): Promise<{ readonly vectors: readonly Pointed[]; readonly next: number }>
+  /** The vector an entry has of a model now. */
+  vector(key: Key, id: string, model: string): Promise<Float32Array | undefined>
   /** Where vectors of a model are compared; undefined if there are none. */
   meaning(model: string): Meaning | undefined
   /** What was held of it earlier; undefined if nothing is kept. */
@@ -107,6 +109,10 @@ export class Finder {
 
   private async point(held: Held, where: Where, model: string): Promise<void> {
     if (held.meaning?.model !== model) held.meaning = this.source.meaning(model)
+    for (const { key, entry } of held.doubtful()) {
+      const values = await this.source.vector(key, entry.id, model)
+      if (values !== undefined) held.point([{ key, id: entry.id, kind: entry.kind, at: entry.at, values }])
+    }
     while (held.meaning !== undefined) {
       const { vectors, next } = await this.source.pointed(where, model, held.meaning.cursor, piece)
       held.point(vectors)

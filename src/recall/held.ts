@@ -50,11 +50,12 @@ export class Held {
   private reached: number[] = []
   private derived: Map<string, Known>[] = []
   private learnt: { readonly key: Key; readonly entry: Derived }[] = []
+  private changed: { readonly key: Key; readonly entry: Derived }[] = []
 
   /** Lets go of everything, to begin anew. */
   clear(): void {
-    const { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt } = new Held()
-    Object.assign(this, { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt })
+    const { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt, changed } = new Held()
+    Object.assign(this, { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt, changed })
   }
 
   get size(): number {
@@ -117,12 +118,20 @@ export class Held {
       const isSame = old !== undefined && old.entry.at === entry.at && old.entry.kind === entry.kind && textOf(old.entry) === textOf(entry)
       after.set(entry.id, { place: isSame ? old.place : this.note(key, entry), entry })
       if (isSame) before.delete(entry.id)
+      else if (old !== undefined) this.changed.push({ key, entry })
     }
     for (const { place, entry } of before.values()) {
       this.known.remove(place)
       this.meaning?.remove(key, entry.id)
     }
     this.derived[owner] = after
+  }
+
+  /** Entries that say something else than before, once: the vector that is held of them may be of either text. */
+  doubtful(): readonly { readonly key: Key; readonly entry: Derived }[] {
+    const { changed } = this
+    this.changed = []
+    return changed
   }
 
   point(vectors: readonly Pointed[]): void {

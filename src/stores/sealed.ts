@@ -78,6 +78,7 @@ function finderOf(inner: Index, sessions: SealedSessions, vectors: SealedVectors
     load: async () => undefined,
     save: () => undefined,
     pause: () => new Promise((resolve) => setImmediate(resolve)),
+    vector: async (key, id, model) => vectors.vector(key, id, model),
     meaning: (model) => new Meaning(model),
     entries: (found) => entriesOf(sessions, found),
   })

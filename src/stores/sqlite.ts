@@ -67,6 +67,7 @@ export class SqliteStore implements Store, Index {
       load: async (where) => unpacked(await this.read(() => this.reader.snapshot(where))),
       save: (where, held) => this.save(where, held),
       pause: () => new Promise((resolve) => setImmediate(resolve)),
+      vector: (key, id, model) => this.read(() => this.vectors.vector(key, id, model)),
       meaning: (model) => new Meaning(model),
       entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
     })

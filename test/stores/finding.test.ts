@@ -3,6 +3,8 @@ import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { Changes } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
 import { type Findable, Finder } from '../../src/recall/find.ts'
+import { RamShelf } from '../../src/stores/ram/shelf.ts'
+import { RamVectors } from '../../src/stores/ram/vectors.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { freshFiles } from './places.ts'
 
@@ -45,6 +47,7 @@ describe('what is held for searching', () => {
       },
       derived: async () => [],
       pointed: async (_, __, after) => ({ vectors: [], next: after }),
+      vector: async () => undefined,
       meaning: () => undefined,
       load: async () => undefined,
       save: () => undefined,
@@ -57,6 +60,47 @@ describe('what is held for searching', () => {
     fails = false
     expect((await finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).map(({ entry }) => entry.id)).toEqual(['b m1'])
     expect((await finder.search({ scope: 'acme' }, { text: 'alpha', limit: 9 })).map(({ entry }) => entry.id)).toEqual(['a m1'])
+  })
+})
+
+describe('a vector', () => {
+  it('that is kept in the middle of a search is not lost with the text before it', async () => {
+    const shelf = new RamShelf()
+    const vectors = new RamVectors(shelf)
+    const key = parseKey('acme')
+    const put = (value: string): void => {
+      shelf.commit({
+        key,
+        at: 1,
+        epoch: 0,
+        append: [],
+        put: [{ kind: 'fact', id: 'f1', at: 1, field: 'f', key: '', value, importance: 1, sources: [] }],
+        drop: [],
+        expiresAt: 9,
+      })
+      vectors.forget(key, ['f1'])
+      vectors.embed('e', [{ key, id: 'f1', epoch: 0, text: value, values: Float32Array.of(1, value.length) }])
+    }
+    let meanwhile = (): void => put('another text')
+    const finder = new Finder({
+      changes: async (where, since) => shelf.changes(where, since),
+      indexed: async () => [],
+      derived: async (one) => shelf.head(one, 0).derived,
+      pointed: async (where, model, after, limit) => {
+        meanwhile()
+        meanwhile = () => undefined
+        return vectors.pointed(where, model, after, limit)
+      },
+      vector: async (one, id, model) => vectors.vector(one, id, model),
+      meaning: (model) => vectors.meaning(model),
+      load: async () => undefined,
+      save: () => undefined,
+      pause: async () => undefined,
+      entries: async (found) => shelf.found(found),
+    })
+    put('a text')
+    const near = async (): Promise<number> => (await finder.search(key, { vector: { model: 'e', values: Float32Array.of(1, 12) }, limit: 9 })).length
+    expect([await near(), await near()]).toEqual([1, 1])
   })
 })
 

@@ -8,20 +8,7 @@ import type { RamVectors } from './vectors.ts'
 
 /** A shelf as a store. Without vectors it is found by words alone, and weighs less. */
 export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index {
-  const indexed = (key: Key, after: number, limit: number): readonly Indexed[] =>
-    shelf.page(key, { after, limit }).map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
-  const finder = new Finder({
-    changes: async (where, since) => shelf.changes(where, since),
-    indexed: async (key, after, limit) => indexed(key, after, limit),
-    derived: async (key) => shelf.head(key, 0).derived,
-    pointed: async (where, model, after, limit) => vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
-    // What is in RAM is read at once, and gone with it.
-    load: async () => undefined,
-    save: () => undefined,
-    pause: async () => undefined,
-    meaning: (model) => vectors?.meaning(model),
-    entries: async (found) => shelf.found(found),
-  })
+  const finder = finderOf(shelf, vectors)
   return {
     durability: 'ram',
     head: async (key, recent) => shelf.head(key, recent),
@@ -51,4 +38,22 @@ export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index
       vectors?.clear()
     },
   }
+}
+
+function finderOf(shelf: RamShelf, vectors: RamVectors | undefined): Finder {
+  const indexed = (key: Key, after: number, limit: number): readonly Indexed[] =>
+    shelf.page(key, { after, limit }).map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
+  return new Finder({
+    changes: async (where, since) => shelf.changes(where, since),
+    indexed: async (key, after, limit) => indexed(key, after, limit),
+    derived: async (key) => shelf.head(key, 0).derived,
+    pointed: async (where, model, after, limit) => vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
+    // What is in RAM is read at once, and gone with it.
+    load: async () => undefined,
+    save: () => undefined,
+    pause: async () => undefined,
+    vector: async (key, id, model) => vectors?.vector(key, id, model),
+    meaning: (model) => vectors?.meaning(model),
+    entries: async (found) => shelf.found(found),
+  })
 }

@@ -63,6 +63,11 @@ export class RamVectors {
     return { vectors, next }
   }
 
+  vector(key: Key, id: string, model: string): Float32Array | undefined {
+    const vector = this.kept.get(nameOf(key, id))
+    return vector?.model === model ? vector.values : undefined
+  }
+
   meaning(model: string): Meaning {
     return new Meaning(model)
   }

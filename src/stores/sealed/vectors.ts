@@ -51,6 +51,11 @@ export class SealedVectors {
     return kept
   }
 
+  vector(key: Key, id: string, model: string): Float32Array | undefined {
+    const vector = this.kept.get(nameOf(key, id))
+    return vector?.model === model ? vector.values : undefined
+  }
+
   async embedded(model: string): Promise<{ done: number; total: number }> {
     const count = { done: 0, total: 0 }
     for await (const { key, epoch, entry } of this.walk('')) {

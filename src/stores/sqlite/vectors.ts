@@ -16,6 +16,7 @@ const statements = {
   // In the order in which they were kept, so that nothing is sorted; CROSS keeps SQLite from choosing otherwise.
   pointedAll: `SELECT ${pointed} FROM vector v CROSS JOIN session s ON s.id = v.session
     WHERE s.scope = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
+  one: 'SELECT v.data FROM session s JOIN vector v ON v.session = s.id WHERE s.scope = ? AND s.name = ? AND v.id = ? AND v.model = ?',
   newest: 'SELECT coalesce(max(place), 0) FROM vector',
   bareMessages: `SELECT m.place, s.scope, s.name, s.epoch, m.sequence, m.content FROM message m JOIN session s ON s.id = m.session
     LEFT JOIN vector v ON v.session = m.session AND v.id = 'm' || m.sequence
@@ -40,12 +41,16 @@ export class VectorReader {
     const [newest] = this.sql.newest.get() as unknown as [number]
     const rows = id === undefined ? this.sql.pointedAll.all(scope, after, model, limit) : this.sql.pointedOne.all(scope, id, after, model, limit)
     const vectors = (rows as unknown as [number, string, string, string, Entry['kind'], number, Uint8Array][]).map(([, , name, entry, kind, at, data]) => {
-      const values = new Float32Array(data.buffer, data.byteOffset, data.byteLength >> 2)
-      return { key: { scope, id: name } as Key, id: entry, kind, at, values }
+      return { key: { scope, id: name } as Key, id: entry, kind, at, values: floatsOf(data) }
     })
     const last = (rows as unknown as Cells[]).at(-1)?.[0] as number | undefined
     // What other scopes have kept is passed over once.
     return { vectors, next: rows.length === limit && last !== undefined ? last : Math.max(newest, last ?? after) }
+  }
+
+  vector({ scope, id: name }: Key, id: string, model: string): Float32Array | undefined {
+    const row = this.sql.one.get(scope, name, id, model) as unknown as [Uint8Array] | undefined
+    return row === undefined ? undefined : floatsOf(row[0])
   }
 
   /** Messages first, then derived entries, each as they were written. */
@@ -68,3 +73,5 @@ export class VectorReader {
     return { done, total }
   }
 }
+
+const floatsOf = (data: Uint8Array): Float32Array => new Float32Array(data.buffer, data.byteOffset, data.byteLength >> 2)
