@@ -110,7 +110,7 @@ export class RamShelf {
   }
 
   private eraseEntries(session: Session, entries: readonly string[]): readonly string[] {
-    const gone = entries.filter((id) => session.derived.has(id) || found(session, id) !== undefined)
+    const gone = [...new Set(entries)].filter((id) => session.derived.has(id) || found(session, id) !== undefined)
     this.remove(session, gone)
     // Also if nothing went: whoever has read the session before may know what should be forgotten.
     session.revision++
