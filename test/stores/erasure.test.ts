@@ -50,6 +50,13 @@ function snapshotsIn(file: string): number {
   }
 }
 
+/** Whether an export made now holds the canary. */
+async function isExported(memory: Memory): Promise<boolean> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of memory.export()) pieces.push(piece)
+  return Buffer.concat(pieces).includes(canary)
+}
+
 type Stage = { readonly memory: Memory; readonly store: SqliteStore; readonly file: string }
 
 async function opened(options: { rederive?: Rederive } = { rederive }): Promise<Stage> {
@@ -104,14 +111,14 @@ const traces = (file: string): string[] => tracesOf(canary, databaseFiles(file))
 describe('forgetting', () => {
   verifies('X-05', 'leaves no trace of a message in the file, its log, its free pages, what was derived from it, and what is found', async () => {
     const { memory, store, file } = await contaminated()
-    expect([traces(file).length > 0, snapshotsIn(file)]).toEqual([true, 1])
+    expect([traces(file).length > 0, snapshotsIn(file), await isExported(memory)]).toEqual([true, 1, true])
     const receipt = await memory.forget({ key: 'acme:ann', messageId: 'm2' })
     await memory.forget({ key: 'acme:ann', messageId: 'm3' })
     expect(receipt.sessions).toEqual([
       { key: 'acme', entries: ['k1'], renewed: ['k1'] },
       { key: 'acme:ann', entries: ['m2', 's1', 'f1'], renewed: ['s1', 'f1'] },
     ])
-    expect([traces(file), snapshotsIn(file)]).toEqual([[], 0])
+    expect([traces(file), snapshotsIn(file), await isExported(memory)]).toEqual([[], 0, false])
     expect(await hasVector(file)).toBe(false)
     expect(JSON.stringify(await memory.search('acme', canary))).not.toContain(canary)
     expect(JSON.stringify([await store.head(ann, 9), await store.head(scope, 9), await memory.context('acme:ann')])).not.toContain(canary)
