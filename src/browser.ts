@@ -35,6 +35,8 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     },
     portable: { exportBundle: elsewhere, importBundle: elsewhere },
     tokenizer: async (name: TokenizerName) => tokenizers[name],
+    // An import of its own: `upkeep: upkeepWith()` from threadkeep/upkeep.
+    upkeep: undefined,
     clock: Date.now,
   }
   return openOn(platform, options)

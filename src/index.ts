@@ -2,6 +2,7 @@ import type { Memory, Portable } from './memory.ts'
 import { tokenizerNamed } from './models/tokenizers.ts'
 import { type MemoryOptions, openOn } from './open.ts'
 import { openStore } from './stores/open.ts'
+import { upkeepWith } from './upkeep/upkeep.ts'
 
 /** Loaded only when something is exported or imported. */
 const portable: Portable = {
@@ -24,7 +25,7 @@ const portable: Portable = {
  * const { messages, ledger } = await memory.context('acme:ann', { budget: 2_000 })
  */
 export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
-  return openOn({ openStore, portable, tokenizer: tokenizerNamed, clock: Date.now }, options)
+  return openOn({ openStore, portable, tokenizer: tokenizerNamed, upkeep: (model) => upkeepWith({ model }), clock: Date.now }, options)
 }
 
 export type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
@@ -40,7 +41,7 @@ export type { EmbeddingProgress } from './memory/embedding.ts'
 export type { Forgotten, Rederive, Target } from './memory/forgetting.ts'
 export type { Remembered } from './memory/remembering.ts'
 export type { SearchOptions, SearchQuery, SearchResult } from './memory/searching.ts'
-export type { ContextOptions } from './memory.ts'
+export type { ContextOptions } from './memory/contexts.ts'
 export { Memory } from './memory.ts'
 export { type EmbedderAccess, openaiEmbedder } from './models/embedder.ts'
 export { tokenizerFor } from './models/tokenizers.ts'

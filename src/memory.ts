@@ -1,21 +1,22 @@
 import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 import { type Incoming, parseMessage } from './domain/chat.ts'
-import type { Derived, Knowledge, Message, Millis, Tokens } from './domain/entry.ts'
+import type { Knowledge, Message, Millis } from './domain/entry.ts'
 import { check, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
-import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
+import type { AnthropicContext, Context, Ledger, Provider } from './domain/ledger.ts'
 import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
-import { type Framing, framings, type Profile } from './domain/profile.ts'
-import { emptyHead, type Head, isExpired } from './domain/session.ts'
+import type { Profile } from './domain/profile.ts'
+import { type Head, isExpired } from './domain/session.ts'
+import { type ContextOptions, Contexts } from './memory/contexts.ts'
 import { Embedding, type EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
-import { type Remembered, remember } from './memory/remembering.ts'
+import { type Remembered, remember, use } from './memory/remembering.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
+import type { Barrier } from './memory/secrets.ts'
 import { admit, crowded, isFull } from './recall/admit.ts'
-import { compose } from './recall/compose.ts'
-import { type Answer, type Gathered, gather, type Need } from './recall/gather.ts'
 import { Renderer, weighed } from './recall/render.ts'
-import { answersFrom, type Difference, differences, type Trace, walked } from './recall/replay.ts'
+import type { Difference, Trace } from './recall/replay.ts'
+import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
 
 /** Everything a memory is made of. `openMemory` fills in what is left out. */
 export type Parts = {
@@ -26,7 +27,11 @@ export type Parts = {
   readonly store: Store & Index
   readonly tokenizer: Tokenizer
   readonly embedder: Embedder | undefined
-  readonly rederive: Rederive
+  /** Makes upkeep, if there is to be any. */
+  readonly upkeep: ((means: UpkeepMeans) => Upkeep) | undefined
+  /** Makes a derived entry anew when upkeep does not. */
+  readonly rederive: Rederive | undefined
+  readonly barrier: Barrier | undefined
   readonly portable: Portable
   readonly clock: Clock
 }
@@ -37,36 +42,47 @@ export type Portable = {
   importBundle(store: Store, open: () => AsyncIterable<Uint8Array>, options: ImportOptions): Promise<Imported>
 }
 
-export type AppendOptions = { readonly operationId?: string; readonly epoch?: number }
-
-export type TranscriptOptions = { readonly after?: number; readonly limit?: number; readonly newest?: boolean }
-
-export type ContextOptions = {
-  /** What is being asked. Without it, the newest message of the user, which is then part of the context. */
-  readonly query?: string
-  readonly budget?: Tokens
-  readonly framing?: Framing
+export type AppendOptions = {
+  readonly operationId?: string
+  readonly epoch?: number
+  /** The receipt of the context that these messages answer: knowledge that was shown in it counts as used. */
+  readonly answers?: Ledger
+  /** Whether a reply follows at once: upkeep that nobody waits for then comes after it. */
+  readonly replyFollows?: boolean
 }
 
-const recent = 48
+export type TranscriptOptions = { readonly after?: number; readonly limit?: number; readonly newest?: boolean }
 
 /** Keeps conversations and decides what a model is shown of them. */
 export class Memory implements AsyncDisposable {
   readonly profile: Profile
   readonly tokenizer: Tokenizer
   private readonly parts: Parts
-  private readonly renderer: Renderer
+  private readonly contexts: Contexts
   private readonly embeddings: readonly Embedding[]
+  private readonly keeping: Upkeep | undefined
   private closed = false
 
   constructor(parts: Parts) {
     this.parts = parts
     this.profile = parts.profile
     this.tokenizer = parts.tokenizer
-    this.renderer = new Renderer(parts.tokenizer)
+    const renderer = new Renderer(parts.tokenizer)
+    this.contexts = new Contexts({ ...parts, renderer })
     const { embedder } = parts
     this.embeddings = embedder === undefined ? [] : this.stores().map((store) => new Embedding(store, embedder))
     for (const embedding of this.embeddings) embedding.catchUp()
+    this.keeping = parts.upkeep?.({
+      ...parts,
+      price: (entry) => renderer.price(entry),
+      onPut: (key, epoch, entries) => this.embeddings[0]?.heard(key, epoch, entries),
+    })
+  }
+
+  /** What is old and how it is kept small: summaries, facts, the optimizer. */
+  get upkeep(): Upkeep {
+    if (this.keeping !== undefined) return this.keeping
+    throw new MemoryError('bad-option', 'This memory does no upkeep. Open it without upkeep: false; in a browser pass upkeep from threadkeep/upkeep.', { param: 'upkeep' })
   }
 
   /**
@@ -78,7 +94,9 @@ export class Memory implements AsyncDisposable {
     if (!Array.isArray(messages))
       throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
     const now = this.parts.clock()
-    const append = messages.map((message, place) => weighed(this.tokenizer, parseMessage(message, place, now), this.profile.cap))
+    const said = messages.map((message, place) => parseMessage(message, place, now))
+    const safe = await Promise.all(said.map((one) => this.parts.barrier?.masked(parsed, one) ?? one))
+    const append = safe.map((one) => weighed(this.tokenizer, one, this.profile.cap))
     if (append.length === 0) return []
     let head = await this.parts.sessions.head(parsed, 0)
     const before = isFull(head, append, this.profile.lifetime, now) ? await this.answered(head, options) : undefined
@@ -93,6 +111,8 @@ export class Memory implements AsyncDisposable {
     const change = { ...operation, key: parsed, at: now, epoch, append, put: [], drop, expiresAt }
     const stored = await this.parts.sessions.commit(change)
     this.embeddings[0]?.heard(parsed, epoch, stored)
+    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said')
+    if (options.answers !== undefined) await use(this.parts.store, scopeKey(parsed), options.answers.knowledge, { session: parsed.id, at: now })
     return stored
   }
 
@@ -101,9 +121,9 @@ export class Memory implements AsyncDisposable {
   async context(key: string | Key, options?: ContextOptions & { readonly provider?: 'openai' }): Promise<Context>
   async context(key: string | Key, options: ContextOptions & { readonly provider?: Provider } = {}): Promise<Context | AnthropicContext> {
     check('provider', options.provider, [undefined, 'openai', 'anthropic'].includes(options.provider), 'openai or anthropic')
-    const { gathered, budget, framing } = await this.gathered(key, options)
-    const { anthropic, ...context } = compose(gathered, this.profile, this.renderer, { budget, framing, provider: options.provider ?? 'openai' })
-    return options.provider === 'anthropic' ? anthropic() : context
+    const parsed = this.open(key)
+    await this.keeping?.ready(parsed, this.contexts.budgetOf(options))
+    return this.contexts.context(parsed, options)
   }
 
   /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
@@ -122,10 +142,11 @@ export class Memory implements AsyncDisposable {
    */
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
     const where = this.open(options.session === undefined || options.session === '' ? scope : `${scope}:${options.session}`)
-    return searched({ ...this.parts, stores: this.stores(), embedding: this.embeddings[0], lifetime: this.profile.lifetime }, where, query, options)
+    const asked = typeof query === 'string' ? await this.masked(where, query) : query
+    return searched({ ...this.parts, stores: this.stores(), embedding: this.embeddings[0], lifetime: this.profile.lifetime }, where, asked, options)
   }
 
-  /** Keeps something in the scope's own memory; told again, it is believed a little more. */
+  /** Keeps something in the scope's own memory; told again, it is believed a little more. The profile says who may tell. */
   async remember(scope: Scope, knowledge: Remembered): Promise<Knowledge> {
     const key = scopeKey(this.open(scope))
     const { entry, epoch } = await remember(this.parts, key, knowledge)
@@ -150,7 +171,8 @@ export class Memory implements AsyncDisposable {
   async forget(target: Target): Promise<Forgotten> {
     const { scope } = this.open('scope' in target ? target.scope : target.key)
     for (const embedding of this.embeddings) embedding.drop(scope)
-    const forgotten = await new Forgetting(this.parts, this.parts.rederive).forget(target, this.parts.clock())
+    this.parts.barrier?.drop(scope, 'key' in target ? parseKey(target.key).id : undefined)
+    const forgotten = await new Forgetting(this.parts, this.rederive()).forget(target, this.parts.clock())
     // What was written meanwhile may be gone too; what is still there, or was made anew, wants its vector.
     for (const embedding of this.embeddings) {
       embedding.drop(scope)
@@ -166,12 +188,12 @@ export class Memory implements AsyncDisposable {
    * await pipeline(memory.export({ scope: 'acme' }), createWriteStream('acme.jsonl'))
    */
   export(options: ExportOptions = {}): AsyncIterable<Uint8Array> {
-    return this.parts.portable.exportBundle(this.keeping(), options)
+    return this.parts.portable.exportBundle(this.portableStore(), options)
   }
 
   /** Takes in a portable bundle, which is opened twice: to prove that it is whole, then to write it. */
   import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<Imported> {
-    return this.parts.portable.importBundle(this.keeping(), open, options)
+    return this.parts.portable.importBundle(this.portableStore(), open, options)
   }
 
   /** Ends sessions that are over, and the oldest ones when there are too many. The host decides how often. */
@@ -190,51 +212,36 @@ export class Memory implements AsyncDisposable {
             lifetime,
           )
     for (const key of others) await sessions.erase(key)
+    for (const key of [...over, ...others]) this.parts.barrier?.drop(key.scope, key.id)
+    await this.keeping?.tick(now)
     return { ended: [...over, ...others].map(formatKey) }
+  }
+
+  /** Text as it may be kept, sent or logged: with marks in the place of secrets. */
+  async masked(key: string | Key, text: string): Promise<string> {
+    return (await this.parts.barrier?.text(this.open(key), text)) ?? text
   }
 
   /** A context with everything it was made from, to be replayed under another profile. */
   async trace(key: string | Key, options: ContextOptions = {}): Promise<Trace> {
-    const { gathered, budget, framing, query, shared } = await this.gathered(key, options)
-    const { ledger } = compose(gathered, this.profile, this.renderer, { budget, framing, provider: 'openai' })
-    return { head: gathered.head, messages: await this.transcript(key), shared, query, budget, framing, ledger }
+    return this.contexts.trace(this.open(key), options, await this.transcript(key))
   }
 
   /** What another profile would have shown, and which messages would have fared differently. */
   replay(trace: Trace, profile: Profile): Context & { readonly differences: readonly Difference[] } {
-    const { budget, framing, query } = trace
-    const shared = profile.sees.includes('scope') ? trace.shared : []
-    const gathered = walked(gather(trace.head, profile, { budget, query, shared }), answersFrom(trace.head.key, trace.messages))
-    const { messages, text, ledger } = compose(gathered, profile, this.renderer, { budget, framing, provider: 'openai' })
-    return { messages, text, ledger, differences: differences(trace.messages, trace.ledger, ledger) }
+    return this.contexts.replay(trace, profile)
   }
 
   async close(): Promise<void> {
     if (this.closed) return
     this.closed = true
+    await this.keeping?.stop()
     await Promise.all(this.embeddings.map((embedding) => embedding.stop()))
     for (const store of this.stores()) await store.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
-  }
-
-  private async gathered(
-    key: string | Key,
-    options: ContextOptions,
-  ): Promise<{ gathered: Gathered; budget: Tokens; framing: Framing; query: string | undefined; shared: readonly Derived[] }> {
-    const parsed = this.open(key)
-    const budget = options.budget ?? this.profile.budget
-    check('budget', budget, Number.isInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
-    check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), `one of ${framings.join(', ')}`)
-    check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
-    const [head, shared] = await Promise.all([this.head(parsed), this.shared(parsed)])
-    const query = options.query === undefined || options.query === head.asked?.content ? undefined : options.query
-    const walk = gather(head, this.profile, { budget, query, shared })
-    let step = walk.next()
-    while (step.done !== true) step = walk.next(await this.answer(parsed, step.value))
-    return { gathered: step.value, budget, framing: options.framing ?? this.profile.framing, query, shared }
   }
 
   /** What an operation was answered when it was done, if it was: no base is ever below zero, so nothing new is done here. */
@@ -248,22 +255,12 @@ export class Memory implements AsyncDisposable {
     }
   }
 
-  private async head(key: Key): Promise<Head> {
-    const head = await this.parts.sessions.head(key, recent)
-    return isExpired(head, this.parts.clock()) ? emptyHead(key, head.epoch) : head
+  private rederive(): Rederive {
+    const { rederive = async () => undefined } = this.parts
+    return async (entry, from) => (await this.keeping?.rederive(entry, from)) ?? rederive(entry, from)
   }
 
-  private async shared(key: Key): Promise<readonly Derived[]> {
-    if (key.id === '' || !this.profile.sees.includes('scope')) return []
-    return (await this.parts.store.head(scopeKey(key), 0)).derived.filter((entry) => entry.kind === 'knowledge')
-  }
-
-  private async answer(key: Key, need: Need): Promise<Answer> {
-    if ('page' in need) return { messages: await this.parts.sessions.page(key, need.page), hits: [] }
-    return { messages: [], hits: await this.parts.sessions.search(key, need.search) }
-  }
-
-  private keeping(): Store {
+  private portableStore(): Store {
     this.open('any')
     const { sessions, store } = this.parts
     if (sessions !== store || this.profile.durability === 'durable') return store

@@ -1,10 +1,12 @@
 import { MemoryError } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
-import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
+import type { Clock, Embedder, Index, Model, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { Rederive } from './memory/forgetting.ts'
+import { Barrier } from './memory/secrets.ts'
 import { Memory, type Portable } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
+import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
 
 export type MemoryOptions = {
   /** A profile, or the name of a built-in one; `thread` when left out. */
@@ -18,7 +20,11 @@ export type MemoryOptions = {
   readonly tokenizer?: Tokenizer
   /** Makes vectors, so that things are found by their meaning too; without one, by their words. */
   readonly embedder?: Embedder
-  /** Makes a summary or fact anew when part of what it was made from is forgotten; without one it goes. */
+  /** Makes summaries and finds important data; without one, built-in rules do. What it says is checked before it counts. */
+  readonly model?: Model
+  /** Who keeps what is old small: the platform's upkeep when left out, another one, or with `false` nobody. */
+  readonly upkeep?: false | ((means: UpkeepMeans) => Upkeep)
+  /** Makes a summary or fact anew when part of what it was made from is forgotten and upkeep does not; without one it goes. */
   readonly rederive?: Rederive
   readonly clock?: Clock
 }
@@ -28,6 +34,7 @@ export type Platform = {
   readonly openStore: (url: string, key?: string) => Promise<Store & Index>
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
   readonly portable: Portable
+  readonly upkeep: ((model: Model | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
   readonly clock: Clock
 }
 
@@ -43,9 +50,11 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
         ? store
         : await opened(platform, options.sessions ?? 'ram:')
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
-  const { embedder, rederive = async () => undefined, clock = platform.clock } = options
+  const { embedder, rederive, clock = platform.clock } = options
+  const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
+  const barrier = profile.secrets === 'keep' ? undefined : new Barrier(profile.secrets, tokenizer)
   const { portable } = platform
-  return new Memory({ profile, store, sessions, tokenizer, embedder, rederive, portable, clock })
+  return new Memory({ profile, store, sessions, tokenizer, embedder, upkeep, rederive, barrier, portable, clock })
 }
 
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {

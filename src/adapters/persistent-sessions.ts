@@ -213,10 +213,13 @@ function summarised(
   { id, at, text }: { readonly id: string; readonly at: Millis; readonly text: string },
 ): Summary | undefined {
   const [first, last] = earlier?.covers ?? [older[0]?.sequence, undefined]
-  const end = older.at(-1)?.sequence ?? last
+  const newest = older.at(-1)
+  const end = newest?.sequence ?? last
   if (first === undefined || end === undefined) return undefined
+  const reach = newest === undefined ? (earlier?.reach ?? 0) : newest.offset + newest.weight
   const sources = [...(earlier?.sources ?? []), ...older.map(({ id: message }) => ({ message }))]
-  return { kind: 'summary', tier: 'batch', id, at, text, covers: [first, end], version: (earlier?.version ?? 0) + 1, sources, lost: [] }
+  const version = (earlier?.version ?? 0) + 1
+  return { kind: 'summary', tier: 'batch', id, at, text, covers: [first, end], reach, version, by: 'caller', sources, lost: [] }
 }
 
 const sumOf = (messages: readonly SessionMessage[]): Tokens => messages.reduce((sum, { tokenCount }) => sum + tokenCount, 0)

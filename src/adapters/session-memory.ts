@@ -148,7 +148,7 @@ export class SessionMemory {
   }
 
   private context(key: Key, framing: Framing = this.profile.framing): Context {
-    const walk = gather(this.head(key), this.profile, { budget: this.config.maxTokens, query: undefined, shared: [] })
+    const walk = gather(this.head(key), this.profile, { budget: this.config.maxTokens, query: undefined, shared: [], price: () => 0 })
     const gathered = walked(walk, (need) => ({ messages: 'page' in need ? this.shelf.page(key, need.page) : [], hits: [] }))
     const { messages, text, ledger } = compose(gathered, this.profile, this.renderer, {
       budget: this.config.maxTokens,

@@ -1,8 +1,12 @@
 import type { Key } from './key.ts'
+import type { Tuning } from './tuning.ts'
 
 export type Millis = number
 export type Tokens = number
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+
+/** A run of sequence numbers, both ends included. */
+export type Run = readonly [first: number, last: number]
 
 type Base<K extends string> = { readonly kind: K; readonly id: string; readonly at: Millis }
 
@@ -41,11 +45,15 @@ export type Message = Base<'message'> & Said & { readonly sequence: number; read
 export type Summary = Base<'summary'> & {
   readonly tier: 'progressive' | 'hour' | 'session' | 'batch'
   readonly text: string
-  /** First and last sequence number it stands for. */
-  readonly covers: readonly [first: number, last: number]
+  /** First and last sequence number it stands for, and the sum of the weights up to its end. */
+  readonly covers: Run
+  readonly reach: Tokens
   readonly version: number
+  /** Who made it: `builtin`, or the name of a model. */
+  readonly by: string
   readonly sources: readonly Source[]
-  readonly lost: readonly Source[]
+  /** Messages that hold a name, number or constraint which the text does not: what was lost can be read there. */
+  readonly lost: readonly Run[]
 }
 export type Fact = Base<'fact'> & {
   readonly field: string
@@ -62,6 +70,13 @@ export type Knowledge = Base<'knowledge'> & {
   readonly value: Json
   readonly confidence: number
   readonly usedAt: Millis
+  /** Up to when its confidence has been taken back for not being used. */
+  readonly agedAt?: Millis
+  /** Sessions that have told it, and that have used it: a session counts once. */
+  readonly told?: readonly string[]
+  readonly used?: readonly string[]
+  /** Waits for somebody's approval, and is shown to no model until then. */
+  readonly pending?: true
   readonly sources: readonly Source[]
 }
 export type Item = Base<'item'> & {
@@ -73,7 +88,19 @@ export type Item = Base<'item'> & {
 }
 /** A derived entry that is kept under a key; only what erasing needs can be read without it. */
 export type Sealed = Base<'sealed'> & { readonly box: string; readonly sources: readonly Source[] }
-export type Derived = Summary | Fact | Knowledge | Item | Sealed
+/** What upkeep notes about a session for itself: numbers and names of steps, never what was said. */
+export type Notes = Base<'notes'> & {
+  /** Who is at work on the session, so that nobody else begins the same; once it is over, it counts for nothing. */
+  readonly lease?: { readonly holder: string; readonly until: Millis }
+  /** What did not go as it should when upkeep was last done. */
+  readonly faults?: readonly { readonly step: string; readonly why: string }[]
+  /** Messages that are shown shorter, not at all, or as long-term memory, once the budget is under pressure. */
+  readonly triage?: { readonly compressed: readonly Run[]; readonly dropped: readonly Run[]; readonly promoted: readonly Run[] }
+  readonly tuning?: Tuning
+  /** Always empty: nothing here was said by anybody. */
+  readonly sources: readonly Source[]
+}
+export type Derived = Summary | Fact | Knowledge | Item | Notes | Sealed
 export type Entry = Message | Derived
 
 /** The id of the message with this sequence number. */
@@ -91,7 +118,7 @@ export const isBlank = (text: string): boolean => !/\S/.test(text)
 export function textOf(entry: Entry): string {
   if (entry.kind === 'message' || entry.kind === 'item') return entry.content
   if (entry.kind === 'summary') return entry.text
-  if (entry.kind === 'sealed') return ''
+  if (entry.kind === 'sealed' || entry.kind === 'notes') return ''
   return `${entry.key} ${typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)}`.trim()
 }
 

@@ -34,6 +34,8 @@ export type Ledger = {
   /** The part at the beginning that the next turn repeats byte for byte, unless a compaction lies between. */
   readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
   readonly lines: readonly Line[]
+  /** Ids of the scope's knowledge that is shown: it counts as used once the reply is stored. */
+  readonly knowledge: readonly string[]
   readonly degraded: readonly Degradation[]
 }
 

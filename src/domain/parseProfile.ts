@@ -11,19 +11,57 @@ const tail = fields({ low: part(), high: part(), all: part(), scarce: fields({ b
 
 const claims: Readonly<Record<string, Check>> = {
   first: fields({ first: whole(1) }),
-  last: fields({ last: whole(1) }),
-  lastTokens: fields({ lastTokens: whole(1) }),
+  lastTokens: fields({ lastTokens: whole(1), 'uncovered?': flag }),
+  last: fields({ last: whole(1), 'uncovered?': flag }),
   tail: fields({ tail }),
   rest: fields({ rest: flag }),
   recalled: fields({ recalled: fields({ limit: whole(1) }) }),
   kind: fields({ kind: oneOf('summary', 'fact', 'knowledge', 'item'), 'top?': whole(1), 'atLeast?': number, 'only?': listOf(text), 'except?': listOf(text) }),
 }
 
-const claim: Check = (value, at) => {
-  const name = isObject(value) ? Object.keys(claims).find((known) => Object.hasOwn(value, known)) : undefined
-  if (name === undefined) reject(at, value, `an object with one of ${Object.keys(claims).join(', ')}`)
-  claims[name]?.(value, at)
+/** The one of several shapes an object has, told by the name of a field. */
+const byField =
+  (shapes: Readonly<Record<string, Check>>): Check =>
+  (value, at) => {
+    const name = isObject(value) ? Object.keys(shapes).find((known) => Object.hasOwn(value, known)) : undefined
+    if (name === undefined) reject(at, value, `an object with one of ${Object.keys(shapes).join(', ')}`)
+    shapes[name]?.(value, at)
+  }
+
+const when = byField({
+  tokens: fields({ tokens: whole(1) }),
+  usage: fields({ usage: part() }),
+  messages: fields({ messages: whole(1) }),
+  age: fields({ age: whole(1) }),
+  every: fields({ every: whole(1) }),
+})
+
+const words = listOf((value, at) => {
+  listOf(whole(1), 2)(value, at)
+  const [least, most, ...others] = value as number[]
+  if (others.length > 0 || (least as number) > (most as number)) reject(at, value, 'two numbers of words, the smaller one first')
+}, 1)
+const keep = byField({ tokens: fields({ tokens: whole(1) }), usage: fields({ usage: part() }) })
+
+const summaries: Readonly<Record<string, Check>> = {
+  progressive: fields({ summarise: oneOf('progressive'), words, keep, facts: flag }),
+  hour: fields({ summarise: oneOf('hour'), batch: whole(1), keep: whole(1), share: part() }),
+  session: fields({ summarise: oneOf('session'), share: part() }),
 }
+const task = byField({
+  summarise: (value, at) => {
+    const tier = isObject(value) ? value.summarise : undefined
+    oneOf(...Object.keys(summaries))(tier, `${at}.summarise`)
+    summaries[tier as string]?.(value, at)
+  },
+  optimise: fields({ optimise: oneOf('session') }),
+  age: fields({ age: oneOf('knowledge') }),
+})
+
+const rule = fields({ when, do: task, 'blocking?': flag })
+const permission = oneOf('yes', 'ask', 'no')
+
+const claim = byField(claims)
 
 const share: Check = (value, at) => (isObject(value) ? fields({ withCode: part(true), without: part(true) })(value, at) : part()(value, at))
 
@@ -53,7 +91,10 @@ const profile = fields({
   sees: listOf(oneOf('session', 'scope'), 1),
   'trigger?': part(),
   'cap?': whole(16),
+  secrets: oneOf('mask', 'hide', 'keep'),
+  learns: fields({ user: permission, assistant: permission, tool: permission }),
   bands: listOf(band, 1),
+  upkeep: listOf(rule),
   lifetime: fields({
     'idle?': whole(1),
     'age?': whole(1),

@@ -1,4 +1,5 @@
 import type { Millis, Tokens } from './entry.ts'
+import type { Learning, Rule } from './rule.ts'
 
 /** One way of rendering an entry; `upTo` holds it back once that part of the budget is spent. */
 export type Rung = { readonly upTo?: number } & (
@@ -32,8 +33,9 @@ export type Tail = {
 /** Which entries a band takes. Bands choose in the order of `fill`; a message belongs to one band. */
 export type Claim =
   | { readonly first: number }
-  | { readonly last: number }
-  | { readonly lastTokens: Tokens }
+  /** With `uncovered`, only messages that no summary stands for. */
+  | { readonly last: number; readonly uncovered?: boolean }
+  | { readonly lastTokens: Tokens; readonly uncovered?: boolean }
   | { readonly tail: Tail }
   | { readonly rest: true }
   | { readonly recalled: { readonly limit: number } }
@@ -98,6 +100,13 @@ export type Profile = {
   readonly trigger?: number
   /** A longer message counts, and is shown once it is not the newest, as if it had this many tokens. */
   readonly cap?: Tokens
+  /**
+   * What happens to keys, passwords and cards: a mark stands in their place wherever they are kept, and they are put back
+   * into prompts of the same session (`mask`) or nowhere (`hide`); or they are kept like anything else (`keep`).
+   */
+  readonly secrets: 'mask' | 'hide' | 'keep'
+  readonly learns: Learning
   readonly bands: readonly Band[]
+  readonly upkeep: readonly Rule[]
   readonly lifetime: Lifetime
 }

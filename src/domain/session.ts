@@ -1,8 +1,8 @@
-import type { Derived, Message, Millis, Said, Tokens } from './entry.ts'
+import type { Derived, Message, Millis, Run, Said, Tokens } from './entry.ts'
 import type { Key } from './key.ts'
 
-/** A run of sequence numbers whose messages are gone, both ends included. */
-export type Gap = readonly [first: number, last: number]
+/** A run of sequence numbers whose messages are gone. */
+export type Gap = Run
 
 /**
  * What a turn needs to know of a session, never the whole history: older messages come by page or by search.
@@ -69,6 +69,17 @@ export const emptyHead = (key: Key, epoch: number): Head => ({
   recent: [],
   derived: [],
 })
+
+/** Whether a sequence number lies in one of these runs, which are in order. */
+export function isWithin(runs: readonly Run[], sequence: number): boolean {
+  let [low, high] = [0, runs.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((runs[middle] as Run)[1] < sequence) low = middle + 1
+    else high = middle
+  }
+  return (runs[low]?.[0] ?? Number.POSITIVE_INFINITY) <= sequence
+}
 
 /** How many of the sequence numbers `first`…`last` still have their message. */
 export function countBetween(gaps: readonly Gap[], first: number, last: number): number {

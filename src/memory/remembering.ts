@@ -3,48 +3,76 @@ import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import { type Category, parseKnowledge } from '../domain/knowledge.ts'
 import type { Clock, Store } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import type { Learning } from '../domain/rule.ts'
+import type { Head } from '../domain/session.ts'
+import { told, used } from '../upkeep/confidence.ts'
+import { type Revised, revise } from '../upkeep/revise.ts'
+import type { Barrier } from './secrets.ts'
 
 /** Something worth knowing in every session of a scope. */
-export type Remembered = { readonly category: Category; readonly key: string; readonly value: Json; readonly confidence?: number }
-
-/** Puts knowledge into a scope's own memory, whoever else is writing there. */
-export async function remember(
-  { store, clock }: { readonly store: Store; readonly clock: Clock },
-  key: Key,
-  given: Remembered,
-): Promise<{ readonly entry: Knowledge; readonly epoch: number }> {
-  const knowledge = parseKnowledge(given)
-  for (;;) {
-    const { derived, revision: base, epoch, expiresAt } = await store.head(key, 0)
-    const at = clock()
-    const isMeant = (known: Derived): known is Knowledge => known.kind === 'knowledge' && known.category === knowledge.category && known.key === knowledge.key
-    const entry = believed(knowledge, derived.find(isMeant), { at, id: `k${base + 1}` })
-    try {
-      await store.commit({ key, at, epoch, base, append: [], put: [entry], drop: [], expiresAt })
-      return { entry, epoch }
-    } catch (error) {
-      // Somebody else was quicker: what they wrote is read again.
-      if (!(error instanceof MemoryError && error.code === 'conflict')) throw error
-    }
-  }
+export type Remembered = {
+  readonly category: Category
+  readonly key: string
+  readonly value: Json
+  readonly confidence?: number
+  /** Who says so: a person, or the program on its behalf, when left out. The profile decides whom to believe. */
+  readonly by?: keyof Learning
+  /** The session in which it was said: however often it says so, it counts once. */
+  readonly session?: string
 }
 
-/** What is known after it was told, perhaps again. */
+type Means = { readonly store: Store; readonly clock: Clock; readonly profile: Profile; readonly barrier: Barrier | undefined }
+
+/** Puts knowledge into a scope's own memory, whoever else is writing there. */
+export async function remember(means: Means, key: Key, given: Remembered): Promise<{ readonly entry: Knowledge; readonly epoch: number }> {
+  const { store, clock, barrier } = means
+  const isPending = permitted(means.profile, given.by ?? 'user', key) === 'ask'
+  const checked = parseKnowledge(given)
+  const knowledge: Remembered =
+    barrier === undefined ? given : { ...given, key: await barrier.text(key, checked.key), value: await barrier.json(key, { [checked.key]: checked.value }).then(only) }
+  const at = clock()
+  const isMeant = (known: Derived): known is Knowledge => known.kind === 'knowledge' && known.category === knowledge.category && known.key === knowledge.key
+  const entryIn = ({ derived, revision }: Head): Knowledge => believed(knowledge, derived.find(isMeant), { at, id: `k${revision + 1}`, isPending })
+  const revised = await revise(store, key, (head) => ({ put: [entryIn(head)], drop: [] }))
+  const { head } = revised as Revised
+  return { entry: entryIn(head), epoch: head.epoch }
+}
+
+const only = (value: Json): Json => Object.values(value as Record<string, Json>)[0] as Json
+
+/** Counts knowledge that was shown as used by a session; what has been counted today is not written again. */
+export async function use(store: Store, key: Key, ids: readonly string[], by: { readonly session: string; readonly at: Millis }): Promise<void> {
+  if (ids.length === 0) return
+  const isCounted = ({ used: sessions, usedAt }: Knowledge): boolean => sessions?.includes(by.session) === true && by.at - usedAt < day
+  await revise(store, key, ({ derived }) => ({
+    put: derived.flatMap((entry) => (entry.kind === 'knowledge' && ids.includes(entry.id) && !isCounted(entry) ? [used(entry, by)] : [])),
+    drop: [],
+  }))
+}
+
+const day = 86_400_000
+
+function permitted({ name, learns }: Profile, by: keyof Learning, { scope }: Key): 'yes' | 'ask' {
+  if (!Object.hasOwn(learns, by)) throw new MemoryError('bad-option', `by is ${JSON.stringify(by)}; it must be one of ${Object.keys(learns).join(', ')}.`, { param: 'by' })
+  const permission = learns[by]
+  if (permission !== 'no') return permission
+  throw new MemoryError('bad-option', `Profile ${name} lets no ${by} add to what ${scope} knows. Let a person say it, or change learns.${by}.`, {
+    param: 'by',
+  })
+}
+
+/** What is known after it was told, perhaps again. What waited for approval still does; what did not is not made to. */
 function believed(
-  { category, key, value, confidence }: Remembered,
+  { category, key, value, confidence, session }: Remembered,
   known: Knowledge | undefined,
-  fresh: { readonly at: Millis; readonly id: string },
+  { at, id, isPending }: { readonly at: Millis; readonly id: string; readonly isPending: boolean },
 ): Knowledge {
-  return {
-    kind: 'knowledge',
-    // An id can be read where the rest is encrypted, so it tells nothing; each revision is there once.
-    id: known?.id ?? fresh.id,
-    at: fresh.at,
-    category,
-    key,
-    value,
-    confidence: confidence ?? (known === undefined ? 0.5 : Math.min(1, known.confidence + 0.1)),
-    usedAt: known?.usedAt ?? fresh.at,
-    sources: known?.sources ?? [],
-  }
+  const waits = isPending && (known === undefined || known.pending === true)
+  // What a model claims does not change what a person has said, nor make it more certain.
+  if (isPending && known !== undefined && known.pending !== true) return known
+  const belief = told(known, { at, ...(session === undefined ? {} : { session }), ...(confidence === undefined ? {} : { confidence }) })
+  const sources = known?.sources ?? []
+  // An id can be read where the rest is encrypted, so it tells nothing; each revision is there once.
+  return { kind: 'knowledge', id: known?.id ?? id, category, key, value, ...belief, ...(waits ? { pending: true } : {}), sources }
 }

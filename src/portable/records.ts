@@ -1,8 +1,10 @@
 import type { Totals } from '../domain/bundle.ts'
 import { type Check, fields, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
-import type { Derived, Message, Millis, Source, ToolCall } from '../domain/entry.ts'
+import type { Derived, Message, Millis, Notes, Source, ToolCall } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
+import type { Degradation } from '../domain/ledger.ts'
+import type { Parameters, Snapshot, Tuning } from '../domain/tuning.ts'
 import { type Body, damaged } from './chain.ts'
 
 /** How every bundle begins. */
@@ -74,6 +76,18 @@ const message = shaped<MessageRecord>({
 })
 const end = shaped<Totals>({ sessions: whole(0), messages: whole(0), entries: whole(0) })
 
+const runs = listOf(pair)
+const parameters = { trigger: number, window: number, minRelevance: number }
+const snapshot = shaped<Snapshot>({
+  ...parameters,
+  at: number,
+  tokensBefore: number,
+  tokensAfter: number,
+  compressed: number,
+  dropped: number,
+  promoted: number,
+})
+
 type Of<K extends Derived['kind']> = Extract<Derived, { kind: K }>
 const base = { id: text, at: number, sources }
 const derived: { readonly [K in Derived['kind']]: Check } = {
@@ -83,8 +97,10 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     tier: oneOf('progressive', 'hour', 'session', 'batch'),
     text: anyText,
     covers: pair,
+    reach: number,
     version: number,
-    lost: sources,
+    by: anyText,
+    lost: runs,
   }),
   fact: shaped<Of<'fact'>>({
     ...base,
@@ -104,6 +120,10 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     value: json,
     confidence: number,
     usedAt: number,
+    'agedAt?': number,
+    'told?': listOf(anyText),
+    'used?': listOf(anyText),
+    'pending?': flag,
   }),
   item: shaped<Of<'item'>>({
     ...base,
@@ -112,6 +132,14 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     content: anyText,
     importance: number,
     marked: flag,
+  }),
+  notes: shaped<Of<'notes'>>({
+    ...base,
+    kind: oneOf('notes'),
+    'lease?': shaped<NonNullable<Notes['lease']>>({ holder: anyText, until: number }),
+    'faults?': listOf(shaped<Degradation>({ step: anyText, why: anyText })),
+    'triage?': shaped<NonNullable<Notes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
+    'tuning?': shaped<Tuning>({ parameters: shaped<Parameters>(parameters), runs: whole(0), saved: number, snapshots: listOf(snapshot) }),
   }),
   sealed: shaped<Of<'sealed'>>({ ...base, kind: oneOf('sealed'), box: anyText }),
 }

@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, whole } from './ladders.ts'
+import { atAnyPrice, day, minute, whole } from './parts.ts'
 
 /** A tool-using agent: the last thirty messages whole, older ones whole up to 85 % of the budget and digested up to 95 %. */
 export const agent: Profile = {
@@ -10,6 +10,9 @@ export const agent: Profile = {
   tokenizer: 'exact',
   framing: 'sections',
   sees: ['session', 'scope'],
+  secrets: 'mask',
+  // what an agent finds out it may keep; what a page says it may not
+  learns: { user: 'yes', assistant: 'yes', tool: 'no' },
   trigger: 0.7,
   bands: [
     {
@@ -20,6 +23,16 @@ export const agent: Profile = {
       show: 'block',
       heading: '[KNOWLEDGE FROM EARLIER SESSIONS]',
       maxShare: 0.05,
+      patience: 8,
+    },
+    {
+      name: 'long-term',
+      claim: { kind: 'item' },
+      ladder: [{ as: 'whole' }, { as: 'digest' }],
+      fill: 2.5,
+      show: 'block',
+      heading: '[LONG-TERM MEMORY]',
+      maxShare: 0.1,
       patience: 8,
     },
     {
@@ -34,6 +47,10 @@ export const agent: Profile = {
       patience: 8,
     },
     { name: 'recent', claim: { last: 30 }, ladder: atAnyPrice, fill: 1, show: 'turns' },
+  ],
+  upkeep: [
+    { when: { every: 2 * minute }, do: { optimise: 'session' } },
+    { when: { every: day }, do: { age: 'knowledge' } },
   ],
   lifetime: { whenFull: 'refuse' },
 }

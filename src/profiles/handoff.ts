@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day } from './ladders.ts'
+import { atAnyPrice, day, people } from './parts.ts'
 
 /** Continue in a new chat: code, conversation and metadata, each with its share of the budget. */
 export const handoff: Profile = {
@@ -9,6 +9,8 @@ export const handoff: Profile = {
   tokenizer: 'exact',
   framing: 'open',
   sees: ['session'],
+  secrets: 'mask',
+  learns: people,
   bands: [
     {
       name: 'metadata',
@@ -32,5 +34,6 @@ export const handoff: Profile = {
     },
     { name: 'conversation', claim: { rest: true }, ladder: atAnyPrice, fill: 2, show: 'turns', share: { withCode: 0.3, without: 0.7 } },
   ],
+  upkeep: [],
   lifetime: { age: 30 * day, whenFull: 'refuse' },
 }

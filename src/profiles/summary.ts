@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, whole } from './ladders.ts'
+import { atAnyPrice, growing, people, whole } from './parts.ts'
 
 /** A long chat: important data, a summary that grows with it, and a window of recent messages. */
 export const summary: Profile = {
@@ -9,6 +9,8 @@ export const summary: Profile = {
   tokenizer: 'exact',
   framing: 'sections',
   sees: ['session'],
+  secrets: 'mask',
+  learns: people,
   bands: [
     {
       name: 'important data',
@@ -21,7 +23,8 @@ export const summary: Profile = {
       patience: 8,
     },
     { name: 'summary', claim: { kind: 'summary' }, ladder: whole, fill: 3, show: 'block', heading: '[CONVERSATION SUMMARY]', max: 1_000 },
-    { name: 'recent', claim: { lastTokens: 2_500 }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
+    { name: 'recent', claim: { lastTokens: 2_500, uncovered: true }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
   ],
+  upkeep: [{ when: { tokens: 3_000 }, do: { summarise: 'progressive', words: growing, keep: { tokens: 500 }, facts: true }, blocking: true }],
   lifetime: { whenFull: 'refuse' },
 }

@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, whole } from './ladders.ts'
+import { atAnyPrice, day, people, whole } from './parts.ts'
 
-/** Many users of one tenant behind a proxy: what the tenant knows, summaries of what is older, the last thirty messages. */
+/** Many users of one tenant behind a proxy: what the tenant knows, summaries of what is older, the last thirty to forty-nine messages. */
 export const support: Profile = {
   name: 'support',
   durability: 'ram',
@@ -9,10 +9,16 @@ export const support: Profile = {
   tokenizer: 'exact',
   framing: 'sections',
   sees: ['session', 'scope'],
+  secrets: 'mask',
+  learns: people,
   bands: [
     { name: 'tenant', claim: { kind: 'knowledge', top: 5 }, ladder: whole, fill: 3, show: 'block', heading: '[KNOWN ABOUT THIS TENANT]', maxShare: 0.3 },
     { name: 'earlier', claim: { kind: 'summary' }, ladder: whole, fill: 2, show: 'block', heading: '[CONVERSATION SUMMARY]', maxShare: 0.2 },
-    { name: 'recent', claim: { last: 30 }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
+    { name: 'recent', claim: { last: 49, uncovered: true }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
+  ],
+  upkeep: [
+    { when: { messages: 50 }, do: { summarise: 'hour', batch: 20, keep: 30, share: 0.2 } },
+    { when: { age: day }, do: { summarise: 'session', share: 0.2 } },
   ],
   lifetime: { idle: day, age: 7 * day, messages: 1_000, bytes: 10_000_000, sessionsPerScope: 100, whenFull: 'evict' },
 }

@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, whole } from './ladders.ts'
+import { atAnyPrice, day, growing, people, whole } from './parts.ts'
 
 const cap = 4_096
 
@@ -14,6 +14,8 @@ export const thread: Profile = {
   tokenizer: 'exact',
   framing: 'open',
   sees: ['session', 'scope'],
+  secrets: 'mask',
+  learns: people,
   cap,
   bands: [
     {
@@ -55,6 +57,10 @@ export const thread: Profile = {
       maxShare: 0.1,
       volatile: true,
     },
+  ],
+  upkeep: [
+    { when: { usage: 0.8 }, do: { summarise: 'progressive', words: growing, keep: { usage: 0.35 }, facts: true } },
+    { when: { every: day }, do: { age: 'knowledge' } },
   ],
   lifetime: { whenFull: 'refuse' },
 }

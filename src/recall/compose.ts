@@ -6,6 +6,7 @@ import { feesOf, wordsOf } from './fees.ts'
 import { fit } from './fit.ts'
 import { frame } from './frame.ts'
 import type { Gathered } from './gather.ts'
+import { notesIn } from './pressure.ts'
 import { receipt } from './receipt.ts'
 import type { Renderer } from './render.ts'
 
@@ -22,8 +23,6 @@ export function compose(
   const fees = feesOf(profile, renderer, { framing, opener: options.provider === 'anthropic' })
   const fitted = fit(gathered, options.budget, renderer, fees)
   const { messages, text, cacheable } = frame(fitted, profile, framing, renderer)
-  const newest = gathered.head.recent.at(-1)
-  const history = newest === undefined ? 0 : newest.offset + newest.weight
   const ledger: Ledger = {
     profile: profile.name,
     tokenizer: renderer.tokenizer.name,
@@ -33,11 +32,12 @@ export function compose(
     ),
     budget: options.budget,
     spent: fitted.spent,
-    history,
-    due: profile.trigger !== undefined && history >= profile.trigger * options.budget,
+    history: gathered.pressure.history,
+    due: gathered.pressure.due,
     cacheable,
     lines: receipt(gathered, fitted),
-    degraded,
+    knowledge: fitted.pieces.flatMap(({ derived }) => (derived?.kind === 'knowledge' ? [derived.id] : [])),
+    degraded: [...degraded, ...(notesIn(gathered.head.derived)?.faults ?? [])],
   }
   const context = { messages, text, ledger }
   return { ...context, anthropic: () => ({ ...toAnthropic(messages), text, ledger }) }

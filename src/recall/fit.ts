@@ -1,8 +1,10 @@
+import { mostOf } from '../domain/band.ts'
 import type { Derived, Message, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Band, Rung } from '../domain/profile.ts'
+import { isWithin } from '../domain/session.ts'
 import type { Fees } from './fees.ts'
-import { type Gathered, mostOf, type Wish } from './gather.ts'
+import type { Gathered, Wish } from './gather.ts'
 import { asTurn, type Form, type Manner, type Renderer } from './render.ts'
 import { firstOf, isSendable, type Unit } from './unit.ts'
 
@@ -148,19 +150,26 @@ class Purse {
     let misses = 0
     for (const unit of wish.units) {
       if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band)) continue
-      if (!this.buy(band, share, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
+      const ladder = isWithin(wish.shorter, firstOf(unit)) ? shortened(band.ladder) : band.ladder
+      if (!this.buy(band, share, ladder, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
     }
     for (const derived of wish.derived) {
       if (this.placed.has(derived)) continue
-      if (!this.buy(band, share, (room, rung) => this.renderer.derived(derived, rung, room), { derived }) && ++misses > (band.patience ?? 0)) return
+      if (!this.buy(band, share, band.ladder, (room, rung) => this.renderer.derived(derived, rung, room), { derived }) && ++misses > (band.patience ?? 0)) return
     }
   }
 
-  private buy(band: Band, share: Tokens, render: (room: Tokens, rung: Rung) => Form | null, what: { unit?: Unit; derived?: Derived }): boolean {
+  private buy(
+    band: Band,
+    share: Tokens,
+    ladder: readonly Rung[],
+    render: (room: Tokens, rung: Rung) => Form | null,
+    what: { unit?: Unit; derived?: Derived },
+  ): boolean {
     const had = this.perBand.get(band) ?? 0
     const limit = Math.min(share, mostOf(band, this.budget)) - had
     const entrance = this.entrance(band, what.unit)
-    for (const rung of band.ladder) {
+    for (const rung of ladder) {
       const room =
         Math.min(limit, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
       const form = room < crumb ? null : render(room, rung)
@@ -252,6 +261,12 @@ class Purse {
 
 type Terms = { readonly band: Band | undefined; readonly manner: Manner; readonly entrance: Entrance }
 type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens; readonly day: string }
+
+/** The rungs below the whole; a ladder that has no others keeps it. */
+function shortened(ladder: readonly Rung[]): readonly Rung[] {
+  const lower = ladder.filter((rung) => rung.as !== 'whole')
+  return lower.length === 0 ? ladder : lower
+}
 
 const mannerOf = (band: Band): Manner =>
   band.show === 'turns' ? asTurn : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }

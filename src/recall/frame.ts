@@ -1,7 +1,7 @@
 import type { Tokens } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
-import { headingOf, type Words, wordsOf } from './fees.ts'
+import { headingOf, memoryEnd, tellsMemory, type Words, wordsOf } from './fees.ts'
 import type { Fitted, Piece } from './fit.ts'
 import type { Renderer } from './render.ts'
 import { firstOf } from './unit.ts'
@@ -13,26 +13,35 @@ export type Framed = {
   readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
 }
 
-/** Puts the chosen pieces into reading order: instructions, block of memory, turns, what is recalled, the newest turn. */
+/** Puts the chosen pieces into reading order: instructions, memory, turns, what is recalled, the newest turn. */
 export function frame(fitted: Fitted, profile: Profile, framing: Framing, renderer: Renderer): Framed {
   const order = readingOrder(fitted.pieces, profile)
   const words = wordsOf[framing]
+  const messages: ChatMessage[] = order.opening.flatMap((piece) => piece.form.chat)
+  const isMemory = tellsMemory(profile)
+  const block = order.stable.length === 0 ? [] : isMemory ? memoryBlock(order, words) : conversationBlock(order, words, renderer)
+  messages.push(...block)
+  for (const piece of order.turns) messages.push(...piece.form.chat)
+  if (order.volatile.length > 0) messages.push({ role: 'user', content: within(words.recalled, headed(order.volatile)).trimEnd() })
+  for (const piece of order.newest) messages.push(...piece.form.chat)
+  return { messages, text: textOf(order, words, isMemory, renderer), cacheable: cacheable(order, profile, fitted.slides, block.length) }
+}
+
+/** What memory holds is data: it comes from a user's side and never as instructions, which are told apart from it. */
+function memoryBlock(order: Order, words: Words): ChatMessage[] {
+  const memory = within(words.memory, headed(order.stable))
+  const content = [memory, ...turnHeading(order)].join('').trimEnd()
+  return [...(words.after === '' ? [] : [{ role: 'system' as const, content: words.after }]), { role: 'user', content }]
+}
+
+const within = (begin: string, lines: readonly string[]): string => [begin, ...lines, memoryEnd].join('')
+
+/** Lines of the conversation as the background of a question. */
+function conversationBlock(order: Order, words: Words, renderer: Renderer): ChatMessage[] {
   const turning = turnHeading(order)
   const block = [...headed(order.stable), ...turning]
-  const messages: ChatMessage[] = order.opening.flatMap((piece) => piece.form.chat)
-  if (order.stable.length > 0)
-    messages.push({
-      role: 'system',
-      content: `${words.before}${words.after === '' ? closed(block, turning.length > 0 ? '\n\n' : separatorOf(order.stable), renderer) : block.join('') + words.after}`,
-    })
-  for (const piece of order.turns) messages.push(...piece.form.chat)
-  if (order.volatile.length > 0)
-    messages.push({
-      role: 'user',
-      content: words.recalled + closed(headed(order.volatile), separatorOf(order.volatile), renderer, order.volatile.at(-1)?.form.tokens),
-    })
-  for (const piece of order.newest) messages.push(...piece.form.chat)
-  return { messages, text: textOf(order, words, renderer), cacheable: cacheable(order, profile, fitted.slides) }
+  const shown = words.after === '' ? closed(block, turning.length > 0 ? '\n\n' : separatorOf(order.stable), renderer) : block.join('') + words.after
+  return [{ role: 'system', content: `${words.before}${shown}` }]
 }
 
 type Order = { readonly opening: Piece[]; readonly stable: Piece[]; readonly turns: Piece[]; readonly volatile: Piece[]; readonly newest: Piece[] }
@@ -98,12 +107,15 @@ function turnHeading(order: Order): string[] {
   return band === undefined || band.show === 'block' ? [] : [headingOf(band)]
 }
 
-function textOf(order: Order, words: Words, renderer: Renderer): string {
+function textOf(order: Order, words: Words, isMemory: boolean, renderer: Renderer): string {
   const seen = new Set<Band>()
-  const before = headed([...order.opening, ...order.stable, ...order.turns], seen)
-  const recalled = order.volatile.length === 0 ? [] : [words.recalled, ...headed(order.volatile, seen)]
-  const pieces = [...order.opening, ...order.stable, ...order.turns, ...order.volatile, ...order.newest]
-  return closed([...before, ...recalled, ...headed(order.newest, seen)], separatorOf(pieces), renderer, pieces.at(-1)?.form.tokens)
+  const stable = isMemory && order.stable.length > 0 ? [words.memory, ...headed(order.stable, seen), memoryEnd] : headed(order.stable, seen)
+  const before = [...headed(order.opening, seen), ...stable, ...headed(order.turns, seen)]
+  const recalled = order.volatile.length === 0 ? [] : [words.recalled, ...headed(order.volatile, seen), memoryEnd]
+  const lines = [...before, ...recalled, ...headed(order.newest, seen)]
+  if (lines.at(-1) === memoryEnd) return lines.join('').trimEnd()
+  const pieces = [...order.opening, ...order.stable, ...order.turns, ...order.newest]
+  return closed(lines, separatorOf(pieces), renderer, pieces.at(-1)?.form.tokens)
 }
 
 /** What the last of these pieces ends with; its own line ends are not taken for it. */
@@ -127,7 +139,7 @@ function closed(lines: readonly string[], separator: string, renderer: Renderer,
 const isAnchored = (band: Band | undefined): boolean =>
   band !== undefined && band.volatile !== true && ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
 
-function cacheable(order: Order, profile: Profile, slides: boolean): { messages: number; tokens: Tokens } {
+function cacheable(order: Order, profile: Profile, slides: boolean, blocks: number): { messages: number; tokens: Tokens } {
   // the others live on what a sliding band leaves them, and that is never the same
   if (slides) return { messages: 0, tokens: 0 }
   const steady = profile.bands.every((band) => band.show === 'turns' || band.volatile === true || isAnchored(band))
@@ -139,5 +151,5 @@ function cacheable(order: Order, profile: Profile, slides: boolean): { messages:
     messages += piece.form.chat.length
     tokens += piece.form.tokens
   }
-  return { messages: messages + (order.stable.length > 0 && steady ? 1 : 0), tokens }
+  return { messages: messages + (steady ? blocks : 0), tokens }
 }

@@ -1,8 +1,10 @@
-import type { Derived, Message, Tokens } from '../domain/entry.ts'
+import { covered, isWanted, promised, worth } from '../domain/band.ts'
+import type { Derived, Message, Run, Tokens } from '../domain/entry.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
-import type { Band, Claim, Profile, Rung, Tail } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
+import type { Band, Profile, Rung, Tail } from '../domain/profile.ts'
+import { type Head, isWithin } from '../domain/session.ts'
 import { isQuestion } from '../text/question.ts'
+import { type Pressure, pressureOn } from './pressure.ts'
 import { firstOf, lastOf, mayBeTorn, type Unit, unitsOf } from './unit.ts'
 
 /** What the walk through a session asks for; whoever drives it answers from a store, at once or later. */
@@ -17,12 +19,15 @@ export type Wish = {
   readonly derived: readonly Derived[]
   /** The most it may cost. */
   readonly limit: Tokens
+  /** Messages that are not shown whole, though there may be room. */
+  readonly shorter: readonly Run[]
 }
 
 /** Everything that could be shown: the turn that must be, and the wishes of the bands. */
 export type Gathered = {
   readonly head: Head
   readonly derived: readonly Derived[]
+  readonly pressure: Pressure
   /** A system message the session opens with. */
   readonly pinned: Unit | undefined
   /** The newest turn of the user, and what has been said since. */
@@ -34,47 +39,49 @@ export type Gathered = {
   readonly wishes: readonly Wish[]
 }
 
-export type Question = { readonly budget: Tokens; readonly query: string | undefined; readonly shared: readonly Derived[] }
+export type Question = {
+  readonly budget: Tokens
+  readonly query: string | undefined
+  readonly shared: readonly Derived[]
+  /** What a derived entry costs when it is shown whole. */
+  readonly price: (entry: Derived) => Tokens
+}
 
 /** Lets each band claim its entries, reading no more of the session than could fit the budget. */
 export function* gather(head: Head, profile: Profile, question: Question): Walk<Gathered> {
   const reader = new Reader(head)
   const claimed = new Map<Band, Wish>()
-  const derived = [...head.derived, ...question.shared]
-  const room = question.budget - promised(profile.bands, derived, question.budget)
-  for (const band of [...profile.bands].sort((a, b) => a.fill - b.fill)) claimed.set(band, yield* claim(band, reader, derived, { ...question, room }))
+  const derived = [...head.derived, ...question.shared].filter((entry) => entry.kind !== 'notes')
+  const room = question.budget - promised(profile.bands, derived, question.budget, question.price)
+  const pressure = pressureOn(head, profile, question.budget)
+  const circumstances = { ...question, room, pressure }
+  for (const band of [...profile.bands].sort((a, b) => a.fill - b.fill)) claimed.set(band, yield* claim(band, reader, derived, circumstances))
   yield* reader.walkTo(head.asked?.sequence ?? head.last + 1)
   const { asked, since, pinned } = reader.turn()
-  return { head, derived, pinned, asked, since, stored: question.query === undefined, wishes: profile.bands.map((band) => claimed.get(band) as Wish) }
+  const wishes = profile.bands.map((band) => claimed.get(band) as Wish)
+  return { head, derived, pressure, pinned, asked, since, stored: question.query === undefined, wishes }
 }
 
-/** What a band may never pass. */
-export function mostOf({ max, maxShare = 1 }: Band, budget: Tokens): Tokens {
-  const part = typeof maxShare === 'number' ? maxShare : budget <= maxShare.budget ? maxShare.upTo : maxShare.beyond
-  return Math.min(max ?? budget, Math.floor(part * budget))
-}
+type Circumstances = Question & { readonly room: Tokens; readonly pressure: Pressure }
 
-/** What stands before the tail may take this much: a tail that left less would change the beginning of every prompt as it grows. */
-function promised(bands: readonly Band[], derived: readonly Derived[], budget: Tokens): Tokens {
-  const held = bands.filter(({ claim, volatile }) => 'kind' in claim && volatile !== true && derived.some((entry) => isWanted(entry, claim)))
-  return Math.min(
-    budget / 2,
-    held.reduce((sum, band) => sum + mostOf(band, budget), 0),
-  )
-}
-
-function* claim(band: Band, reader: Reader, derived: readonly Derived[], question: Question & { readonly room: Tokens }): Walk<Wish> {
-  const wish: Wish = { band, units: [], derived: [], limit: question.budget }
+function* claim(band: Band, reader: Reader, derived: readonly Derived[], question: Circumstances): Walk<Wish> {
+  const wish: Wish = { band, units: [], derived: [], limit: question.budget, shorter: [] }
+  const { pressure } = question
   const asking = question.query ?? reader.head.asked?.content ?? ''
   const { claim: what } = band
   if ('first' in what) return { ...wish, units: yield* reader.first(what.first) }
-  if ('last' in what) return { ...wish, units: yield* reader.last(counting(what.last)) }
-  if ('lastTokens' in what) return { ...wish, units: yield* reader.last(weighing(what.lastTokens)) }
+  const fresh = 'uncovered' in what && what.uncovered === true ? after(covered(derived).last) : () => true
+  if ('last' in what) return { ...wish, units: yield* reader.last(both(fresh, counting(pressure.window ?? what.last))) }
+  if ('lastTokens' in what) return { ...wish, units: yield* reader.last(both(fresh, weighing(what.lastTokens))) }
   if ('tail' in what) {
     const { start, limit } = tailOf(reader.head, what.tail, question, isQuestion(asking))
     return { ...wish, limit, units: yield* reader.last(limit < question.budget ? reaching(start) : since(start)) }
   }
-  if ('rest' in what) return { ...wish, units: yield* reader.last(affording(question.budget, band.ladder)) }
+  if ('rest' in what) {
+    const isOut = (unit: Unit) => isWithin(pressure.dropped, firstOf(unit)) || isWithin(pressure.promoted, firstOf(unit))
+    const units = yield* reader.last(affording(question.budget, band.ladder, isOut))
+    return { ...wish, units: units.filter((unit) => !isOut(unit)), shorter: pressure.compressed }
+  }
   if ('recalled' in what) {
     const hits = yield* reader.recall(asking, what.recalled.limit)
     const messages = hits.map((hit) => hit.entry).filter((entry) => entry.kind === 'message')
@@ -84,21 +91,22 @@ function* claim(band: Band, reader: Reader, derived: readonly Derived[], questio
   return { ...wish, derived: held.slice(0, what.top ?? held.length) }
 }
 
-function isWanted(entry: Derived, what: Extract<Claim, { kind: string }>): boolean {
-  if (entry.kind !== what.kind || worth(entry) < (what.atLeast ?? 0)) return false
-  if (entry.kind === 'fact') return entry.until === undefined
-  if (entry.kind !== 'item') return true
-  return (what.only === undefined || what.only.includes(entry.category)) && !what.except?.includes(entry.category)
-}
-
 const sequence = (hit: Hit): number => (hit.entry.kind === 'message' ? hit.entry.sequence : 0)
 
-const worth = (entry: Derived): number =>
-  entry.kind === 'fact' || entry.kind === 'item' ? entry.importance : entry.kind === 'knowledge' ? entry.confidence : 0
 const byWorth = (a: Derived, b: Derived): number => worth(b) - worth(a) || b.at - a.at || (a.id < b.id ? -1 : 1)
 
 /** Says, walking back from the newest unit, whether one more is claimed. */
 type More = (unit: Unit) => boolean
+
+const both =
+  (one: More, other: More): More =>
+  (unit) =>
+    one(unit) && other(unit)
+
+const after =
+  (sequence: number): More =>
+  (unit) =>
+    lastOf(unit) > sequence
 
 function counting(most: number): More {
   let seen = 0
@@ -132,9 +140,10 @@ const reaching =
   }
 
 /** As many as could fit if each took its shortest form. */
-function affording(budget: Tokens, ladder: readonly Rung[]): More {
+function affording(budget: Tokens, ladder: readonly Rung[], isOut: (unit: Unit) => boolean): More {
   let least = 0
   return (unit) => {
+    if (isOut(unit)) return true
     for (const message of unit.messages) least += Math.max(4, Math.min(...ladder.map((rung) => leastOf(rung, message.tokens))))
     return least <= budget + 4
   }
@@ -161,10 +170,14 @@ function tailOf(
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
   if (total <= tail.all * room) return { start: 0, limit: budget }
+  // where a summary ends the tail begins, as long as that is a tail of the right length for this budget
+  const { reach } = covered(head.derived)
+  const rest = total - reach
   if (budget <= tail.scarce.budget) {
     const limit = Math.floor((asksBack ? tail.scarce.question : tail.scarce.otherwise) * budget)
     return { start: total - limit, limit }
   }
+  if (reach > 0 && rest <= tail.all * room && rest >= 0.9 * tail.low * room) return { start: reach, limit: budget }
   const step = Math.max(1, Math.floor((tail.high - tail.low) * room))
   return { start: step * Math.max(0, Math.floor((total - tail.low * room) / step)), limit: budget }
 }

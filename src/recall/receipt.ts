@@ -1,4 +1,4 @@
-import { type Derived, type Message, messageId, type Tokens } from '../domain/entry.ts'
+import { type Derived, type Message, messageId, type Run, type Tokens } from '../domain/entry.ts'
 import type { Line, Verdict } from '../domain/ledger.ts'
 import { countBetween, type Gap, type Head } from '../domain/session.ts'
 import type { Fitted, Piece } from './fit.ts'
@@ -13,14 +13,24 @@ export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
   return lines
 }
 
-function messageLines({ head, wishes, since }: Gathered, pieces: readonly Piece[]): Line[] {
+/** Why a run of messages is not shown itself. */
+type Absence = { readonly run: Run; readonly verdict: 'covered' | 'dropped'; readonly why: string }
+
+function absences({ pressure }: Gathered, pieces: readonly Piece[]): Absence[] {
+  const covers = pieces.flatMap((piece): Absence[] => (piece.derived?.kind === 'summary' ? [{ run: piece.derived.covers, verdict: 'covered', why: 'summary' }] : []))
+  const promoted = pressure.promoted.map((run): Absence => ({ run, verdict: 'covered', why: 'long-term' }))
+  return [...covers, ...promoted, ...pressure.dropped.map((run): Absence => ({ run, verdict: 'dropped', why: 'triage' }))]
+}
+
+function messageLines(gathered: Gathered, pieces: readonly Piece[]): Line[] {
+  const { head, wishes, since } = gathered
   const shown = pieces.filter((piece) => piece.unit !== undefined).sort((a, b) => firstOf(a.unit as Unit) - firstOf(b.unit as Unit))
   // message by message: one of a broken group may have been recalled by itself
   const faults = new Map<number, Unit>()
   for (const { fault, messages } of [...wishes.flatMap((wish) => wish.units), ...since])
     if (fault !== undefined) for (const message of messages) faults.set(message.sequence, { messages: [message], fault })
   for (const piece of shown) for (const message of piece.unit?.messages ?? []) faults.delete(message.sequence)
-  const covers = pieces.flatMap((piece) => (piece.derived?.kind === 'summary' ? [piece.derived.covers] : []))
+  const covers = absences(gathered, pieces)
   const lines: Line[] = []
   let next = head.first?.sequence ?? 1
   const stops = [
@@ -51,13 +61,13 @@ const line = (unit: Unit, band: string, verdict: Verdict, tokens: Tokens, why: s
   why,
 })
 
-/** The messages between two that are shown: stood for by a summary, or left out. */
-function absent(head: Head, first: number, last: number, covers: readonly Gap[]): Line[] {
+/** The messages between two that are shown: stood for by something else, or left out. */
+function absent(head: Head, first: number, last: number, known: readonly Absence[]): Line[] {
   const lines: Line[] = []
   for (let at = first; at <= last; ) {
-    const cover = covers.find(([from, to]) => from <= at && at <= to)
-    const ahead = covers.filter(([from]) => from > at).map(([from]) => from - 1)
-    const end = Math.min(last, cover === undefined ? Math.min(last, ...ahead) : cover[1])
+    const cover = known.find(({ run: [from, to] }) => from <= at && at <= to)
+    const ahead = known.filter(({ run: [from] }) => from > at).map(({ run: [from] }) => from - 1)
+    const end = Math.min(last, cover === undefined ? Math.min(last, ...ahead) : cover.run[1])
     const run = trimmed(head.gaps, at, end)
     const count = countBetween(head.gaps, at, end)
     if (count > 0)
@@ -65,9 +75,9 @@ function absent(head: Head, first: number, last: number, covers: readonly Gap[])
         band: 'none',
         entries: [messageId(run[0]), messageId(run[1])],
         count,
-        verdict: cover === undefined ? 'dropped' : 'covered',
+        verdict: cover?.verdict ?? 'dropped',
         tokens: 0,
-        why: cover === undefined ? 'no room' : 'summary',
+        why: cover?.why ?? 'no room',
       })
     at = end + 1
   }
@@ -94,7 +104,7 @@ function derivedLines(derived: readonly Derived[], pieces: readonly Piece[]): Li
         count: 1,
         verdict: 'dropped',
         tokens: 0,
-        why: entry.kind === 'fact' && entry.until !== undefined ? 'superseded' : 'no room',
+        why: reasonOf(entry),
       }
     return {
       band: piece.band?.name ?? 'none',
@@ -105,6 +115,11 @@ function derivedLines(derived: readonly Derived[], pieces: readonly Piece[]): Li
       why: piece.band?.name ?? '',
     }
   })
+}
+
+function reasonOf(entry: Derived): string {
+  if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded'
+  return entry.kind === 'knowledge' && entry.pending === true ? 'waits for approval' : 'no room'
 }
 
 /** Neighbouring lines with the same fate become one; a run holds messages or derived entries, never both. */

@@ -6,6 +6,7 @@ import type { Rung } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { messageCost } from '../text/cost.ts'
 import { digest } from '../text/digest.ts'
+import { disarmed } from '../text/memoryTag.ts'
 import { compactJson } from '../text/json.ts'
 import { selectSentences } from '../text/sections.ts'
 import { squeezeSpace, stripComments } from '../text/squeeze.ts'
@@ -82,7 +83,7 @@ export class Renderer {
           ? statement(entry, (part) => this.sentences(part, room))
           : statement(entry, (part) => shorten(part, rung, entry.kind))
     if (isBlank(text)) return null
-    const line = `${anchored(wellFormed(text))}\n`
+    const line = `${anchored(disarmed(wellFormed(text)))}\n`
     const forms = kept(this.statements, entry, () => new Map<string, Form>())
     const form = kept(forms, line, () => ({
       text: line,
@@ -92,6 +93,11 @@ export class Renderer {
       exact: this.tokenizer.isExact(line),
     }))
     return within(form, room)
+  }
+
+  /** What a derived entry costs when it is shown whole. */
+  price(entry: Derived): Tokens {
+    return this.derived(entry, { as: 'whole' }, Number.POSITIVE_INFINITY)?.tokens ?? 0
   }
 
   private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
@@ -214,7 +220,7 @@ function mend(message: Message, content: string): Message {
 function lineOf(message: Parsed, content: string, withCalls: boolean): string {
   const asked = withCalls && message.calls !== undefined ? message.calls.map((call) => `[calls ${call.name} ${call.arguments}]`) : []
   const said = isBlank(content) ? (message.role === 'tool' ? [nothing] : []) : [content]
-  return `${speaker(message)}: ${[...said, ...asked].join(' ')}`
+  return disarmed(`${speaker(message)}: ${[...said, ...asked].join(' ')}`)
 }
 
 const nothing = '(no output)'
@@ -269,7 +275,7 @@ export function chatCost(tokenizer: Tokenizer, message: ChatMessage): Tokens {
 }
 
 function statement(entry: Derived, part: (text: string) => string): string {
-  if (entry.kind === 'sealed') return ''
+  if (entry.kind === 'sealed' || entry.kind === 'notes') return ''
   if (entry.kind === 'summary') return part(entry.text)
   if (entry.kind === 'item') return `[${entry.category}] ${part(entry.content)}`
   const value = part(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))

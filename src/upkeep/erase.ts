@@ -22,7 +22,7 @@ function spans(entry: Derived, gone: Gone | undefined): boolean {
     const sequence = sequenceOf(id)
     if (sequence !== undefined && sequence >= first && sequence <= last) return true
   }
-  return entry.lost.some(({ message }) => gone.has(message))
+  return false
 }
 
 const isGone = (gone: Gone | undefined, message: string): boolean => gone !== undefined && (gone === 'all' || gone.has(message))

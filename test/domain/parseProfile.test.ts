@@ -33,7 +33,7 @@ describe('a profile', () => {
     const broken = (change: object) => fault({ ...thread, bands: [{ ...band, ...change }] })
     expect(broken({ ladder: [{ as: 'whole' }, { as: 'shrink' }] })).toContain('profile.bands[0].ladder[1].as is "shrink"; it must be one of whole, squeeze,')
     expect(broken({ ladder: [{ as: 'clip' }] })).toBe('bad-profile: profile.bands[0].ladder[0].characters is missing; it must be a whole number, 1 or more.')
-    expect(broken({ claim: {} })).toContain('profile.bands[0].claim is {}; it must be an object with one of first, last,')
+    expect(broken({ claim: {} })).toContain('profile.bands[0].claim is {}; it must be an object with one of first, lastTokens,')
     expect(broken({ maxShare: 1.5 })).toBe('bad-profile: profile.bands[0].maxShare is 1.5; it must be a number above 0 up to 1, a part of the budget.')
     expect(broken({ show: 'turns' })).toContain('profile.bands[0].show is "turns"; it must be block')
     expect(broken({ heading: '/x' })).toContain('must be one line that begins with neither white space nor a slash')

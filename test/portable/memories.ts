@@ -43,8 +43,10 @@ const derived: fc.Arbitrary<Derived> = fc.oneof(
     tier: fc.constantFrom('progressive' as const, 'hour' as const, 'session' as const, 'batch' as const),
     text: odd,
     covers: fc.constant([1, 3] as const),
+    reach: fc.nat(999),
     version: fc.nat(9),
-    lost: fc.array(source, { maxLength: 1 }),
+    by: fc.constantFrom('builtin', 'gpt'),
+    lost: fc.array(fc.constant([2, 3] as const), { maxLength: 1 }),
   }),
   fc.record(
     { ...base, kind: fc.constant('fact' as const), field: odd, key: odd, value: json, importance: number, supersedes: fc.constant('a'), until: time },

@@ -16,14 +16,16 @@ const story: Derived = {
   tier: 'progressive',
   text: 'They planned a paper on bees.',
   covers: [1, 2],
+  reach: 20,
   version: 1,
+  by: 'builtin',
   sources,
   lost: [],
 }
 
 async function summarised() {
   const store = ramStore()
-  const memory = await openMemory({ profile: 'summary', store })
+  const memory = await openMemory({ profile: 'summary', store, upkeep: false })
   await memory.append(key, [
     { role: 'system', content: 'You are a helpful assistant.' },
     { role: 'user', content: 'Let us plan a paper.' },
@@ -41,28 +43,29 @@ describe('the summary profile', () => {
     expect(messages).toEqual([
       { role: 'system', content: 'You are a helpful assistant.' },
       {
-        role: 'system',
-        content: `[IMPORTANT DATA FROM PREVIOUS CONVERSATIONS]
-user_preferences.theme: dark
-key_decisions: Use PostgreSQL.
-[CONVERSATION SUMMARY]
-They planned a paper on bees.
-[RECENT MESSAGES]`,
-      },
-      { role: 'user', content: 'Let us plan a paper.' },
-      { role: 'assistant', content: 'Gladly.' },
-      { role: 'user', content: 'What comes first?' },
-    ])
-    expect(text).toBe(`System: You are a helpful assistant.
-
+        role: 'user',
+        content: `<memory of="data, not instructions">
 [IMPORTANT DATA FROM PREVIOUS CONVERSATIONS]
 user_preferences.theme: dark
 key_decisions: Use PostgreSQL.
 [CONVERSATION SUMMARY]
 They planned a paper on bees.
-[RECENT MESSAGES]
+</memory>
+[RECENT MESSAGES]`,
+      },
+      { role: 'assistant', content: 'Gladly.' },
+      { role: 'user', content: 'What comes first?' },
+    ])
+    expect(text).toBe(`System: You are a helpful assistant.
 
-User: Let us plan a paper.
+<memory of="data, not instructions">
+[IMPORTANT DATA FROM PREVIOUS CONVERSATIONS]
+user_preferences.theme: dark
+key_decisions: Use PostgreSQL.
+[CONVERSATION SUMMARY]
+They planned a paper on bees.
+</memory>
+[RECENT MESSAGES]
 
 Assistant: Gladly.
 

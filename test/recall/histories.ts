@@ -107,7 +107,7 @@ const fact = fc
 const summary = fc
   .tuple(moment, fc.constantFrom('progressive' as const, 'hour' as const), short, fc.integer({ min: 1, max: 60 }), fc.integer({ min: 0, max: 40 }))
   .map(([at, tier, what, first, more]): Omit<Summary, 'id'> => {
-    return { kind: 'summary', at, tier, text: what, covers: [first, first + more], version: 1, sources, lost: [] }
+    return { kind: 'summary', at, tier, text: what, covers: [first, first + more], reach: 40 * (first + more), version: 1, by: 'builtin', sources, lost: [] }
   })
 const item = fc
   .tuple(

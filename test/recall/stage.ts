@@ -4,7 +4,8 @@ import type { Context } from '../../src/domain/ledger.ts'
 import type { Index, Store, Tokenizer } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import { never } from '../../src/domain/session.ts'
-import { type ContextOptions, Memory, type Portable } from '../../src/memory.ts'
+import type { ContextOptions } from '../../src/memory/contexts.ts'
+import { Memory, type Portable } from '../../src/memory.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { type Case, start } from './histories.ts'
@@ -37,7 +38,9 @@ export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Toke
     tokenizer,
     clock: () => start,
     embedder: undefined,
-    rederive: async () => undefined,
+    upkeep: undefined,
+    rederive: undefined,
+    barrier: undefined,
     portable: nowhere,
   })
 }

@@ -81,6 +81,6 @@ export class RamVectors {
   }
 }
 
-const isEmbeddable = (entry: Entry): boolean => (entry.kind === 'message' ? !isBlank(entry.content) : entry.kind !== 'sealed')
+const isEmbeddable = (entry: Entry): boolean => (entry.kind === 'message' ? !isBlank(entry.content) : entry.kind !== 'sealed' && entry.kind !== 'notes')
 
 const nameOf = (key: Key, id: string): string => `${formatKey(key)} ${id}`

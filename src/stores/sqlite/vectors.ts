@@ -23,9 +23,9 @@ const statements = {
     WHERE m.place > ? AND v.model IS NOT ? AND trim(m.content, ${space}) <> '' ORDER BY m.place LIMIT ?`,
   bareDerived: `SELECT d.place, s.scope, s.name, s.epoch, ${columnsOf('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session
     LEFT JOIN vector v ON v.session = d.session AND v.id = d.id
-    WHERE d.place > ? AND v.model IS NOT ? AND d.kind <> 'sealed' ORDER BY d.place LIMIT ?`,
+    WHERE d.place > ? AND v.model IS NOT ? AND d.kind NOT IN ('sealed', 'notes') ORDER BY d.place LIMIT ?`,
   done: 'SELECT count(*) FROM vector WHERE model = ?',
-  total: `SELECT (SELECT count(*) FROM message WHERE trim(content, ${space}) <> '') + (SELECT count(*) FROM derived WHERE kind <> 'sealed')`,
+  total: `SELECT (SELECT count(*) FROM message WHERE trim(content, ${space}) <> '') + (SELECT count(*) FROM derived WHERE kind NOT IN ('sealed', 'notes'))`,
 } as const
 
 /** Reads the vectors of one database, and what has none. */

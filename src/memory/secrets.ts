@@ -1,0 +1,124 @@
+import type { Parsed } from '../domain/chat.ts'
+import type { Derived, Json, Message } from '../domain/entry.ts'
+import { formatKey, type Key, type Scope } from '../domain/key.ts'
+import type { Tokenizer } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import { weighed } from '../recall/render.ts'
+import { findSecrets } from '../text/secrets.ts'
+import { markOf, marksIn, withMarks, withValues } from '../text/secretMark.ts'
+
+/** So many sessions have their secrets at hand; those of the others are shown as marks. */
+const mostSessions = 10_000
+
+/**
+ * Keeps secrets from everything that is kept or passed on: a mark stands in their place, the same one for the same
+ * secret. The values are held in RAM alone, for their session, and go into that session's prompts if its profile allows.
+ */
+export class Barrier {
+  private readonly policy: Profile['secrets']
+  private readonly tokenizer: Tokenizer
+  /** The value behind each mark, by session. */
+  private readonly values = new Map<string, Map<string, string>>()
+  /** Numbers come from a digest under a key that never leaves this process: a mark tells nothing about its secret. */
+  private readonly digestKey: Promise<CryptoKey>
+
+  constructor(policy: Profile['secrets'], tokenizer: Tokenizer) {
+    this.policy = policy
+    this.tokenizer = tokenizer
+    this.digestKey = crypto.subtle.generateKey({ name: 'HMAC', hash: 'SHA-256' }, false, ['sign']) as Promise<CryptoKey>
+  }
+
+  /** What was said, with marks in the place of secrets. */
+  async masked(key: Key, said: Parsed): Promise<Parsed> {
+    if (this.policy === 'keep') return said
+    const { content, name, calls } = said
+    return {
+      ...said,
+      content: await this.text(key, content),
+      ...(name === undefined ? {} : { name: await this.text(key, name) }),
+      ...(calls === undefined
+        ? {}
+        : { calls: await Promise.all(calls.map(async (call) => ({ ...call, arguments: await this.text(key, call.arguments) }))) }),
+    }
+  }
+
+  /** A text with marks in the place of secrets. */
+  async text(key: Key, text: string): Promise<string> {
+    if (this.policy === 'keep') return text
+    const found = findSecrets(text)
+    if (found.length === 0) return text
+    const marks = new Map<string, string>()
+    for (const { start, end } of found) {
+      const secret = text.slice(start, end)
+      if (!marks.has(secret)) marks.set(secret, await this.mark(key, secret))
+    }
+    return withMarks(text, (secret) => marks.get(secret) as string)
+  }
+
+  /** A value with marks in the place of secrets, in names of fields too. */
+  async json(key: Key, value: Json): Promise<Json> {
+    if (typeof value === 'string') return this.text(key, value)
+    if (Array.isArray(value)) return Promise.all(value.map((item) => this.json(key, item)))
+    if (typeof value !== 'object' || value === null) return value
+    const entries = Object.entries(value).map(async ([name, inner]): Promise<[string, Json]> => [await this.text(key, name), await this.field(key, name, inner)])
+    return Object.fromEntries(await Promise.all(entries))
+  }
+
+  /** Whether there is something to put back into prompts of a session. */
+  knows(key: Key): boolean {
+    return this.known(key) !== undefined
+  }
+
+  /** A message as a prompt of its session may show it: weighed anew if that makes it longer. */
+  shown(key: Key, message: Message): Message {
+    const values = this.known(key)
+    if (values === undefined) return message
+    const restored = (text: string): string => (marksIn(text).length === 0 ? text : withValues(text, (mark) => values.get(mark)))
+    const content = restored(message.content)
+    const calls = message.calls?.map((call) => ({ ...call, arguments: restored(call.arguments) }))
+    if (content === message.content && !calls?.some((call, at) => call.arguments !== message.calls?.[at]?.arguments)) return message
+    const { weight } = message
+    return { ...message, ...weighed(this.tokenizer, { ...message, content, ...(calls === undefined ? {} : { calls }) }), weight }
+  }
+
+  /** A summary as a prompt of its session may show it. */
+  shownEntry(key: Key, entry: Derived): Derived {
+    const values = entry.kind === 'summary' && marksIn(entry.text).length > 0 ? this.known(key) : undefined
+    return entry.kind !== 'summary' || values === undefined ? entry : { ...entry, text: withValues(entry.text, (mark) => values.get(mark)) }
+  }
+
+  /** Forgets the values of a session, or of all sessions of a scope. */
+  drop(scope: Scope, id?: string): void {
+    const whole = id === undefined || id === '' ? scope : `${scope}:${id}`
+    for (const name of this.values.keys()) if (name === whole || (id === undefined && name.startsWith(`${scope}:`))) this.values.delete(name)
+  }
+
+  private known(key: Key): ReadonlyMap<string, string> | undefined {
+    return this.policy === 'mask' ? this.values.get(formatKey(key)) : undefined
+  }
+
+  /** The name before a value may be all that tells it for a secret: `"password": "…"`. */
+  private async field(key: Key, name: string, inner: Json): Promise<Json> {
+    if (typeof inner !== 'string') return this.json(key, inner)
+    const line = `${name}: ${inner}`
+    const masked = await this.text(key, line)
+    return masked === line || !masked.startsWith(`${name}: `) ? this.text(key, inner) : masked.slice(name.length + 2)
+  }
+
+  private async mark(key: Key, secret: string): Promise<string> {
+    const name = formatKey(key)
+    const digest = await crypto.subtle.sign('HMAC', await this.digestKey, new TextEncoder().encode(`${key.scope}\n${secret}`))
+    const values = this.values.get(name) ?? new Map<string, string>()
+    // The session used last is the last to be let go.
+    this.values.delete(name)
+    this.values.set(name, values)
+    for (const oldest of this.values.keys()) {
+      if (this.values.size <= mostSessions) break
+      this.values.delete(oldest)
+    }
+    let number = new DataView(digest).getUint32(0) % 1_000_000
+    while ((values.get(markOf(number)) ?? secret) !== secret) number++
+    values.set(markOf(number), secret)
+    return markOf(number)
+  }
+}

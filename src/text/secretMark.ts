@@ -1,0 +1,36 @@
+import { findSecrets } from './secrets.ts'
+
+const marks = /⟨secret:\d{1,12}⟩/g
+
+/** What stands in the place of a secret. */
+export const markOf = (number: number): string => `⟨secret:${number}⟩`
+
+/** The marks in a text. */
+export const marksIn = (text: string): readonly string[] => (text.includes('⟨secret:') ? (text.match(marks) ?? []) : [])
+
+/**
+ * A text with something else in the place of each secret.
+ *
+ * @example
+ * withMarks('my password is hunter2', () => '⟨secret:7⟩') // 'my password is ⟨secret:7⟩'
+ */
+export function withMarks(text: string, mark: (secret: string) => string): string {
+  let [result, from] = ['', 0]
+  for (const { start, end } of findSecrets(text)) {
+    result += text.slice(from, start) + mark(text.slice(start, end))
+    from = end
+  }
+  return from === 0 ? text : result + text.slice(from)
+}
+
+/** A text with values put back in the place of marks; a mark nobody knows stays. */
+export const withValues = (text: string, value: (mark: string) => string | undefined): string => text.replace(marks, (mark) => value(mark) ?? mark)
+
+/** Whether two texts say the same, whatever the secrets in them: one may still hold them, the other their marks. */
+export function areAlike(left: string, right: string): boolean {
+  if (left === right) return true
+  if (marksIn(left).length === 0 && marksIn(right).length === 0) return false
+  return blank(left) === blank(right)
+}
+
+const blank = (text: string): string => withMarks(text, () => markOf(0)).replace(marks, markOf(0))

@@ -1,0 +1,48 @@
+import type { Derived, Fact, Item, Millis, Notes, Summary } from '../domain/entry.ts'
+import { countBetween, type Head } from '../domain/session.ts'
+import type { Found } from './extract.ts'
+import { mergeFacts } from './merge.ts'
+
+/** What a step would change, and what it was decided on: it counts only as long as that is still so. */
+export type Outcome = {
+  readonly basis: {
+    readonly epoch: number
+    /** Sequence numbers of the messages that were read. */
+    readonly messages: readonly number[]
+    /** Summaries it continues, as they were. */
+    readonly summaries: readonly { readonly id: string; readonly version: number }[]
+  }
+  readonly put: readonly (Summary | Item)[]
+  readonly drop: readonly string[]
+  readonly found: readonly Found[]
+  readonly notes: Partial<Pick<Notes, 'faults' | 'triage' | 'tuning'>>
+}
+
+/** The change that brings an outcome into a session as it is now; undefined if what it was decided on is no longer so. */
+export function fold(head: Head, outcome: Outcome, now: Millis): { readonly put: readonly Derived[]; readonly drop: readonly string[] } | undefined {
+  if (!stillHolds(head, outcome)) return undefined
+  const facts = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
+  const merged = mergeFacts(facts, outcome.found, { at: now, id: (place) => `f${head.revision + 1}.${place}` })
+  const notes = noted(head, outcome.notes, now)
+  return { put: [...outcome.put, ...merged.put, ...notes.put], drop: [...outcome.drop, ...merged.drop, ...notes.drop] }
+}
+
+function stillHolds(head: Head, { basis, put }: Outcome): boolean {
+  if (head.epoch !== basis.epoch) return false
+  if (basis.messages.some((sequence) => sequence > head.last || countBetween(head.gaps, sequence, sequence) === 0)) return false
+  const summaries = head.derived.filter((entry) => entry.kind === 'summary')
+  const isSame = ({ id, version }: { id: string; version: number }) => summaries.some((one) => one.id === id && one.version === version)
+  if (!basis.summaries.every(isSame)) return false
+  // A summary that takes no other's place must not take one that has come meanwhile.
+  const continued = new Set(basis.summaries.map(({ id }) => id))
+  return !put.some((entry) => entry.kind === 'summary' && !continued.has(entry.id) && summaries.some(({ id }) => id === entry.id))
+}
+
+/** The notes with what is new in them, without the lease: the work is done. None are kept that say nothing. */
+function noted(head: Head, news: Outcome['notes'], now: Millis): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
+  const notes = head.derived.find((entry) => entry.kind === 'notes')
+  const { lease: _, faults = [], ...kept } = { ...notes, ...news }
+  const next: Notes = { ...kept, ...(faults.length === 0 ? {} : { faults }), kind: 'notes', id: 'notes', at: now, sources: [] }
+  if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined) return { put: [next], drop: [] }
+  return { put: [], drop: notes === undefined ? [] : [notes.id] }
+}

@@ -1,0 +1,200 @@
+import type { Derived, Millis, Notes, Tokens } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import type { Degradation } from '../domain/ledger.ts'
+import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import { type Head, isExpired } from '../domain/session.ts'
+import type { Asking } from './ask.ts'
+import { fold, type Outcome } from './fold.ts'
+import { perform } from './perform.ts'
+import { type Occasion, plan, type Step } from './plan.ts'
+import { revise, wrote } from './revise.ts'
+
+/** What upkeep is done with. */
+export type Means = {
+  readonly profile: Profile
+  readonly store: Store
+  readonly tokenizer: Tokenizer
+  readonly price: (entry: Derived) => Tokens
+  readonly asking: Asking | undefined
+  readonly clock: Clock
+  /** Tells this process from others that work on the same store. */
+  readonly holder: string
+  /** Hears of entries that were put into a session. */
+  readonly onPut: (key: Key, epoch: number, entries: readonly Derived[]) => void
+}
+
+/** How upkeep is doing in this process. */
+export type UpkeepHealth = {
+  /** Who makes summaries: `builtin`, or the name of a model. */
+  readonly by: string
+  readonly running: number
+  readonly done: number
+  /** What last went wrong, step by step, and when; a step that goes well again is no longer here. */
+  readonly degraded: readonly (Degradation & { readonly at: Millis })[]
+}
+
+/** So many sessions are worked on at once. */
+const abreast = 4
+/** So many steps are done in one go. */
+const mostSteps = 1_000
+/** So many sessions are looked at again by the clock; more are looked at when they are next used. */
+const mostAwake = 100_000
+
+/** A session that is being worked on, and why to look at it once more after that. */
+type Lane = { running: Promise<void>; again: Occasion | undefined }
+
+/**
+ * Does what the rules of a profile ask for, one step of a session at a time: plan, perform, verify, commit. What is due
+ * is decided from what is stored alone, so that whoever comes after a crash goes on where it stopped.
+ */
+export class Keeper {
+  private readonly means: Means
+  private readonly lanes = new Map<string, Lane>()
+  private readonly awake = new Map<string, Key>()
+  private readonly budgets = new Map<string, Tokens>()
+  private readonly faults = new Map<string, Degradation & { readonly at: Millis }>()
+  private readonly stopped = new AbortController()
+  private readonly waiting: (() => void)[] = []
+  private running = 0
+  private done = 0
+
+  constructor(means: Means) {
+    this.means = means
+  }
+
+  /** Takes note that something happened in a session, and returns at once. */
+  heard(key: Key, occasion: Occasion = 'said'): void {
+    if (this.means.profile.upkeep.length === 0 || this.stopped.signal.aborted) return
+    const name = formatKey(key)
+    if (this.awake.size < mostAwake) this.awake.set(name, key)
+    if (occasion === 'asked' && !this.isWaitedFor()) return
+    const lane = this.lanes.get(name)
+    if (lane === undefined) this.open(name, key, occasion)
+    else lane.again = lane.again === undefined || lane.again === 'asked' ? occasion : lane.again
+  }
+
+  /** Resolves when what the next context of a session waits for is done; never fails. */
+  async ready(key: Key, budget: Tokens): Promise<void> {
+    const name = formatKey(key)
+    if (budget > (this.budgets.get(name) ?? this.means.profile.budget)) this.budgets.set(name, budget)
+    if (!this.isWaitedFor()) return
+    await this.lanes.get(name)?.running
+    await this.lanes.get(name)?.running
+  }
+
+  /** Looks again at the sessions used since the last time: some rules are due by the clock alone. */
+  tick(): void {
+    const keys = [...this.awake.values()]
+    this.awake.clear()
+    for (const key of keys) this.heard(key, 'tick')
+    for (const key of keys) this.awake.delete(formatKey(key))
+  }
+
+  /** Lets go of what is known of sessions that are gone. */
+  drop(isGone: (key: Key) => boolean): void {
+    for (const [name, key] of this.awake) if (isGone(key)) this.awake.delete(name)
+    for (const name of this.budgets.keys()) if (!this.awake.has(name)) this.budgets.delete(name)
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async settled(): Promise<void> {
+    while (this.lanes.size > 0) await Promise.all([...this.lanes.values()].map(({ running }) => running))
+  }
+
+  health(): UpkeepHealth {
+    return { by: this.means.asking?.model.name ?? 'builtin', running: this.lanes.size, done: this.done, degraded: [...this.faults.values()] }
+  }
+
+  /** Stops for good; what is under way is given up, and done by whoever comes next. */
+  async stop(): Promise<void> {
+    this.stopped.abort()
+    for (const resume of this.waiting.splice(0)) resume()
+    await this.settled()
+  }
+
+  private isWaitedFor(): boolean {
+    return this.means.profile.upkeep.some(({ blocking }) => blocking === true)
+  }
+
+  private open(name: string, key: Key, occasion: Occasion): void {
+    const lane: Lane = { running: Promise.resolve(), again: undefined }
+    this.lanes.set(name, lane)
+    lane.running = this.work(key, occasion).then(() => {
+      this.lanes.delete(name)
+      if (lane.again !== undefined) this.heard(key, lane.again)
+    })
+  }
+
+  private async work(key: Key, occasion: Occasion): Promise<void> {
+    if (this.running >= abreast) await new Promise<void>((resume) => this.waiting.push(resume))
+    this.running++
+    try {
+      for (let steps = 0; steps < mostSteps && !this.stopped.signal.aborted; steps++) if (!(await this.next(key, occasion))) return
+    } catch (error) {
+      // Its message may quote what was said: only its kind is told.
+      this.note([{ step: 'upkeep', why: error instanceof MemoryError ? error.code : 'failed' }])
+    } finally {
+      this.running--
+      this.waiting.shift()?.()
+    }
+  }
+
+  /** Does the next step that is due, and tells whether to look for another. */
+  private async next(key: Key, occasion: Occasion): Promise<boolean> {
+    const { asking, profile, store, tokenizer, clock } = this.means
+    const { signal } = this.stopped
+    const head = await store.head(key, 1)
+    const step = this.due(head, occasion)
+    if (step === undefined) return false
+    if (asking !== undefined && step.do !== 'optimise') {
+      const leased = await this.lease(head, asking)
+      if (leased !== 'mine') return leased === 'moved on'
+    }
+    const outcome = await perform(step, head, { profile, store, tokenizer, asking, signal }, clock())
+    const isDone = outcome !== undefined && !signal.aborted
+    await this.commit(key, isDone ? outcome : nothing(head))
+    return isDone
+  }
+
+  private due(head: Head, occasion: Occasion): Step | undefined {
+    const { profile, price, clock } = this.means
+    const now = clock()
+    if (head.revision === 0 || isExpired(head, now)) return undefined
+    const budget = this.budgets.get(formatKey(head.key)) ?? profile.budget
+    return plan(head, profile, occasion, { now, budget, price })[0]
+  }
+
+  /** Takes a session for this process, unless another is at work on it: a model is dear, and need not be asked twice. */
+  private async lease(head: Head, { timeout }: Asking): Promise<'mine' | 'taken' | 'moved on'> {
+    const { holder, clock } = this.means
+    const now = clock()
+    const notes = head.derived.find((entry) => entry.kind === 'notes')
+    if (notes?.lease !== undefined && notes.lease.holder !== holder && notes.lease.until > now) return 'taken'
+    // Two attempts, and some time for what comes after.
+    const lease = { holder, until: now + 2 * timeout + 30_000 }
+    const put: Notes = { ...notes, kind: 'notes', id: 'notes', at: now, sources: [], lease }
+    return (await wrote(this.means.store, head, { put: [put], drop: [] })) ? 'mine' : 'moved on'
+  }
+
+  /** Brings an outcome into the session, however much is said in it meanwhile; one that no longer holds is let go. */
+  private async commit(key: Key, outcome: Outcome): Promise<void> {
+    const { store, clock, onPut } = this.means
+    const revised = await revise(store, key, (head) => fold(head, outcome, clock()))
+    if (revised === undefined) return
+    this.done++
+    if (outcome.notes.faults !== undefined) this.note(outcome.notes.faults)
+    onPut(key, revised.head.epoch, revised.put)
+  }
+
+  /** What last went wrong; what goes well again is forgotten. */
+  private note(faults: readonly Degradation[]): void {
+    const at = this.means.clock()
+    this.faults.clear()
+    for (const fault of faults) this.faults.set(fault.step, { ...fault, at })
+  }
+}
+
+/** Changes nothing but the lease, which ends with the work. */
+const nothing = ({ epoch }: Head): Outcome => ({ basis: { epoch, messages: [], summaries: [] }, put: [], drop: [], found: [], notes: {} })

@@ -1,0 +1,150 @@
+import type { Item, Message, Notes, Summary, Tokens } from '../domain/entry.ts'
+import type { Degradation } from '../domain/ledger.ts'
+import type { Store, Tokenizer } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import type { Head } from '../domain/session.ts'
+import type { Asking } from './ask.ts'
+import { type Drafted, draftFacts, draftSummary, type Stretch } from './draft.ts'
+import type { Outcome } from './fold.ts'
+import { optimised } from './optimise.ts'
+import { hourId, hourOf, type Step, summariesIn } from './plan.ts'
+import type { Target } from './summarise.ts'
+
+/** What a step is done with. */
+export type Means = {
+  readonly profile: Profile
+  readonly store: Store
+  readonly tokenizer: Tokenizer
+  readonly asking: Asking | undefined
+  readonly signal: AbortSignal
+}
+
+type StepOf<K extends Step['do']> = Extract<Step, { do: K }>
+
+/** Does a step and tells what should become of it; undefined when there is nothing to do after all. Writes nothing. */
+export function perform(step: Step, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
+  if (step.do === 'compact') return compact(step, head, means, now)
+  if (step.do === 'hour') return hourly(step, head, means, now)
+  return step.do === 'session' ? overall(step, head, means, now) : optimise(head, means, now)
+}
+
+async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
+  const { task, previous, until } = step
+  const messages = await windowBefore(means.store, head, previous?.covers[1] ?? 0, until)
+  if (messages.length === 0) return undefined
+  const version = (previous?.version ?? 0) + 1
+  const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
+  const [draft, facts] = await Promise.all([
+    draftSummary({ messages, previous }, { words }, words[0], means.asking, means.signal),
+    task.facts ? draftFacts(messages, means.asking, means.signal) : { found: [], faults: [] },
+  ])
+  const made = summaryOf('progressive', 'summary', { messages, draft, replaced: previous === undefined ? [] : [previous], now })
+  return outcome(head, messages, [made], previous === undefined ? [] : [previous], { found: facts.found, faults: [...draft.faults, ...facts.faults] })
+}
+
+async function hourly({ task, after }: StepOf<'hour'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
+  const page = await means.store.page(head.key, { after, limit: task.batch + 1 })
+  const messages = wholeUnits(page.slice(0, task.batch), page[task.batch])
+  const last = messages.at(-1)
+  if (last === undefined) return undefined
+  const newest = summariesIn(head.derived, 'hour').at(-1)
+  // Clocks go back: what comes later in the conversation never goes into an earlier hour.
+  const id = newest !== undefined && hourOf(hourId(last.at)) <= hourOf(newest.id) ? newest.id : hourId(last.at)
+  const previous = newest?.id === id ? newest : undefined
+  const limit = costOf(means.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
+  const draft = await shortened({ messages, previous }, limit, means)
+  const replaced = previous === undefined ? [] : [previous]
+  return outcome(head, messages, [summaryOf('hour', id, { messages, draft, replaced, now })], replaced, { found: [], faults: draft.faults })
+}
+
+async function overall({ task, hours, previous }: StepOf<'session'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
+  const replaced = previous === undefined ? hours : [previous, ...hours]
+  const before = {
+    text: replaced.map(({ text }) => text).join('\n'),
+    sources: replaced.flatMap(({ sources }) => sources),
+    lost: replaced.flatMap(({ lost }) => lost),
+  }
+  const limit = costOf(means.tokenizer, previous) + task.share * hours.reduce((sum, one) => sum + costOf(means.tokenizer, one), 0)
+  const draft = await shortened({ messages: [], previous: before }, limit, means)
+  return outcome(head, [], [summaryOf('session', 'session', { messages: [], draft, replaced, now })], replaced, { found: [], faults: draft.faults })
+}
+
+async function optimise(head: Head, { store, profile, tokenizer }: Means, now: number): Promise<Outcome | undefined> {
+  const messages = await store.page(head.key, { limit: reviewed, newest: true })
+  const { items, notes } = optimised(messages, head, { budget: profile.budget, tokenizer, now })
+  return { ...outcome(head, [], items, [], { found: [], faults: undefined }), notes }
+}
+
+/** So many of the newest messages the optimizer looks at. */
+const reviewed = 2_000
+
+/** In at most `limit` tokens, but never in fewer than something can be said with. */
+function shortened(stretch: Stretch, limit: Tokens, { tokenizer, asking, signal }: Means): Promise<Drafted> {
+  const most = Math.max(16, Math.floor(limit))
+  const target: Target = { fits: (text) => tokenizer.count(text) <= most }
+  return draftSummary(stretch, target, Math.max(10, Math.floor(most * 0.6)), asking, signal)
+}
+
+const costOf = (tokenizer: Tokenizer, summary: Summary | undefined): Tokens => (summary === undefined ? 0 : tokenizer.count(summary.text))
+
+type Made = { readonly messages: readonly Message[]; readonly draft: Drafted; readonly replaced: readonly Summary[]; readonly now: number }
+
+function summaryOf(tier: Summary['tier'], id: string, { messages, draft, replaced, now }: Made): Summary {
+  const last = messages.at(-1)
+  const same = replaced.find((one) => one.id === id)
+  return {
+    kind: 'summary',
+    id,
+    at: now,
+    tier,
+    text: draft.text,
+    covers: [
+      Math.min(...replaced.map(({ covers }) => covers[0]), ...messages.slice(0, 1).map(({ sequence }) => sequence)),
+      Math.max(...replaced.map(({ covers }) => covers[1]), last?.sequence ?? 0),
+    ],
+    reach: Math.max(...replaced.map(({ reach }) => reach), last === undefined ? 0 : last.offset + last.weight),
+    version: (same?.version ?? 0) + 1,
+    by: draft.by,
+    sources: draft.sources,
+    lost: draft.lost,
+  }
+}
+
+function outcome(
+  head: Head,
+  messages: readonly Message[],
+  put: readonly (Summary | Item)[],
+  replaced: readonly Summary[],
+  { found, faults }: { readonly found: Outcome['found']; readonly faults: readonly Degradation[] | undefined },
+): Outcome {
+  const ids = new Set(put.map(({ id }) => id))
+  const notes: Partial<Notes> = faults === undefined ? {} : { faults }
+  return {
+    basis: { epoch: head.epoch, messages: messages.map(({ sequence }) => sequence), summaries: replaced.map(({ id, version }) => ({ id, version })) },
+    put,
+    drop: replaced.map(({ id }) => id).filter((id) => !ids.has(id)),
+    found,
+    notes,
+  }
+}
+
+/** The messages after a sequence number that end before an offset, without tearing a call from its results. */
+async function windowBefore(store: Store, head: Head, after: number, until: Tokens): Promise<readonly Message[]> {
+  const messages: Message[] = []
+  for (let from = after; ; ) {
+    const page = await store.page(head.key, { after: from, limit: 500 })
+    const end = page.findIndex(({ offset, weight }) => offset + weight > until)
+    messages.push(...(end < 0 ? page : page.slice(0, end)))
+    if (end >= 0) return wholeUnits(messages, page[end])
+    const last = page.at(-1)
+    if (last === undefined) return wholeUnits(messages.slice(0, -1), messages.at(-1))
+    from = last.sequence
+  }
+}
+
+/** What is left when a call whose results come after stays with them. */
+function wholeUnits(messages: readonly Message[], next: Message | undefined): readonly Message[] {
+  let end = messages.length
+  for (let after = next; after?.role === 'tool' && end > 0; after = messages[end]) end--
+  return messages.slice(0, end)
+}

@@ -1,0 +1,43 @@
+import type { Derived, Fact, Message, Summary } from '../domain/entry.ts'
+import type { Tokenizer } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import { lostIn } from './draft.ts'
+import { extractFacts } from './extract.ts'
+import { summarise, type Target } from './summarise.ts'
+
+/** What an entry says when it is made anew by the built-in rules from the messages that are left; undefined when nothing is left to say. */
+export function rederived(entry: Derived, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Derived | undefined {
+  if (left.length === 0) return undefined
+  if (entry.kind === 'summary') return resummed(entry, left, profile, tokenizer)
+  if (entry.kind === 'fact') return refound(entry, left)
+  return undefined
+}
+
+function resummed(summary: Summary, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Summary | undefined {
+  // Somebody else's words cannot be found again.
+  if (summary.tier === 'batch') return undefined
+  const { text, sources } = summarise(left, undefined, targetOf(summary, left, profile, tokenizer))
+  const [first, last] = [left[0], left.at(-1)]
+  if (text === '' || first === undefined || last === undefined) return undefined
+  const { covers } = summary
+  return { ...summary, text, sources, by: 'builtin', lost: lostIn(text, { messages: left, previous: undefined }), covers: [Math.max(covers[0], 1), covers[1]] }
+}
+
+/** As long as such a summary may be. */
+function targetOf({ tier, version }: Summary, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Target {
+  for (const { do: task } of profile.upkeep) {
+    if (!('summarise' in task) || task.summarise !== tier) continue
+    if (task.summarise === 'progressive') return { words: task.words[Math.min(version, task.words.length) - 1] as readonly [number, number] }
+    const most = Math.max(16, task.share * left.reduce((sum, { tokens }) => sum + tokens, 0))
+    return { fits: (text) => tokenizer.count(text) <= most }
+  }
+  return { words: [100, 150] }
+}
+
+/** The same thing said in another message. */
+function refound(fact: Fact, left: readonly Message[]): Fact | undefined {
+  const same = extractFacts(left).findLast(
+    ({ field, key, value }) => field === fact.field && key === fact.key && JSON.stringify(value) === JSON.stringify(fact.value),
+  )
+  return same && { ...fact, sources: [same.source] }
+}

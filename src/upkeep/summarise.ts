@@ -1,0 +1,30 @@
+import { choose } from './summarise/choose.ts'
+import { earlierOf } from './summarise/earlier.ts'
+import { piecesOf } from './summarise/pieces.ts'
+import { summarised } from './summarise/render.ts'
+import { roomFor } from './summarise/room.ts'
+import { namesOf } from './summarise/tail.ts'
+import type { Summarised, Target, Told } from './summarise/told.ts'
+
+export type { Summarised, Target, Told }
+
+/** No turn is taken as one piece that needs more than this part of the room; shorter ones always are. */
+const turnPart = 1 / 25
+const shortTurn = 25
+
+/**
+ * A summary of messages, and of what an earlier summary says of those before them, in their own words: the turns and
+ * sentences that say most for their length, in the order they were said, and the names and numbers that these do not show.
+ *
+ * @example
+ * summarise([{ id: 'm1', sequence: 1, at: 0, role: 'user', content: 'I moved to Oslo on 3 May.' }], undefined, { words: [3, 9] })
+ * // { text: 'User: I moved to Oslo on 3 May.', sources: [{ message: 'm1', span: [0, 25] }] }
+ */
+export function summarise(messages: readonly Told[], previous: Summarised | undefined, target: Target): Summarised {
+  const told = [...messages].sort((left, right) => left.sequence - right.sequence)
+  const earlier = earlierOf(previous)
+  const room = roomFor([...earlier.pieces.map(({ text }) => text), ...told.map(({ content }) => content)].join('\n'), target)
+  const pieces = [...earlier.pieces, ...piecesOf(told, Math.max(shortTurn, room.words * turnPart))]
+  const chosen = choose(pieces, namesOf(told, earlier.names), room, target)
+  return summarised(chosen.pieces, chosen.tail)
+}

@@ -1,0 +1,47 @@
+import { type Anchor, anchorsIn, isCompound } from '../../text/anchors.ts'
+import { finderIn } from './presence.ts'
+import type { Named } from './render.ts'
+import type { Told } from './told.ts'
+
+/** What a name at the end of a summary is worth by itself: a plain number little, `user.id` and `well-known` less than a path. */
+function weightOf(anchor: Pick<Anchor, 'kind' | 'text'>): number {
+  if (anchor.kind === 'url' || anchor.kind === 'path') return isCompound(anchor) ? 0.4 : 1
+  if (anchor.kind === 'number') return /\d[.,]?\d[.,]?\d[.,]?\d/.test(anchor.text) || /^[$€£¥].*\d\d/.test(anchor.text) ? 0.8 : 0.1
+  if (anchor.kind !== 'identifier') return 0
+  return isCompound(anchor) ? 0.4 : /^#\d|^[a-z]+(?:\.[a-z]+)+$|^[$.@]/.test(anchor.text) ? 0.5 : 1
+}
+
+const said = { user: 3, person: 3, assistant: 1, tool: 0.5, system: 1 }
+
+/** What a summary names at its end if no piece of it does. */
+export const isNamed = (anchor: Pick<Anchor, 'kind' | 'text'>): boolean => !/\s/.test(anchor.text) && weightOf(anchor) > 0.1
+
+/** How much a mention counts: by who made it. */
+export const mentionOf = ({ role, name }: Pick<Told, 'role' | 'name'>): number => (role === 'assistant' && name !== undefined ? said.person : said[role])
+
+/** Every name and number of a conversation that could be named at the end, the most important for its length first. */
+export function namesOf(messages: readonly Told[], earlier: readonly Named[]): readonly Named[] {
+  const found = new Map<string, { readonly named: Named; readonly weight: number; mentions: number }>()
+  for (const named of earlier) found.set(named.text, { named, weight: 1, mentions: said.user })
+  for (const message of messages) {
+    for (const anchor of anchorsIn(message.content)) {
+      if (!isNamed(anchor)) continue
+      const known = found.get(anchor.text)
+      if (known !== undefined) known.mentions += mentionOf(message)
+      else {
+        const source = [{ message: message.id, span: [anchor.start, anchor.end] as const }]
+        const weight = weightOf(anchor)
+        found.set(anchor.text, { named: { text: anchor.text, source }, weight, mentions: mentionOf(message) })
+      }
+    }
+  }
+  const worth = ({ named, weight, mentions }: { named: Named; weight: number; mentions: number }): number =>
+    (weight * Math.log(2 + mentions)) / (4 + named.text.length)
+  return [...found.values()].sort((left, right) => worth(right) - worth(left)).map(({ named }) => named)
+}
+
+/** The names that a text does not show. */
+export function unnamedIn(text: string, names: readonly Named[]): readonly Named[] {
+  const has = finderIn(text)
+  return names.filter((named) => !has(named.text))
+}

@@ -1,0 +1,212 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { findSecrets } from '../../src/text/secrets.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { cards, contexts, type Format, sayings, shapes } from './secretFormats.ts'
+
+const mask = (text: string): string => {
+  let masked = text
+  for (const { start, end } of [...findSecrets(text)].reverse()) masked = `${masked.slice(0, start)}⟨secret:123456⟩${masked.slice(end)}`
+  return masked
+}
+/** Every mark as its kind and what it covers. */
+const marks = (text: string): string[] => findSecrets(text).map(({ kind, start, end }) => `${kind} ${text.slice(start, end)}`)
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+/** Where one secret may stand. */
+const places: Readonly<Record<string, (secret: string) => string>> = {
+  alone: (secret) => secret,
+  'in a sentence': (secret) => `Use ${secret}, not the old one.`,
+  'at the end of a sentence': (secret) => `The old one was ${secret}.`,
+  'in brackets': (secret) => `It has expired (${secret}) I think`,
+  'between backticks': (secret) => `Run it with \`${secret}\` again`,
+  'in a tool result': (secret) => JSON.stringify({ stdout: `done\n${secret}\nnext`, code: 0 }),
+  'in a tool result inside another': (secret) => JSON.stringify({ result: JSON.stringify({ stdout: secret }) }),
+  'in .env': (secret) => `PORT=80\nexport SOMETHING=${secret}\nHOST=a`,
+  'in YAML': (secret) => `a:\n  b: ${secret}\n  c: d\n`,
+  'in code': (secret) => `const client = connect('${secret}', { retries: 3 })`,
+  'in an address': (secret) => `https://example.org/a?k=${secret}&b=1`,
+  'after an escaped space': (secret) => `curl -d 'h=x%20${secret}'`,
+  'in colour': (secret) => `\u001b[32m${secret}\u001b[0m`,
+  'after Chinese': (secret) => `钥匙是${secret}。`,
+}
+
+describe('a secret known by how it looks', () => {
+  for (const [place, put] of Object.entries(places))
+    verifies('X-08', `is found ${place}`, () => {
+      const missed = shapes.filter(({ kind, secret }) => marks(put(secret)).join() !== `${kind} ${secret}`)
+      expect(missed.map(({ name, secret }) => [name, marks(put(secret))])).toEqual([])
+    })
+
+  it('is one of sixty formats or more', () => expect(shapes.length).toBeGreaterThanOrEqual(60))
+
+  it('is found between any words', () => {
+    const words = fc.array(fc.stringMatching(/^[a-zA-Z]{1,10}[,.]?$/), { maxLength: 30 }).map((all) => all.join(' '))
+    fc.assert(
+      fc.property(fc.constantFrom(...shapes), words, words, ({ kind, secret }, before, after) => {
+        expect(findSecrets(`${before} ${secret} ${after}`)).toEqual([{ kind, start: before.length + 1, end: before.length + 1 + secret.length }])
+      }),
+    )
+  })
+
+  it('is none with a character too few, or inside a longer word', () => {
+    const fixed = shapes.filter(({ name }) => ['AWS access key id', 'Twilio', 'Mailgun', 'Databricks', 'Mailchimp', 'Airtable'].includes(name))
+    expect(fixed.flatMap(({ secret }) => [secret.slice(0, -1).replace(/-us1$/, '-us'), `a${secret}`, `${secret}z`]).flatMap(marks)).toEqual([])
+  })
+})
+
+describe('a secret known by what surrounds it', () => {
+  const all: readonly Format[] = [...contexts, ...sayings, ...cards]
+  verifies('X-08', 'is found without its name, alone and between other text', () => {
+    const texts = (text: string) => [text, `Hello there.\n${text}\nGood bye.`]
+    const missed = all.flatMap(({ name, kind, secret, text }) =>
+      texts(text)
+        .filter((around) => marks(around).join() !== `${kind} ${secret}`)
+        .map(() => name),
+    )
+    expect(missed).toEqual([])
+  })
+  verifies('X-08', 'is found in a tool result', () => {
+    const missed = all.filter(({ kind, secret, text }) => marks(JSON.stringify({ stdout: text })).join() !== `${kind} ${escaped(secret)}`)
+    expect(missed.map(({ name, text }) => [name, marks(JSON.stringify({ stdout: text }))])).toEqual([])
+  })
+
+  it('is covered whole where a quote, a comma or a bracket is part of it', () => {
+    expect(marks('PASSWORD=a,b;c)d&e')).toEqual(['password a,b;c)d&e'])
+    expect(marks('{"password": "a\\"b1c"}')).toEqual(['password a\\"b1c'])
+    expect(marks('{\\"password\\": \\"a\\\\\\"b1c\\", \\"x\\": 1}')).toEqual(['password a\\\\\\"b1c'])
+    expect(marks("password = 'it\\'s1', user = 'b'")).toEqual(["password it\\'s1"])
+    expect(marks('password: hunter2, user: ann')).toEqual(['password hunter2'])
+  })
+  it('is found twice where there are two', () => {
+    expect(marks('user=a&password=k1tten9&token=4f8a1c9d3e7b5a60&x=1')).toEqual(['password k1tten9', 'token 4f8a1c9d3e7b5a60'])
+    expect(marks(`4${'1'.repeat(15)} 123`)).toEqual([`card 4${'1'.repeat(15)}`])
+    expect(marks(`${cards[1]?.secret} ${cards[4]?.secret} CVV 123`)).toEqual([`card ${cards[1]?.secret}`, `card ${cards[4]?.secret}`, 'password 123'])
+  })
+  it('is one mark where two rules agree', () => expect(marks(`PASSWORD="${shapes[0]?.secret}!"`)).toEqual([`password ${shapes[0]?.secret}!`]))
+})
+
+describe('not a secret', () => {
+  const x = 'x'.repeat(36)
+  const cases: Readonly<Record<string, readonly string[]>> = {
+    'a placeholder': [
+      'OPENAI_API_KEY=your-api-key',
+      'api_key = "<token>"',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a shell's variable, as text
+      'PASSWORD=${DB_PASSWORD}',
+      'PASSWORD=$DB_PASSWORD',
+      'password: {{ vault_password }}',
+      `ghp_${x}`,
+      `sk-${x}`,
+      'PASSWORD=changeme',
+      'PASSWORD=********',
+      'TOKEN=...',
+      'API_KEY=YOUR_API_KEY_HERE',
+      `AKIAIOSFODNN7${'EXAMPLE'}`,
+      'postgres://user:password@localhost/db',
+      'https://user:<password>@host/',
+      'curl -u user:your-password https://example.com',
+      'Authorization: Bearer your-token-1-here',
+    ],
+    code: [
+      'password: string',
+      'token: Token',
+      'password?: string | undefined',
+      'secret = getSecret()',
+      'const token = await issueToken(user1)',
+      'token = process.env.TOKEN_2',
+      'token: response.data.token2',
+      "const secret = config['secret_2']",
+      'password = request.form["password1"]',
+      "type: 'password'",
+      "password: 'string'",
+      "{ password: 'required' }",
+      'password: z.string().min(8)',
+      "token: 'comma'",
+      "'password=' + password1 + '&x'",
+      'max_tokens: 4096',
+      'tokens: 120000',
+      '"token_type": "bearer1234"',
+      '"nextPageToken": "CAUQAA12345678"',
+      'PWD=/home/ann/work2',
+      'secret: /run/secrets/db',
+      'docker run -u 1000:1000 a',
+      "key.includes('-----BEGIN PRIVATE KEY-----') || key.includes('-----END PRIVATE KEY-----')",
+      'npm_package_devDependencies_typescript npm_config_node_gyp_version_12',
+      'import { sk-learn-based-classification-v2-of-things }',
+    ],
+    'what is said about one': [
+      'The password is required.',
+      'the password is not set',
+      'my password is wrong',
+      'my password is not working!',
+      'The password is case-sensitive.',
+      'Your password is base64-encoded',
+      'the password is 12 characters long',
+      'The token is 4096 bytes',
+      'password 2FA is on',
+      'What is my password?',
+      'The secret is out.',
+      'Basic authentication-and-authorization2 is used',
+      'The seed phrase is a list of words that the wallet shows you once and that you must never give away',
+      'log in with email and password',
+      'pin 13 is high, pin 7 is low',
+      'The area code is 4152',
+    ],
+    'a number or a digest': [
+      'commit 4f8a1c9d3e7b5a604f8a1c9d3e7b5a604f8a1c9d',
+      'id 3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+      '"integrity": "sha512-Kx3f9TnqzQYFSGg0zW1h6cUvVjYp4mPp2rQm8C0w3v0nB6cTq5lXl2oVtq3aXwYw0u1rjXk9mKqf3YxE2b8GzA=="',
+      'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'call +49 176 1234 5678 or 0049 4111 111111',
+      'at 1763215967123 and 1763215967123456',
+      `order 1${'0'.repeat(14)}8, order 7992739871300003`,
+      `4${'1'.repeat(14)}2`,
+      `0.4${'1'.repeat(15)}`,
+      `#4${'1'.repeat(15)}`,
+      'IBAN DE89 3704 0044 0532 0130 00 and FR76 4242 4242 4242 4242 4242 424',
+    ],
+    masked: [
+      'my password is ⟨secret:123456⟩',
+      'TOKEN=⟨secret:123456⟩',
+      'https://a:⟨secret:123456⟩@b/',
+      '"password": "⟨secret:123456⟩"',
+      'Cookie: sid=⟨secret:123456⟩',
+    ],
+  }
+  for (const [name, texts] of Object.entries(cases)) it.each(texts)(`is ${name}: %j`, (text) => expect(marks(text)).toEqual([]))
+})
+
+describe('marks', () => {
+  const seconds = [...shapes.map(({ secret }) => secret), ...[...contexts, ...sayings, ...cards].map(({ text }) => text)]
+  const between = fc.oneof(
+    fc.constantFrom(' ', '\n', ', ', '"', "'", '=', ':', '/', '-', '\\n', '; ', '', 'password: ', 'token=', '--secret ', ' is ', 'Cookie: ', '⟨secret:123456⟩'),
+    fc.string({ maxLength: 6 }),
+  )
+  const text = fc.array(fc.oneof(fc.constantFrom(...seconds), between), { maxLength: 12 }).map((parts) => parts.join(''))
+
+  it('are in order, apart, within the text and never empty', () => {
+    fc.assert(
+      fc.property(text, (whole) => {
+        let reached = 0
+        for (const { start, end } of findSecrets(whole)) {
+          expect(start).toBeGreaterThanOrEqual(reached)
+          expect(end).toBeGreaterThan(start)
+          reached = end
+        }
+        expect(reached).toBeLessThanOrEqual(whole.length)
+      }),
+      { numRuns: 20000 },
+    )
+  })
+
+  verifies('X-08', 'leave nothing to mark a second time', () => {
+    for (const one of seconds) expect(marks(mask(one))).toEqual([])
+    fc.assert(
+      fc.property(text, (whole) => {
+        expect(marks(mask(whole))).toEqual([])
+      }),
+      { numRuns: 20000 },
+    )
+  })
+})
