@@ -4,6 +4,7 @@ export default defineConfig({
   entry: [
     'src/index.ts',
     'src/browser.ts',
+    'src/upkeep/upkeep.ts',
     'src/stores/conformance.ts',
     'src/stores/ram.ts',
     'src/stores/sqlite.ts',

@@ -62,6 +62,7 @@ for (const { messages } of load('transcripts-dev')) {
     if (wanted.size === 0) continue
     await using memory = await openMemory()
     await memory.append('bench:one', past.map(incoming))
+    await memory.upkeep.settled()
     cases++
     for (const [at, budget] of budgets.entries()) {
       const { text } = await memory.context('bench:one', { query, budget })

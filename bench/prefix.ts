@@ -22,6 +22,7 @@ async function replay(conversation: Conversation, sums: Sums): Promise<void> {
   let previous: { text: string; stable: string; start: string } | undefined
   for (const message of conversation.messages) {
     await memory.append('bench:one', [incoming(message)])
+    await memory.upkeep.settled()
     if (message.role !== 'user' || message.text.trim() === '') continue
     const { messages, ledger } = await memory.context('bench:one', { budget })
     const text = serialised(messages)

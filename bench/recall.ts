@@ -43,6 +43,7 @@ for (const name of Object.keys(sets) as (keyof typeof sets)[]) {
     await using memory = await openMemory({ profile: 'thread' })
     const byId = new Map(conversation.messages.map((message) => [message.id, message]))
     await memory.append('bench:one', conversation.messages.map(incoming))
+    await memory.upkeep.settled()
     for (const question of conversation.questions ?? []) {
       if (question.evidence.filter((id) => byId.has(id)).length === 0) continue
       for (const budget of sets[name]) {

@@ -9,7 +9,8 @@ const exact = await tokenizerNamed('exact')
 
 /** What counts, found without the project's own patterns: URLs, paths, camelCase, snake_case, kebab-case, hashes, numbers of four digits or more. */
 const identifier =
-  /https?:\/\/[^\s"'`<>)\]]+|[\w@~-]*(?:[./][\w@-]+)*\/[\w@.-]+|[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+|[a-z0-9]+(?:-[a-z0-9]+)+|\b[0-9a-f]{7,40}\b|\b\d{4,}\b/g
+  /(?<![A-Za-z0-9<\\)\]+*$])(?:https?:\/\/[^\s"'`<>)\]]+|[\w@~-]*(?:[./][\w@-]+)*\/[\w@.-]+|[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+|[a-z0-9]+(?:-[a-z0-9]+)+|[0-9a-f]{7,40}\b|\d{4,}\b)/g
+const namesIn = (text: string): Set<string> => new Set((text.match(identifier) ?? []).map((name) => name.replace(/^-+|[.,;:*_}-]+$/g, '')))
 
 const told = ({ id, at, role, speaker, text }: BenchMessage, sequence: number): Told => ({
   id,
@@ -39,7 +40,7 @@ function survival({ messages }: Conversation): Survival & {text:string} {
   const budget = Math.floor(exact.count(source) / 10)
   const all = messages.map(told)
   const { text, took } = timed(all, { fits: (candidate) => exact.count(candidate) <= budget })
-  const wanted = new Set(source.match(identifier) ?? [])
+  const wanted = namesIn(source)
   const lost = lossesOf(text, all).map((loss) => loss.text).join('\n')
   let [kept, reachable] = [0, 0]
   for (const name of wanted) {
@@ -56,6 +57,7 @@ for (const name of sets) {
   const sum = (of: (result: Survival) => number): number => results.reduce((total, result) => total + of(result), 0)
   const mean = sum(({ kept, wanted }) => kept / wanted) / results.length
   console.log(`${name}: ${percent(sum((r) => r.kept) / sum((r) => r.wanted))} (mean ${percent(mean)}, least ${percent(Math.min(...results.map((r)=>r.kept/r.wanted)))}), reachable ${percent(sum((r) => r.reachable) / sum((r) => r.wanted))}, slowest ${Math.max(...results.map((r) => r.slowest)).toFixed(0)} ms`)
+  if(process.env.EACH) console.log(results.map((r)=>`${r.kept}/${r.wanted}`).join(' '))
   if(process.env.TEXT) console.log(results[0]!.text.slice(0, 3000), '\n...\n', results[0]!.text.slice(-1500))
 }
 

@@ -1,6 +1,6 @@
 import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 import { type Incoming, parseMessage } from './domain/chat.ts'
-import type { Knowledge, Message, Millis } from './domain/entry.ts'
+import type { Json, Knowledge, Message, Millis } from './domain/entry.ts'
 import { check, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Ledger, Provider } from './domain/ledger.ts'
@@ -16,6 +16,7 @@ import type { Barrier } from './memory/secrets.ts'
 import { admit, crowded, isFull } from './recall/admit.ts'
 import { Renderer, weighed } from './recall/render.ts'
 import type { Difference, Trace } from './recall/replay.ts'
+import type { UpkeepHealth } from './upkeep/keeper.ts'
 import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
 
 /** Everything a memory is made of. `openMemory` fills in what is left out. */
@@ -79,10 +80,17 @@ export class Memory implements AsyncDisposable {
     })
   }
 
+  /** Who does upkeep, how much is under way, and what last went wrong. */
+  health(): UpkeepHealth {
+    return this.keeping?.health() ?? { by: 'nobody', running: 0, done: 0, degraded: [] }
+  }
+
   /** What is old and how it is kept small: summaries, facts, the optimizer. */
   get upkeep(): Upkeep {
     if (this.keeping !== undefined) return this.keeping
-    throw new MemoryError('bad-option', 'This memory does no upkeep. Open it without upkeep: false; in a browser pass upkeep from threadkeep/upkeep.', { param: 'upkeep' })
+    throw new MemoryError('bad-option', 'This memory does no upkeep. Open it without upkeep: false; in a browser pass upkeep from threadkeep/upkeep.', {
+      param: 'upkeep',
+    })
   }
 
   /**
@@ -217,9 +225,9 @@ export class Memory implements AsyncDisposable {
     return { ended: [...over, ...others].map(formatKey) }
   }
 
-  /** Text as it may be kept, sent or logged: with marks in the place of secrets. */
-  async masked(key: string | Key, text: string): Promise<string> {
-    return (await this.parts.barrier?.text(this.open(key), text)) ?? text
+  /** Text or data as it may be kept, sent or logged: with marks in the place of secrets. */
+  async masked<T extends Json>(key: string | Key, value: T): Promise<T> {
+    return ((await this.parts.barrier?.json(this.open(key), value)) ?? value) as T
   }
 
   /** A context with everything it was made from, to be replayed under another profile. */

@@ -1,12 +1,12 @@
 import { MemoryError } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
-import type { Clock, Embedder, Index, Model, Store, Tokenizer } from './domain/ports.ts'
+import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { Rederive } from './memory/forgetting.ts'
 import { Barrier } from './memory/secrets.ts'
 import { Memory, type Portable } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
-import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
+import type { ModelChoice, Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
 
 export type MemoryOptions = {
   /** A profile, or the name of a built-in one; `thread` when left out. */
@@ -21,7 +21,7 @@ export type MemoryOptions = {
   /** Makes vectors, so that things are found by their meaning too; without one, by their words. */
   readonly embedder?: Embedder
   /** Makes summaries and finds important data; without one, built-in rules do. What it says is checked before it counts. */
-  readonly model?: Model
+  readonly model?: ModelChoice
   /** Who keeps what is old small: the platform's upkeep when left out, another one, or with `false` nobody. */
   readonly upkeep?: false | ((means: UpkeepMeans) => Upkeep)
   /** Makes a summary or fact anew when part of what it was made from is forgotten and upkeep does not; without one it goes. */
@@ -34,7 +34,7 @@ export type Platform = {
   readonly openStore: (url: string, key?: string) => Promise<Store & Index>
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
   readonly portable: Portable
-  readonly upkeep: ((model: Model | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
+  readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
   readonly clock: Clock
 }
 

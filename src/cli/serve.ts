@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { MemoryError } from '../domain/error.ts'
+import type { Key } from '../domain/key.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Memory } from '../memory.ts'
 import type { Serving } from '../server/serve.ts'
@@ -15,6 +17,8 @@ type Flags = {
   readonly upstream?: string
   readonly profile?: string
   readonly budget?: string
+  readonly upkeep?: string
+  readonly secrets?: string
   readonly json?: boolean
 }
 
@@ -41,6 +45,8 @@ export function addServe(program: Command): void {
     .option('--upstream <url>', 'model server, such as http://localhost:11434/v1 (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)')
     .option('--profile <name>', 'how memory works: thread, support, summary, agent, handoff or ephemeral (THREADKEEP_PROFILE; thread)')
     .option('--budget <tokens>', "tokens a model is shown at most (the profile's)")
+    .option('--upkeep <who>', "who sums up what is old: builtin, off, or a model of the upstream (THREADKEEP_UPKEEP; the client's model)")
+    .option('--secrets <policy>', 'keys and passwords in what is said: mask, hide or keep (THREADKEEP_SECRETS; mask)')
     .option('--json', 'tell the address as JSON')
     .addHelpText('after', help)
     .action((flags: Flags) => run(flags, process.env))
@@ -48,18 +54,31 @@ export function addServe(program: Command): void {
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const port = wholeNumber(setting(flags.port, environment, 'THREADKEEP_PORT') ?? '4848', 'port', 0, 65_535)
-  const profile = await profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
+  const chosen = await profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
+  const profile = { ...chosen, secrets: secretsOf(setting(flags.secrets, environment, 'THREADKEEP_SECRETS') ?? chosen.secrets) }
   const { store, storeKey } = kept(flags, environment, profile)
   const upstream = setting(flags.upstream, environment, 'THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL')
   const apiKey = setting(undefined, environment, 'OPENAI_API_KEY')
   // Loaded only now, so that help is given and mistakes are told at once.
-  const [{ openMemory }, { serve }] = await Promise.all([import('../index.ts'), import('../server/serve.ts')])
-  await using memory = await openMemory({ profile, store, ...storeKey })
+  const [{ openMemory }, { serve }, { SessionModels }] = await Promise.all([
+    import('../index.ts'),
+    import('../server/serve.ts'),
+    import('../server/sessionModels.ts'),
+  ])
+  const by = setting(flags.upkeep, environment, 'THREADKEEP_UPKEEP')
+  const models = upstream === undefined || by === 'builtin' || by === 'off' ? undefined : new SessionModels({ upstream, apiKey, model: by })
+  const upkeep = by === 'off' ? { upkeep: false as const } : models === undefined ? {} : { model: (key: Key) => models.for(key) }
+  await using memory = await openMemory({ profile, store, ...storeKey, ...upkeep })
   const onFault = (requestId: string, trace: string): void => void process.stderr.write(`${requestId} ${trace}\n`)
-  await using serving = await serve({ memory, host: flags.host, port, upstream, apiKey, onFault })
+  await using serving = await serve({ memory, models, host: flags.host, port, upstream, apiKey, onFault })
   process.stdout.write(flags.json ? `${JSON.stringify(facts(serving, memory, store))}\n` : banner(serving, memory, store))
   await signalled()
   await serving.close()
+}
+
+function secretsOf(policy: string): Profile['secrets'] {
+  if (policy === 'mask' || policy === 'hide' || policy === 'keep') return policy
+  throw new MemoryError('bad-option', `secrets is ${JSON.stringify(policy.slice(0, 40))}; it must be mask, hide or keep.`, { param: 'secrets' })
 }
 
 /** A profile that never leaves RAM gets no file it would not use, unless one is asked for. */
@@ -82,11 +101,16 @@ function banner(serving: Serving, { profile }: Memory, store: string): string {
         ? `What sessions say ${gone} The rest is kept in ${store}.`
         : `Memory is kept in ${store}.`
   const open = /^http:\/\/(?:127\.|\[::1\])/.test(serving.url) ? [] : ['Whoever reaches this address can read and write memory.']
+  const secrets =
+    profile.secrets === 'keep' && profile.durability === 'durable'
+      ? ['WARNING: keys and passwords in what is said are kept like anything else (--secrets keep).']
+      : []
   const body = `'{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`
   const lines = [
     `Threadkeep listens on ${serving.url}`,
     `${serving.answers} answers; profile ${profile.name}, at most ${profile.budget} tokens. ${rests}`,
     ...open,
+    ...secrets,
     'Try it, then ask what your cat is called:',
     `  curl ${serving.url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d ${body}`,
   ]

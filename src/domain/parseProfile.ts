@@ -65,7 +65,7 @@ const claim = byField(claims)
 
 const share: Check = (value, at) => (isObject(value) ? fields({ withCode: part(true), without: part(true) })(value, at) : part()(value, at))
 
-const maxShare: Check = (value, at) => (isObject(value) ? fields({ budget: whole(1), upTo: part(), beyond: part() })(value, at) : part()(value, at))
+const maxShare: Check = (value, at) => (isObject(value) ? fields({ budget: whole(1), upTo: part(true), beyond: part(true) })(value, at) : part()(value, at))
 
 const band = fields({
   name: text,

@@ -20,7 +20,12 @@ export type Task =
    * One summary that grows with its versions and takes in all but the newest messages, of which so much stays that the
    * next time is far away; with `facts`, important data is taken from the same messages.
    */
-  | { readonly summarise: 'progressive'; readonly words: Words; readonly keep: { readonly tokens: Tokens } | { readonly usage: number }; readonly facts: boolean }
+  | {
+      readonly summarise: 'progressive'
+      readonly words: Words
+      readonly keep: { readonly tokens: Tokens } | { readonly usage: number }
+      readonly facts: boolean
+    }
   /** A batch of messages into the summary of its hour, as soon as `keep` newer ones lie after it, in at most `share` of its tokens. */
   | { readonly summarise: 'hour'; readonly batch: number; readonly keep: number; readonly share: number }
   /** Hours that are old enough into one summary of the session, in at most `share` of their tokens. */

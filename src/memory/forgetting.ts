@@ -3,6 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
 import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
+import { revise } from '../upkeep/revise.ts'
 
 /** What `forget` takes: a session, one message of it, a scope with all its sessions, or whatever in a scope holds a text. */
 export type Target =
@@ -109,17 +110,22 @@ export class Forgetting {
   private async renew(tainted: readonly Tainted[]): Promise<void> {
     for (const { store, key, entry, gone } of tainted) {
       const fresh = await this.rederive(entry, await this.left(store, key, entry, gone))
-      if (fresh === undefined) continue
-      const { revision, epoch, touchedAt, expiresAt } = await store.head(key, 0)
-      if (revision === 0) continue
-      await store.commit({ key, at: touchedAt, epoch, base: revision, append: [], put: [fresh], drop: [], expiresAt })
-      this.of(key).renewed.push(fresh.id)
+      const revised = await revise(store, key, ({ revision, derived }) => {
+        if (revision === 0) return undefined
+        return { put: fresh === undefined ? revived(entry, derived) : [fresh], drop: [] }
+      })
+      this.of(key).renewed.push(...(revised?.put.map(({ id }) => id) ?? []))
     }
   }
 
   /** The messages a derived entry may still be made from. */
   private async left(store: Store, key: Key, entry: Derived, gone: GoneBySession): Promise<readonly Message[]> {
     const messages: Message[] = []
+    if (entry.kind === 'summary') {
+      const [first, last] = entry.covers
+      for await (const message of walk(store, key, first - 1, last + 1)) if (!isGone(gone, key, message)) messages.push(message)
+      return messages
+    }
     const wanted = new Map<string, Set<string>>()
     for (const { message, session = key.id } of entry.sources) wanted.set(session, (wanted.get(session) ?? new Set()).add(message))
     for (const [session, ids] of wanted) {
@@ -161,10 +167,25 @@ async function holding(store: Store, key: Key, text: string): Promise<readonly s
   return ids
 }
 
-/** Every message of a session, a page at a time. */
-async function* walk(store: Store, key: Key): AsyncIterable<Message> {
-  for (let after = 0; ; ) {
-    const page = await store.page(key, { after, limit: 500 })
+function isGone(gone: GoneBySession, key: Key, { id }: Message): boolean {
+  const ids = gone.get(key.id)
+  return ids === 'all' || ids?.has(id) === true
+}
+
+/** What a forgotten fact had superseded holds again, as if nobody had ever said otherwise. */
+function revived(entry: Derived, derived: readonly Derived[]): readonly Derived[] {
+  if (entry.kind !== 'fact' || entry.supersedes === undefined) return []
+  return derived.flatMap((other) => {
+    if (other.kind !== 'fact' || other.id !== entry.supersedes) return []
+    const { until: _, ...held } = other
+    return [entry.until === undefined ? held : { ...held, until: entry.until }]
+  })
+}
+
+/** The messages of a session, a page at a time. */
+async function* walk(store: Store, key: Key, from = 0, before = everything): AsyncIterable<Message> {
+  for (let after = from; ; ) {
+    const page = await store.page(key, { after, before, limit: 500 })
     yield* page
     const last = page.at(-1)
     if (last === undefined) return

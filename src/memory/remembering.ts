@@ -30,7 +30,9 @@ export async function remember(means: Means, key: Key, given: Remembered): Promi
   const isPending = permitted(means.profile, given.by ?? 'user', key) === 'ask'
   const checked = parseKnowledge(given)
   const knowledge: Remembered =
-    barrier === undefined ? given : { ...given, key: await barrier.text(key, checked.key), value: await barrier.json(key, { [checked.key]: checked.value }).then(only) }
+    barrier === undefined
+      ? given
+      : { ...given, key: await barrier.text(key, checked.key), value: await barrier.json(key, { [checked.key]: checked.value }).then(only) }
   const at = clock()
   const isMeant = (known: Derived): known is Knowledge => known.kind === 'knowledge' && known.category === knowledge.category && known.key === knowledge.key
   const entryIn = ({ derived, revision }: Head): Knowledge => believed(knowledge, derived.find(isMeant), { at, id: `k${revision + 1}`, isPending })
@@ -54,7 +56,8 @@ export async function use(store: Store, key: Key, ids: readonly string[], by: { 
 const day = 86_400_000
 
 function permitted({ name, learns }: Profile, by: keyof Learning, { scope }: Key): 'yes' | 'ask' {
-  if (!Object.hasOwn(learns, by)) throw new MemoryError('bad-option', `by is ${JSON.stringify(by)}; it must be one of ${Object.keys(learns).join(', ')}.`, { param: 'by' })
+  if (!Object.hasOwn(learns, by))
+    throw new MemoryError('bad-option', `by is ${JSON.stringify(by)}; it must be one of ${Object.keys(learns).join(', ')}.`, { param: 'by' })
   const permission = learns[by]
   if (permission !== 'no') return permission
   throw new MemoryError('bad-option', `Profile ${name} lets no ${by} add to what ${scope} knows. Let a person say it, or change learns.${by}.`, {

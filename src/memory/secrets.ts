@@ -4,8 +4,8 @@ import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { weighed } from '../recall/render.ts'
-import { findSecrets } from '../text/secrets.ts'
 import { markOf, marksIn, withMarks, withValues } from '../text/secretMark.ts'
+import { findSecrets } from '../text/secrets.ts'
 
 /** So many sessions have their secrets at hand; those of the others are shown as marks. */
 const mostSessions = 10_000
@@ -36,9 +36,7 @@ export class Barrier {
       ...said,
       content: await this.text(key, content),
       ...(name === undefined ? {} : { name: await this.text(key, name) }),
-      ...(calls === undefined
-        ? {}
-        : { calls: await Promise.all(calls.map(async (call) => ({ ...call, arguments: await this.text(key, call.arguments) }))) }),
+      ...(calls === undefined ? {} : { calls: await Promise.all(calls.map(async (call) => ({ ...call, arguments: await this.text(key, call.arguments) }))) }),
     }
   }
 
@@ -60,7 +58,9 @@ export class Barrier {
     if (typeof value === 'string') return this.text(key, value)
     if (Array.isArray(value)) return Promise.all(value.map((item) => this.json(key, item)))
     if (typeof value !== 'object' || value === null) return value
-    const entries = Object.entries(value).map(async ([name, inner]): Promise<[string, Json]> => [await this.text(key, name), await this.field(key, name, inner)])
+    const entries = Object.entries(value).map(
+      async ([name, inner]): Promise<[string, Json]> => [await this.text(key, name), await this.field(key, name, inner)],
+    )
     return Object.fromEntries(await Promise.all(entries))
   }
 

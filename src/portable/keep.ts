@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Tended } from '../domain/bundle.ts'
 import { type Incoming, parseMessage } from '../domain/chat.ts'
-import type { Knowledge, Message, Millis } from '../domain/entry.ts'
+import type { Knowledge, Message, Millis, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { never } from '../domain/session.ts'
 import type { Memory } from '../memory.ts'
+import { barringSecrets } from '../text/secretMark.ts'
 import { canonical } from './canonical.ts'
 import type { Foreign, ForeignKnowledge, ForeignSession, Skipped } from './foreign.ts'
 import { stopIf } from './stop.ts'
@@ -65,7 +66,20 @@ async function already(memory: Memory, key: Key, { messages }: ForeignSession): 
 function isSame(message: Message, incoming: Incoming): boolean {
   const parsed = parseMessage(incoming, 0, message.at)
   const { at, role, content, name, calls, answers } = message
-  return canonical({ at, role, content, name, calls, answers }) === canonical(parsed)
+  return canonical(comparable({ at, role, content, name, calls, answers })) === canonical(comparable(parsed))
+}
+
+/** Secrets are not kept: what was imported with them is known by the rest. */
+function comparable<M extends { readonly content: string; readonly name?: string | undefined; readonly calls?: readonly ToolCall[] | undefined }>(
+  message: M,
+): M {
+  const { content, name, calls } = message
+  return {
+    ...message,
+    content: barringSecrets(content),
+    name: name === undefined ? undefined : barringSecrets(name),
+    calls: calls?.map((call) => ({ ...call, arguments: barringSecrets(call.arguments) })),
+  }
 }
 
 async function append(memory: Memory, key: Key, { messages }: ForeignSession, from: number, { signal }: KeepOptions): Promise<number> {
@@ -78,11 +92,12 @@ async function append(memory: Memory, key: Key, { messages }: ForeignSession, fr
 }
 
 /** Puts knowledge into the scope's own memory, in place of what an earlier import said under the same name. */
-async function keepKnowledge({ store, scope }: Destination, knowledge: readonly ForeignKnowledge[], { now, signal }: KeepOptions): Promise<number> {
+async function keepKnowledge({ memory, store, scope }: Destination, knowledge: readonly ForeignKnowledge[], { now, signal }: KeepOptions): Promise<number> {
   const key = parseKey(scope)
   const { epoch, revision, expiresAt, derived } = await store.head(key, 0)
   const held = new Map(derived.map((entry) => [entry.id, entry]))
-  const put = knowledge.map((piece) => entryOf(piece, now)).filter((entry) => !says(held.get(entry.id), entry))
+  const masked = await Promise.all(knowledge.map(async (piece) => ({ key: await memory.masked(key, piece.key), value: await memory.masked(key, piece.value) })))
+  const put = masked.map((piece) => entryOf(piece, now)).filter((entry) => !says(held.get(entry.id), entry))
   stopIf(signal, 'The import was stopped by the caller. What was written stays; import the same file again to continue.')
   if (put.length === 0) return 0
   const id = `import ${hash('sha256', canonical(put))}`

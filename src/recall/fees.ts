@@ -35,8 +35,7 @@ export const wordsOf: Readonly<Record<Framing, Words>> = {
 }
 
 /** Whether what stands before the turns is memory, which is told as data, or lines of the conversation itself. */
-export const tellsMemory = (profile: Profile): boolean =>
-  profile.bands.some((band) => 'kind' in band.claim && band.volatile !== true)
+export const tellsMemory = (profile: Profile): boolean => profile.bands.some((band) => 'kind' in band.claim && band.volatile !== true)
 
 /** What is paid once, when the first piece that needs it is shown. */
 export type Fees = {

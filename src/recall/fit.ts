@@ -155,7 +155,8 @@ class Purse {
     }
     for (const derived of wish.derived) {
       if (this.placed.has(derived)) continue
-      if (!this.buy(band, share, band.ladder, (room, rung) => this.renderer.derived(derived, rung, room), { derived }) && ++misses > (band.patience ?? 0)) return
+      if (!this.buy(band, share, band.ladder, (room, rung) => this.renderer.derived(derived, rung, room), { derived }) && ++misses > (band.patience ?? 0))
+        return
     }
   }
 

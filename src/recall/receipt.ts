@@ -17,7 +17,9 @@ export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
 type Absence = { readonly run: Run; readonly verdict: 'covered' | 'dropped'; readonly why: string }
 
 function absences({ pressure }: Gathered, pieces: readonly Piece[]): Absence[] {
-  const covers = pieces.flatMap((piece): Absence[] => (piece.derived?.kind === 'summary' ? [{ run: piece.derived.covers, verdict: 'covered', why: 'summary' }] : []))
+  const covers = pieces.flatMap((piece): Absence[] =>
+    piece.derived?.kind === 'summary' ? [{ run: piece.derived.covers, verdict: 'covered', why: 'summary' }] : [],
+  )
   const promoted = pressure.promoted.map((run): Absence => ({ run, verdict: 'covered', why: 'long-term' }))
   return [...covers, ...promoted, ...pressure.dropped.map((run): Absence => ({ run, verdict: 'dropped', why: 'triage' }))]
 }

@@ -1,5 +1,6 @@
 import type { Parsed } from '../domain/chat.ts'
 import type { Message } from '../domain/entry.ts'
+import { barringSecrets, marksIn } from '../text/secretMark.ts'
 
 type Compared = Pick<Parsed, 'role' | 'content' | 'calls' | 'answers'>
 
@@ -13,6 +14,8 @@ type Compared = Pick<Parsed, 'role' | 'content' | 'calls' | 'answers'>
  * reconcile([hello, hi], [hello, hi, bye]) // [bye]
  */
 export function reconcile<Sent extends Compared>(stored: readonly Pick<Message, keyof Compared>[], sent: readonly Sent[]): readonly Sent[] {
+  const isMasked = stored.some(hasMark)
+  const fingerprint = (message: Compared): string => fingerprintOf(message, isMasked ? barringSecrets : (text) => text)
   const wanted = sent.map(fingerprint)
   const borders = bordersOf(wanted)
   let known = 0
@@ -24,8 +27,11 @@ export function reconcile<Sent extends Compared>(stored: readonly Pick<Message, 
   return sent.slice(known)
 }
 
-const fingerprint = ({ role, content, calls, answers }: Compared): string =>
-  JSON.stringify([role, content, calls?.map((call) => [call.id, call.name, call.arguments]) ?? [], answers ?? ''])
+/** Secrets are not kept: what a client resends with them is known by the rest. */
+const hasMark = ({ content, calls }: Compared): boolean => marksIn(content).length > 0 || calls?.some((call) => marksIn(call.arguments).length > 0) === true
+
+const fingerprintOf = ({ role, content, calls, answers }: Compared, text: (text: string) => string): string =>
+  JSON.stringify([role, text(content), calls?.map((call) => [call.id, call.name, text(call.arguments)]) ?? [], answers ?? ''])
 
 /** For each beginning of a list, how long its longest end is that is a beginning too: with it, no message is compared again and again. */
 function bordersOf(texts: readonly string[]): number[] {

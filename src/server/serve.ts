@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net'
 import type { Millis } from '../domain/entry.ts'
 import type { Memory } from '../memory.ts'
 import { readJson } from './body.ts'
+import { healthOf } from './health.ts'
 import { Lanes } from './lanes.ts'
 import { offlineBackend } from './offline.ts'
 import { problemOf, traceOf } from './problem.ts'
 import { type Client, relayJson } from './relay.ts'
 import { routeOf } from './routes.ts'
+import type { SessionModels } from './sessionModels.ts'
 import { type Room, takeTurn } from './turn.ts'
 import { type Patience, upstreamBackend } from './upstream.ts'
 
@@ -23,6 +25,8 @@ export type ServeOptions = {
   readonly apiKey?: string | undefined
   /** The most bytes a request may have. */
   readonly largestBody?: number | undefined
+  /** Who does the upkeep of each session: the same that `memory` was opened with. */
+  readonly models?: SessionModels | undefined
   readonly patience?: Partial<Patience> | undefined
   /** Hears of faults that no client is told of; never holds what was said. */
   readonly onFault?: ((requestId: string, trace: string) => void) | undefined
@@ -49,7 +53,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { memory, upstream, apiKey } = options
   const patience = { ...longestWait, ...options.patience }
   const backend = upstream === undefined ? offlineBackend(memory.tokenizer) : upstreamBackend({ base: upstream, apiKey, patience })
-  const house: House = { memory, backend, lanes: new Lanes(), largestBody: options.largestBody ?? 33_554_432, onFault: options.onFault ?? (() => undefined) }
+  const house: House = {
+    memory,
+    backend,
+    models: options.models,
+    lanes: new Lanes(),
+    largestBody: options.largestBody ?? 33_554_432,
+    onFault: options.onFault ?? (() => undefined),
+  }
   const server = createServer({ headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }, (request, response) => {
     response.once('close', () => server.listening || server.closeIdleConnections())
     void answer(house, request, response)
@@ -87,7 +98,8 @@ async function answer(house: House, request: IncomingMessage, response: ServerRe
 
 async function dispatch(room: Room, largestBody: number, request: IncomingMessage, client: Client): Promise<void> {
   const route = routeOf(request.method ?? '', request.url ?? '')
-  if (route.to === 'health') return send(client.response, 200, { status: 'ok' })
+  if (route.to === 'health') return send(client.response, 200, healthOf(room.memory))
+  if (route.to === 'optimizer') return send(client.response, 200, await room.memory.upkeep.optimizer(route.where))
   if (route.to === 'models') return relayJson(await room.backend.models(request.headers, client.signal), client)
   await takeTurn(room, route.key, await readJson(request, largestBody), request.headers, client)
 }

@@ -11,6 +11,8 @@ export type Shown = {
   readonly spent: Tokens
   /** Why the client's messages went through as they were: no room for its newest turn, or nothing memory can show of it. */
   readonly degraded?: 'budget' | 'messages'
+  /** The receipt of what memory shows. */
+  readonly ledger?: Ledger
 }
 
 /** The client's instructions, then memory, then the client's newest turn exactly as it was sent. `first` is the sequence number the turn begins with. */
@@ -22,7 +24,7 @@ export function withMemory(ask: Ask, context: Context, first: number, tokenizer:
   if (fault !== undefined) return asSent(ask, tokenizer, fault)
   if (own.length === 0 || !own.every((message, place) => atEnd[place]?.role === message.role)) return asSent(ask, tokenizer, 'messages')
   const messages = [...ask.instructions.map(rawOf), ...context.messages.slice(0, split), ...ask.turn.map(rawOf)]
-  return { messages, spent: ask.owed + context.ledger.spent }
+  return { messages, spent: ask.owed + context.ledger.spent, ledger: context.ledger }
 }
 
 /** The client's messages, unchanged. */

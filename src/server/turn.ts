@@ -3,12 +3,14 @@ import type { Incoming } from '../domain/chat.ts'
 import type { Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
+import type { Ledger } from '../domain/ledger.ts'
 import type { Memory } from '../memory.ts'
 import { type Ask, isInstruction, parseAsk } from './ask.ts'
 import type { Backend } from './backend.ts'
 import type { Lanes } from './lanes.ts'
 import { reconcile } from './reconcile.ts'
 import { type Client, relay } from './relay.ts'
+import type { SessionModels } from './sessionModels.ts'
 import { asSent, type Shown, withMemory } from './show.ts'
 
 /** What turns are made with. */
@@ -17,8 +19,13 @@ export type Room = {
   readonly backend: Backend
   /** One turn of a session is heard at a time, so that two requests with the same news store it once. */
   readonly lanes: Lanes
+  /** Who does the upkeep of each session, if that is the model its client asks. */
+  readonly models: SessionModels | undefined
   readonly report: (error: unknown) => void
 }
+
+/** When a reply was asked for, and the receipt of what it was asked with. */
+type Asked = { readonly epoch: number | undefined; readonly answers: Ledger | undefined }
 
 /** A turn as memory has heard it: what to send, and when, if it is part of the conversation. */
 type Heard = { readonly shown: Shown; readonly epoch: number | undefined }
@@ -29,8 +36,9 @@ export async function takeTurn(room: Room, key: Key, body: Readonly<Record<strin
   const ask = parseAsk(body, memory.tokenizer)
   const { shown, epoch } = await lanes.run(formatKey(key), () => hear(memory, key, ask))
   tell(client, shown, memory)
+  room.models?.heard(key, body.model, headers.authorization)
   const answer = await backend.chat({ body, messages: shown.messages, spent: shown.spent, headers, signal: client.signal })
-  await relay(answer, client, (reply) => keep(room, key, epoch, reply))
+  await relay(answer, client, (reply) => keep(room, key, { epoch, answers: shown.ledger }, reply))
 }
 
 /** The user's words are safe before anything else happens. */
@@ -42,6 +50,7 @@ async function hear(memory: Memory, key: Key, ask: Ask): Promise<Heard> {
   const fresh = await memory.append(
     key,
     reconcile(stored, said).map((message) => message.raw),
+    { replyFollows: true },
   )
   const whole = [...stored, ...fresh]
   const turn = whole.at(-ask.turn.filter((message) => !isInstruction(message)).length)
@@ -63,13 +72,15 @@ async function recall(memory: Memory, key: Key, ask: Ask, first: number): Promis
 function tell({ response }: Client, shown: Shown, { profile }: Memory): void {
   response.setHeader('x-threadkeep-tokens', `${shown.spent}/${profile.budget}`)
   response.setHeader('x-threadkeep-profile', encodeURIComponent(profile.name))
-  if (shown.degraded !== undefined) response.setHeader('x-threadkeep-degraded', shown.degraded)
+  const faults = shown.ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []
+  const degraded = [...(shown.degraded === undefined ? [] : [shown.degraded]), ...faults]
+  if (degraded.length > 0) response.setHeader('x-threadkeep-degraded', degraded.join('; '))
 }
 
 /** A reply that cannot be kept is still the client's; one that comes after its session was forgotten must not bring it back. */
-async function keep({ memory, report }: Room, key: Key, epoch: number | undefined, reply: Incoming): Promise<void> {
+async function keep({ memory, report }: Room, key: Key, { epoch, answers }: Asked, reply: Incoming): Promise<void> {
   try {
-    if (epoch !== undefined) await memory.append(key, [reply], { epoch })
+    if (epoch !== undefined) await memory.append(key, [reply], { epoch, ...(answers === undefined ? {} : { answers }) })
   } catch (error) {
     if (!(error instanceof MemoryError && error.code === 'erased')) report(error)
   }

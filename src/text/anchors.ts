@@ -96,22 +96,22 @@ function runsIn(text: string): Anchor[] {
 /** How much before a name does not belong to it: a dash, the dot of a call, the stroke of `</div>` or of a pattern, the letter of `\n`. */
 function leadOf(whole: string, before: string): number {
   const joint = /^(?:-{1,2}(?![A-Za-z-])|-(?!-)|[@$~.](?![\w./])|\/(?![\w.@]))+/.exec(whole)?.[0].length ?? 0
-  if (joint > 0) return joint
-  if (before === '\\') return 1
-  return /^[./]/.test(whole) && !/^(?:\.{1,2}\/|[\s"'`(=:,[{]?$)/.test(/^\.{1,2}\//.test(whole) ? whole : before) ? 1 : 0
+  if (joint > 0 || before === '\\') return Math.max(1, joint)
+  return /^[./]/.test(whole) && /[<)\]]/.test(before) ? 1 : 0
 }
 
 function kindOfRun(name: string): AnchorKind | undefined {
-  if (!/[A-Za-z]/.test(name)) return /^\d{4,}$|^\d+(?:-\d+)+$/.test(name) ? 'number' : undefined
+  if (!/[A-Za-z]/.test(name)) return /^\d{4,}$|^\d+(?:[-/_]\d+)+$/.test(name) ? 'number' : undefined
   if (/[\w.@~$-]\/[\w.@$~-]|^\/\w{3}/.test(name) || extension.test(name)) return 'path'
   return isIdentifier(name) ? 'identifier' : undefined
 }
 
 function isIdentifier(name: string): boolean {
   if (/^--[a-z]/i.test(name) || /[A-Za-z0-9]_[A-Za-z0-9]|^_{1,2}[A-Za-z]{2}/.test(name) || /[a-z0-9][A-Z]/.test(name)) return true
-  if (/^\.[a-z][\w.-]+$/i.test(name) || /^[$@][A-Za-z]\w+$/.test(name)) return true
+  if (/^\.[a-z][\w.-]+$/i.test(name) || /^[$@][A-Za-z][\w-]+$/.test(name)) return true
+  if (name.includes('@')) return /^[\w.-]+@[\w.-]+$/.test(name)
   if (name.includes('.')) return isDotted(name)
-  if (name.includes('-')) return /^[a-z0-9]+(?:-[a-z0-9]+)+$/.test(name) || /\d|-\w+-/.test(name)
+  if (name.includes('-')) return /^[A-Za-z]?[a-z0-9]+(?:-[a-z0-9]+)+$/.test(name) || /\d|-\w+-/.test(name)
   return /^(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}$/.test(name)
 }
 
@@ -139,7 +139,7 @@ function namesIn(text: string, exact: readonly Anchor[]): Anchor[] {
 }
 
 const negated = "(?:never|don['’]?t|do not|avoid|no|only|not)"
-const modal = "(?:must|should|shall|may|can|could|will|need|needs|ought|has|have|is|are)"
+const modal = '(?:must|should|shall|may|can|could|will|need|needs|ought|has|have|is|are)'
 /** An order at the start of a clause, or somebody obliged. "I never went" and "we don't know" oblige nobody. */
 const order = new RegExp(`^(?:(?:and|but|so|also|please|then|just|remember|always|important|note|rule)[,:]? ){0,3}${negated}\\b`, 'i')
 const duty = new RegExp(
@@ -154,7 +154,12 @@ const command =
 function constraintsIn(text: string): Anchor[] {
   const found: Anchor[] = []
   for (const sentence of sentencesOf(text)) {
-    if (sentence.text.length > longest.sentence || /\?["'”’)]*$/.test(sentence.text) || !/\b(?:n['’]?t|no|not|never|avoid|only|without|except|unless|forbidden|prohibited|limits)\b|n['’]t\b/i.test(sentence.text)) continue
+    if (
+      sentence.text.length > longest.sentence ||
+      /\?["'”’)]*$/.test(sentence.text) ||
+      !/\b(?:n['’]?t|no|not|never|avoid|only|without|except|unless|forbidden|prohibited|limits)\b|n['’]t\b/i.test(sentence.text)
+    )
+      continue
     const clause = constraintOf(sentence)
     if (clause !== undefined) found.push(clause)
   }
@@ -164,14 +169,16 @@ function constraintsIn(text: string): Anchor[] {
 function constraintOf(sentence: Sentence): Anchor | undefined {
   for (const [start, end] of clausesOf(sentence.text)) {
     const clause = sentence.text.slice(start, end)
-    if (order.test(clause) && !/^(?:no|not|only)[,.! ]*(?:\w+[.! ]*)?$/i.test(clause) && !idle.test(clause)) return anchor('constraint', clause, sentence.start + start)
+    if (order.test(clause) && !/^(?:no|not|only)[,.! ]*(?:\w+[.! ]*)?$/i.test(clause) && !idle.test(clause))
+      return anchor('constraint', clause, sentence.start + start)
     if (duty.test(clause) || (command.test(clause) && exception.test(clause))) return anchor('constraint', clause, sentence.start + start)
   }
   return undefined
 }
 
 /** Sayings that begin like an order. */
-const idle = /^(?:\w+,? ){0,3}(?:no (?:problem|worries|doubt|one|idea|way|need|matter|thanks|clue|wonder|rush|pressure|big|kidding|luck)|not (?:sure|really|yet|only|at|much|bad|too|that|to|so|as|a)|never mind|don['’]?t (?:know|worry|mention|forget|get me)|only (?:if|when|a|the|one|then|because|thing))\b/i
+const idle =
+  /^(?:\w+,? ){0,3}(?:no (?:problem|worries|doubt|one|idea|way|need|matter|thanks|clue|wonder|rush|pressure|big|kidding|luck)|not (?:sure|really|yet|only|at|much|bad|too|that|to|so|as|a)|never mind|don['’]?t (?:know|worry|mention|forget|get me)|only (?:if|when|a|the|one|then|because|thing))\b/i
 
 /** From the start, from after a comma, a colon, a dash or a "but", to the next semicolon or the end without its stop. */
 function clausesOf(text: string): [number, number][] {

@@ -11,6 +11,8 @@ export type Outcome = {
     readonly messages: readonly number[]
     /** Summaries it continues, as they were. */
     readonly summaries: readonly { readonly id: string; readonly version: number }[]
+    /** How often the optimizer had run, where that matters. */
+    readonly runs?: number
   }
   readonly put: readonly (Summary | Item)[]
   readonly drop: readonly string[]
@@ -30,6 +32,7 @@ export function fold(head: Head, outcome: Outcome, now: Millis): { readonly put:
 function stillHolds(head: Head, { basis, put }: Outcome): boolean {
   if (head.epoch !== basis.epoch) return false
   if (basis.messages.some((sequence) => sequence > head.last || countBetween(head.gaps, sequence, sequence) === 0)) return false
+  if (basis.runs !== undefined && basis.runs !== runsIn(head)) return false
   const summaries = head.derived.filter((entry) => entry.kind === 'summary')
   const isSame = ({ id, version }: { id: string; version: number }) => summaries.some((one) => one.id === id && one.version === version)
   if (!basis.summaries.every(isSame)) return false
@@ -37,6 +40,8 @@ function stillHolds(head: Head, { basis, put }: Outcome): boolean {
   const continued = new Set(basis.summaries.map(({ id }) => id))
   return !put.some((entry) => entry.kind === 'summary' && !continued.has(entry.id) && summaries.some(({ id }) => id === entry.id))
 }
+
+export const runsIn = ({ derived }: Head): number => derived.find((entry) => entry.kind === 'notes')?.tuning?.runs ?? 0
 
 /** The notes with what is new in them, without the lease: the work is done. None are kept that say nothing. */
 function noted(head: Head, news: Outcome['notes'], now: Millis): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {

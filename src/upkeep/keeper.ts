@@ -17,7 +17,8 @@ export type Means = {
   readonly store: Store
   readonly tokenizer: Tokenizer
   readonly price: (entry: Derived) => Tokens
-  readonly asking: Asking | undefined
+  /** The model for a session, if there is one. */
+  readonly asking: (key: Key) => Asking | undefined
   readonly clock: Clock
   /** Tells this process from others that work on the same store. */
   readonly holder: string
@@ -27,7 +28,7 @@ export type Means = {
 
 /** How upkeep is doing in this process. */
 export type UpkeepHealth = {
-  /** Who makes summaries: `builtin`, or the name of a model. */
+  /** Who made the last summary: `builtin`, or the name of a model. */
   readonly by: string
   readonly running: number
   readonly done: number
@@ -59,6 +60,7 @@ export class Keeper {
   private readonly waiting: (() => void)[] = []
   private running = 0
   private done = 0
+  private by = 'builtin'
 
   constructor(means: Means) {
     this.means = means
@@ -104,7 +106,7 @@ export class Keeper {
   }
 
   health(): UpkeepHealth {
-    return { by: this.means.asking?.model.name ?? 'builtin', running: this.lanes.size, done: this.done, degraded: [...this.faults.values()] }
+    return { by: this.by, running: this.lanes.size, done: this.done, degraded: [...this.faults.values()] }
   }
 
   /** Stops for good; what is under way is given up, and done by whoever comes next. */
@@ -143,8 +145,9 @@ export class Keeper {
 
   /** Does the next step that is due, and tells whether to look for another. */
   private async next(key: Key, occasion: Occasion): Promise<boolean> {
-    const { asking, profile, store, tokenizer, clock } = this.means
+    const { profile, store, tokenizer, clock } = this.means
     const { signal } = this.stopped
+    const asking = this.means.asking(key)
     const head = await store.head(key, 1)
     const step = this.due(head, occasion)
     if (step === undefined) return false
@@ -184,6 +187,7 @@ export class Keeper {
     const revised = await revise(store, key, (head) => fold(head, outcome, clock()))
     if (revised === undefined) return
     this.done++
+    for (const entry of outcome.put) if (entry.kind === 'summary') this.by = entry.by
     if (outcome.notes.faults !== undefined) this.note(outcome.notes.faults)
     onPut(key, revised.head.epoch, revised.put)
   }

@@ -69,17 +69,22 @@ function likeness(value: Json): string {
 
 const trailing = /[\s.,;:!?…。！？/]{1,20}$/
 
-const timed = (found: readonly Found[], at: Millis): readonly Found[] =>
-  found.map((one) => (Number.isFinite(one.at) ? one : { ...one, at })).sort((a, b) => saidBefore(a.at, a.source, b.at, b.source))
+/** When, where and what: enough to say which of two was said first. */
+type Said = { readonly at: Millis; readonly source: Source | undefined; readonly value: Json }
+
+const saidIn = ({ at, sources: [source], value }: Fact): Said => ({ at, source, value })
+
+/** By time; in the same moment by the place of the message in its session, then by that of the words in it. */
+const order = (a: Said, b: Said): number =>
+  a.at - b.at || sequence(a) - sequence(b) || from(a) - from(b) || compare(JSON.stringify(a.value), JSON.stringify(b.value))
+const sequence = ({ source }: Said): number => (source === undefined ? 0 : (sequenceOf(source.message) ?? 0))
+const from = ({ source }: Said): number => source?.span?.[0] ?? 0
+const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 /** The order in which facts were said. */
-export const bySaid = (a: Fact, b: Fact): number => saidBefore(a.at, a.sources[0], b.at, b.sources[0])
+export const bySaid = (a: Fact, b: Fact): number => order(saidIn(a), saidIn(b))
 
-/** By time; messages of the same moment by their place in the session, words of the same message by theirs in it. */
-const saidBefore = (at: Millis, source: Source | undefined, otherAt: Millis, other: Source | undefined): number =>
-  at - otherAt || placeOf(source) - placeOf(other) || (source?.message === other?.message ? (source?.span?.[0] ?? 0) - (other?.span?.[0] ?? 0) : 0)
-
-const placeOf = (source: Source | undefined): number => (source === undefined ? 0 : (sequenceOf(source.message) ?? 0))
+const timed = (found: readonly Found[], at: Millis): readonly Found[] => found.map((one) => (Number.isFinite(one.at) ? one : { ...one, at })).sort(order)
 
 /** A value of a list: once, from the first time it was said. */
 function list(chain: Chain, found: Found, id: () => string): boolean {
@@ -93,7 +98,7 @@ function list(chain: Chain, found: Found, id: () => string): boolean {
 function tell(chain: Chain, found: Found, id: () => string): boolean {
   const same = likeness(found.value)
   if (chain.some((fact) => likeness(fact.value) === same && fact.sources.some((source) => overlaps(source, found.source)))) return false
-  const next = chain.findIndex((fact) => saidBefore(found.at, found.source, fact.at, fact.sources[0]) < 0)
+  const next = chain.findIndex((fact) => order(found, saidIn(fact)) < 0)
   const place = next < 0 ? chain.length : next
   const [holding, later] = [chain[place - 1], chain[place]]
   if (holding !== undefined && likeness(holding.value) === same) {
@@ -140,10 +145,11 @@ function pruned(facts: readonly Fact[], most: number): readonly Fact[] {
   return facts.filter(({ id }) => !gone.has(id)).map((fact) => (fact.supersedes !== undefined && gone.has(fact.supersedes) ? withoutOlder(fact) : fact))
 }
 
+/** What matters as little and is as old is told apart by what it says, so that the same ones go whenever this is asked. */
 const byLoss = (a: Fact, b: Fact): number =>
-  (a.until ?? Number.POSITIVE_INFINITY) === (b.until ?? Number.POSITIVE_INFINITY)
-    ? a.importance - b.importance || bySaid(a, b)
-    : (a.until ?? Number.POSITIVE_INFINITY) - (b.until ?? Number.POSITIVE_INFINITY)
+  ends(a) === ends(b) ? a.importance - b.importance || bySaid(a, b) || compare(about(a), about(b)) : ends(a) - ends(b)
+const ends = ({ until = Number.POSITIVE_INFINITY }: Fact): number => until
+const about = ({ field, key, value }: Fact): string => JSON.stringify([field, key, value])
 
 /** Points at nothing that is gone. */
 const withoutOlder = ({ supersedes: _, ...fact }: Fact): Fact => fact

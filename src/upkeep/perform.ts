@@ -1,11 +1,11 @@
-import type { Item, Message, Notes, Summary, Tokens } from '../domain/entry.ts'
+import { type Message, type Summary, sequenceOf, type Tokens } from '../domain/entry.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
 import type { Asking } from './ask.ts'
 import { type Drafted, draftFacts, draftSummary, type Stretch } from './draft.ts'
-import type { Outcome } from './fold.ts'
+import { type Outcome, runsIn } from './fold.ts'
 import { optimised } from './optimise.ts'
 import { hourId, hourOf, type Step, summariesIn } from './plan.ts'
 import type { Target } from './summarise.ts'
@@ -72,7 +72,8 @@ async function overall({ task, hours, previous }: StepOf<'session'>, head: Head,
 async function optimise(head: Head, { store, profile, tokenizer }: Means, now: number): Promise<Outcome | undefined> {
   const messages = await store.page(head.key, { limit: reviewed, newest: true })
   const { items, notes } = optimised(messages, head, { budget: profile.budget, tokenizer, now })
-  return { ...outcome(head, [], items, [], { found: [], faults: undefined }), notes }
+  const basis = { epoch: head.epoch, messages: items.map(({ id }) => sequenceOf(id.slice(1)) ?? 0), summaries: [], runs: runsIn(head) }
+  return { basis, put: items, drop: [], found: [], notes }
 }
 
 /** So many of the newest messages the optimizer looks at. */
@@ -113,18 +114,17 @@ function summaryOf(tier: Summary['tier'], id: string, { messages, draft, replace
 function outcome(
   head: Head,
   messages: readonly Message[],
-  put: readonly (Summary | Item)[],
+  put: readonly Summary[],
   replaced: readonly Summary[],
-  { found, faults }: { readonly found: Outcome['found']; readonly faults: readonly Degradation[] | undefined },
+  { found, faults }: { readonly found: Outcome['found']; readonly faults: readonly Degradation[] },
 ): Outcome {
   const ids = new Set(put.map(({ id }) => id))
-  const notes: Partial<Notes> = faults === undefined ? {} : { faults }
   return {
     basis: { epoch: head.epoch, messages: messages.map(({ sequence }) => sequence), summaries: replaced.map(({ id, version }) => ({ id, version })) },
     put,
     drop: replaced.map(({ id }) => id).filter((id) => !ids.has(id)),
     found,
-    notes,
+    notes: { faults },
   }
 }
 

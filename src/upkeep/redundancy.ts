@@ -90,24 +90,26 @@ function numbered(texts: readonly string[]): { readonly words: Uint32Array; read
   const uses: number[] = []
   const lastUse: number[] = []
   const found: number[] = []
-  const ends = texts.map((text, place) => {
+  const ends: number[] = []
+  for (const [place, text] of texts.entries()) {
     for (const word of wordsOf(text)) {
-      const name = names.get(word) ?? names.size
-      if (name === names.size) names.set(word, name)
-      if (lastUse[name] === place) continue
+      let name = names.get(word)
+      if (name === undefined) {
+        name = uses.push(0) - 1
+        names.set(word, name)
+      } else if (lastUse[name] === place) continue
       lastUse[name] = place
-      uses[name] = (uses[name] ?? 0) + 1
+      uses[name] = (uses[name] as number) + 1
       found.push(name)
     }
-    return found.length
-  })
-  const ranks = new Uint32Array(names.size)
-  const order = Uint32Array.from(uses.keys()).sort((left, right) => (uses[left] as number) - (uses[right] as number) || left - right)
-  order.forEach((name, rank) => {
-    ranks[name] = rank
-  })
-  const parts = Float64Array.from(order, (name) => (uses[name] as number) / texts.length)
-  return { words: Uint32Array.from(found, (name) => ranks[name] as number), ends, parts }
+    ends.push(found.length)
+  }
+  const order = Uint32Array.from(uses.keys()).sort((left, right) => (uses[left] as number) - (uses[right] as number))
+  const ranks = new Uint32Array(order.length)
+  for (let rank = 0; rank < order.length; rank++) ranks[order[rank] as number] = rank
+  const words = new Uint32Array(found.length)
+  for (let at = 0; at < words.length; at++) words[at] = ranks[found[at] as number] as number
+  return { words, ends, parts: Float64Array.from(order, (name) => (uses[name] as number) / texts.length) }
 }
 
 /**
@@ -189,8 +191,7 @@ class Index {
   /** How many words are looked up together to find sets that share so many, the larger one of this size. */
   #depth(larger: number, shared: number): number {
     const missing = larger - leastPartner(larger, this.#threshold)
-    const depth = depths.find((row) => missing <= row.missing)?.words ?? 1
-    return depth <= shared ? depth : 1
+    return depths.find((row) => missing <= row.missing && row.words <= shared)?.words ?? 1
   }
 
   /** Where sets of a size stand that share these words but for some that are missing. */

@@ -1,8 +1,9 @@
-import { choose } from './summarise/choose.ts'
+import { type Choice, choose } from './summarise/choose.ts'
 import { earlierOf } from './summarise/earlier.ts'
 import { piecesOf } from './summarise/pieces.ts'
-import { summarised } from './summarise/render.ts'
+import { render, summarised } from './summarise/render.ts'
 import { roomFor } from './summarise/room.ts'
+import { overlaps, smuggledIn } from './summarise/smuggled.ts'
 import { namesOf } from './summarise/tail.ts'
 import type { Summarised, Target, Told } from './summarise/told.ts'
 
@@ -25,6 +26,20 @@ export function summarise(messages: readonly Told[], previous: Summarised | unde
   const earlier = earlierOf(previous)
   const room = roomFor([...earlier.pieces.map(({ text }) => text), ...told.map(({ content }) => content)].join('\n'), target)
   const pieces = [...earlier.pieces, ...piecesOf(told, Math.max(shortTurn, room.words * turnPart))]
-  const chosen = choose(pieces, namesOf(told, earlier.names), room, target)
-  return summarised(chosen.pieces, chosen.tail)
+  const { pieces: kept, tail } = obedient(choose(pieces, namesOf(told, earlier.names), room, target))
+  return summarised(kept, tail)
+}
+
+/** No piece gives an order to the model that reads it, and neither must two that came to stand side by side. */
+function obedient(choice: Choice): Choice {
+  const text = render(choice.pieces, choice.tail)
+  const orders = smuggledIn(text)
+  if (orders.length === 0) return choice
+  let start = 0
+  const isClear = text.split('\n').map((line) => {
+    const from = start
+    start += line.length + 1
+    return !overlaps(orders, from, start - 1)
+  })
+  return obedient({ pieces: choice.pieces.filter((_, at) => isClear[at]), tail: isClear[choice.pieces.length] === false ? [] : choice.tail })
 }

@@ -17,9 +17,11 @@ import { type Loss, lossesOf } from './verify.ts'
 /** What upkeep needs of a memory. */
 export type UpkeepMeans = Omit<Means, 'store' | 'asking' | 'holder'> & { readonly sessions: Store; readonly store: Store }
 
+export type ModelChoice = Model | ((key: Key) => Model | undefined)
+
 export type UpkeepOptions = {
-  /** Makes summaries and finds important data; without one, the built-in rules do. */
-  readonly model?: Model | undefined
+  /** Makes summaries and finds important data, the same model for all sessions or one for each; without one, the built-in rules do. */
+  readonly model?: ModelChoice | undefined
   /** How long a model may take for an answer; 30 seconds when left out. */
   readonly timeout?: Millis | undefined
   readonly expire?: Asking['expire'] | undefined
@@ -36,7 +38,10 @@ export class Upkeep {
 
   constructor(means: UpkeepMeans, { model, timeout = 30_000, expire = (after) => AbortSignal.timeout(after) }: UpkeepOptions = {}) {
     this.means = means
-    const asking = model === undefined ? undefined : { model, timeout, expire }
+    const asking = (key: Key): Asking | undefined => {
+      const chosen = typeof model === 'function' ? model(key) : model
+      return chosen && { model: chosen, timeout, expire }
+    }
     this.keeper = new Keeper({ ...means, store: means.sessions, asking, holder: crypto.randomUUID() })
   }
 

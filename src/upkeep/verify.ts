@@ -107,7 +107,8 @@ function inventedIn(text: string, source: string, messages: readonly Told[]): st
 
 const digitsOf = (number: string): string => number.replace(/\D/g, '')
 /** Words of three letters and numbers: `September 3rd`, `3 Sep.` and `03/09` have most in common. */
-const atomsOf = (text: string): string[] => (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) => (/^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3)))
+const atomsOf = (text: string): string[] =>
+  (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) => (/^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3)))
 
 function uncoveredIn(text: string, { messages, baseline }: Given): string | undefined {
   const [kept, keptByBaseline] = [constraintsIn(text), constraintsIn(baseline)]

@@ -33,7 +33,19 @@ async function filled(): Promise<string> {
 }
 
 const summary = (text: string): Summary => {
-  return { kind: 'summary', id: 's1', at: 1_000, tier: 'progressive', text, covers: [1, 4], reach: 20, version: 1, by: 'builtin', sources: [{ message: 'm1' }], lost: [] }
+  return {
+    kind: 'summary',
+    id: 's1',
+    at: 1_000,
+    tier: 'progressive',
+    text,
+    covers: [1, 4],
+    reach: 20,
+    version: 1,
+    by: 'builtin',
+    sources: [{ message: 'm1' }],
+    lost: [],
+  }
 }
 
 /** Changes bytes of a closed file the way a failing disk would: behind everybody's back. */

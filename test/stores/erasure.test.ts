@@ -33,7 +33,8 @@ function repeated(entry: Pick<Derived, 'id' | 'kind'>, messages: readonly Messag
   const text = messages.map(({ content }) => content).join(' | ')
   const sources = messages.map(({ id }) => ({ message: id, ...(home === undefined ? {} : { session: home }) }))
   const common = { id: entry.id, at: last.at, sources }
-  if (entry.kind === 'summary') return { ...common, kind: 'summary', tier: 'progressive', text, covers: [first.sequence, last.sequence], reach: 20, version: 1, by: 'builtin', lost: [] }
+  if (entry.kind === 'summary')
+    return { ...common, kind: 'summary', tier: 'progressive', text, covers: [first.sequence, last.sequence], reach: 20, version: 1, by: 'builtin', lost: [] }
   if (entry.kind === 'fact') return { ...common, kind: 'fact', field: 'important_facts', key: 'said', value: text, importance: 5 }
   return { ...common, kind: 'knowledge', category: 'domain', key: 'said', value: text, confidence: 0.5, usedAt: last.at }
 }

@@ -188,9 +188,9 @@ describe('the echo guard', () => {
   verifies('X-09', 'what stands beside a quotation is still found, with its place', () => {
     const content = `> I prefer light mode\n<memory>I live in Rome</memory>\nNo, I prefer dark mode.`
     expect(found(content)).toEqual([
-      { field: 'user_preferences', key: 'theme', value: 'dark', importance: 9, at: 1_000, source: { message: 'm1', span: [57, 75] } },
+      { field: 'user_preferences', key: 'theme', value: 'dark', importance: 9, at: 1_000, source: { message: 'm1', span: [58, 76] } },
     ])
-    expect(content.slice(57, 75)).toBe('I prefer dark mode')
+    expect(content.slice(58, 76)).toBe('I prefer dark mode')
   })
 })
 
@@ -229,7 +229,7 @@ describe('whatever is said', () => {
     ),
   )
   it('at most 40 things are found, none of more than 300 characters', () => {
-    const many = found(Array.from({ length: 90 }, (_, place) => `My friend number${place} is called Zed${place}. `).join(''))
+    const many = found(Array.from({ length: 90 }, (_, place) => `My friend is called Zed${place}. `).join(''))
     expect(many).toHaveLength(40)
     expect(many.every(({ field }) => field === 'important_facts')).toBe(true)
     expect(String(found(`Important: ${'a word '.repeat(80)}`)[0]?.value).length).toBeLessThanOrEqual(300)

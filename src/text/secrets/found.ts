@@ -4,10 +4,10 @@ export type FoundSecret = { readonly kind: SecretKind; readonly start: number; r
 /** What a pattern finds: its first group, or all of it. Either ends where the match ends. */
 export function valuesOf(text: string, kind: SecretKind, pattern: RegExp, isOne: (value: string, start: number) => boolean): FoundSecret[] {
   const found: FoundSecret[] = []
-  for (const match of text.matchAll(pattern)) {
-    const value = match[1] ?? match[0]
-    const end = match.index + match[0].length
-    if (isOne(value, end - value.length)) found.push({ kind, start: end - value.length, end })
+  for (const { 0: whole, 1: value = whole, index } of text.matchAll(pattern)) {
+    const end = index + whole.length
+    const start = end - value.length
+    if (isOne(value, start)) found.push({ kind, start, end })
   }
   return found
 }

@@ -1,12 +1,12 @@
 import type { FoundSecret } from './found.ts'
 import { isPlaceholder } from './placeholder.ts'
-import { valueAt } from './value.ts'
+import { endOfWhole, valueAt } from './value.ts'
 
 const password = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])pass|pwd|contraseña|mot de passe|senha|пароль|密码|パスワード|identified by`
 const key = 'secret|(?<!page[_-]?)token|(?:api|access|secret|private|auth|account|encryption|signing|master)[_ -]?key|authorization|bearer|basic'
 const suffix = String.raw`(?:[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 // `": `, ` = `, `: str = `; an entry of a list, `DB_PASSWORD", "value": `; `("`; `>`
-const assigns = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{0,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|["']?,?(?:\s|\\n){1,20}["']?value["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
+const assigns = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|["']?,?(?:\s|\\n){1,20}["']?value["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
 const tells = String.raw`(?: (?:for|to|of|on|at|in) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|es|est|é)(?: now| still)?:?[ \t]{1,3}| ?[是为は] ?`
 const named = new RegExp(`(--[a-z-]{0,20})?(?:(${password})|${key})${suffix}(?:(${assigns})|(${tells})|[ \\t]{1,3}(?:to |[-–—] )?)`, 'gi')
 
@@ -16,14 +16,19 @@ type Way = 'set' | 'assigned' | 'told' | 'near'
 /** Values that are named: `DB_PASSWORD=…`, `"api_key": "…"`, "the password for the wifi is …". */
 export function namedSecretsIn(text: string): FoundSecret[] {
   const found: FoundSecret[] = []
+  let reached = 0
   for (const { 0: name, 1: flag, 2: ofPassword, 3: assignment, 4: sentence, index } of text.matchAll(named)) {
-    const { start, end, isQuoted } = valueAt(text, index + name.length)
+    if (index < reached) continue
+    const written = valueAt(text, index + name.length)
+    const { start, end, isQuoted } = written
     const value = text.slice(start, end)
     const isSet = flag || (assignment === '=' && !/[a-z]/.test(name))
     const way = isSet ? 'set' : assignment ? 'assigned' : sentence ? 'told' : 'near'
     if (isPlaceholder(value) || isExpression.test(value) || (/\s/.test(value) && !(isQuoted && (isSet || /phrase/i.test(name))))) continue
-    const isWhole = ofPassword ? isPassword(value, way, isQuoted, /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3))) : isKey(value, way, isQuoted)
-    if (isWhole) found.push({ kind: ofPassword ? 'password' : /key|secret/i.test(name) ? 'key' : 'token', start, end })
+    const isOne = ofPassword ? isPassword(value, way, isQuoted, /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3))) : isKey(value, way, isQuoted)
+    if (!isOne) continue
+    reached = endOfWhole(text, written)
+    found.push({ kind: ofPassword ? 'password' : /key|secret/i.test(name) ? 'key' : 'token', start, end: reached })
   }
   return found
 }

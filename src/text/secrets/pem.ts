@@ -3,7 +3,7 @@ import type { FoundSecret } from './found.ts'
 const edge = /-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
 // Between the lines: line ends, also as `\n` in a string, and what a quotation or a program puts around them.
 const gap = String.raw`(?:\\{1,4}[nrt]|[\s"'\`>|+,\\]){0,40}`
-const header = String.raw`(?:${gap}[A-Z][\w-]{1,20}: [^\n\\]{1,120}){0,6}`
+const header = String.raw`(?:${gap}[A-Z][\w-]{1,20}: [^\n\\]{1,120}(?=[\n\\])){0,6}`
 /** The lines of a key; the last may be short when it stands alone. */
 const lines = new RegExp(String.raw`${header}(?:${gap}[A-Za-z0-9+/=]{16,})+(?:${gap}[A-Za-z0-9+/=]{1,15}(?=[ \t"'\`]{0,8}(?:[\n\r\\]|$)))?`, 'y')
 /** A key of 16,384 bits takes 13,000 characters. */

@@ -30,6 +30,8 @@ const common = new Set(
   english german french spanish american british european god ok tv pm am hi hey hello thanks christmas easter halloween thanksgiving mr mrs ms dr sir
   mom dad mum grandma grandpa bro lol omg wow btw fyi asap diy faq pdf url api json html css sql i'm i've i'd i'll internet web`.split(/\s+/),
 )
+/** What stands before a word that does not begin a sentence. */
+const inside = /[\p{L}\p{N},)][’'”"]?\s$/u
 const mostNames = 20
 
 /**
@@ -44,7 +46,7 @@ export function namesIn(sentences: readonly Sentence[]): readonly Noted[] {
     for (const { 0: match, index } of text.matchAll(capitalised)) {
       const { name, offset } = withoutPlain(match)
       const place = index + offset
-      const isSure = humped.test(name) || (isEnglish ? /[\p{L}\p{N},)][’'”"]?\s$/u.test(text.slice(0, place)) : name.includes(' '))
+      const isSure = humped.test(name) || (inside.test(text.slice(0, place)) && (isEnglish || name.includes(' ')))
       if (!isSure || found.has(name) || !isName(name)) continue
       found.set(name, { field: 'entities', key: '', value: name, importance: 3, from: start + place, to: start + place + name.length })
       if (found.size >= mostNames) return [...found.values()]

@@ -18,11 +18,18 @@ export function linesSpoken(content: string): readonly Line[] {
   return lines
 }
 
-/** The sentences of the user's own lines. */
+/** A longer sentence is no prose: a blob without spaces, or nothing but signs. */
+const longestSentence = 2_000
+/** Nobody writes more in one message: what comes after is a paste. */
+const mostSentences = 5_000
+
+/** The sentences of the user's own lines, with their places in the message. */
 export const sentencesSpoken = (lines: readonly Line[]): readonly Sentence[] =>
-  lines.flatMap(({ text, start, isOwn }) =>
-    isOwn ? sentencesOf(text).map((sentence) => ({ ...sentence, start: sentence.start + start, end: sentence.end + start })) : [],
-  )
+  lines
+    .filter(({ isOwn }) => isOwn)
+    .flatMap(({ text, start: offset }) => sentencesOf(text).map(({ text, start, end }) => ({ text, start: start + offset, end: end + offset })))
+    .filter(({ text }) => text.length <= longestSentence)
+    .slice(0, mostSentences)
 
 const tag = /<memory\b|^[ \t]{0,40}<([a-z][\w-]{0,30})(?=[\s/>])[^>\n]{0,300}>/gim
 const closingTag = /<\/([a-z][\w-]{0,30})\s{0,9}>/gi

@@ -28,7 +28,7 @@ export const keyFrom = (text: string, words = 3): string => contentWords(text).s
 
 /** Where the phrase that a noun stands at the end of comes to an end. */
 const tail =
-  /(?:[,;:(]|\s(?:of|in|for|with|on|at|when|while|from|by|as|because|to|that|which|where|who|over|and|or|like|such|than|if|during|after|before|since|using|about|into)\s).*$/i
+  /(?:[,;:(]|\s(?:of|in|for|with|on|at|when|while|from|by|as|because|to|that|which|where|who|over|and|or|like|such|than|if|during|after|before|since|using|about|into|due)\s).*$/i
 
 /** A phrase up to what is only said about it: `window seats` of `window seats with a view`. */
 export const nounPhrase = (phrase: string): string => tidy(phrase.replace(tail, ''))

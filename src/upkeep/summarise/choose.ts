@@ -1,10 +1,11 @@
+import { anchorsIn } from '../../text/anchors.ts'
 import { redundantOlder } from '../redundancy.ts'
 import { largest, pack } from './pack.ts'
 import type { Piece } from './pieces.ts'
 import { type Named, render } from './render.ts'
 import type { Room } from './room.ts'
 import { unnamedIn } from './tail.ts'
-import { isWithin, type Target } from './told.ts'
+import { countWords, isWithin, type Target } from './told.ts'
 import { weigh } from './weigh.ts'
 
 /** What a summary is to consist of. */
@@ -14,26 +15,68 @@ export type Choice = { readonly pieces: readonly Piece[]; readonly tail: readonl
 type Unit = { readonly pieces: readonly Piece[]; readonly place: number; readonly worth: number }
 
 /** The part of the room that names at the end may take: this much of a tenth of the source, less of more of it. */
-const tailPart = { most: 0.33, least: 0.1 }
+const tailPart = { most: 0.36, least: 0.1 }
+/** The part of the room that an earlier summary may keep, so that one that no longer grows still takes in what is new. */
+const earlierPart = 0.8
 /** How much of their words two units share that say the same. */
 const alike = 0.8
+/** How many are tried in part when all that fits whole is too little. */
+const tries = 64
 
 /** Which pieces and names to show, as far as the target allows. */
 export function choose(pieces: readonly Piece[], names: readonly Named[], room: Room, target: Target): Choice {
   const units = unitsOf(pieces)
-  const everything = units.flatMap((unit) => unit.pieces)
-  if (room.part >= 1 && isWithin(render(everything, []), target)) return withTail(everything, names, target)
-  const ranked = [...units].sort((left, right) => right.worth - left.worth || left.place - right.place)
-  const packed = (tail: readonly Named[]): readonly Piece[] => {
-    const guess = countUpTo(ranked, room.characters - lengthOf(tail))
-    return inOrder(
-      units,
-      pack(ranked, (taken) => isWithin(render(inOrder(units, taken), tail), target), guess),
-    )
-  }
-  const first = withTail(packed(reserved(names, room)), names, target)
+  if (room.part >= 1 && isWithin(render(inOrder(units), []), target)) return withTail(inOrder(units), names, target)
+  // What is longer than all the room cannot be shown, and must not wear out the patience for what can.
+  const able = units.filter((unit) => sizeOf(unit) <= 1.25 * room.characters + 16).sort(byWorth)
+  const isTaken = (taken: readonly Unit[], tail: readonly Named[]): boolean => isWithin(render(inOrder(taken), tail), target)
+  const reserve = reserved(names, room)
+  const ranked = yielding(able, room.characters - lengthOf(reserve))
+  const guess = countUpTo(ranked, sizeOf, room.characters - lengthOf(reserve))
+  const count = largest(ranked.length, (count) => isTaken(ranked.slice(0, count), reserve), guess)
+  const first = withTail(inOrder(ranked.slice(0, count)), names, target)
   // Names that the pieces show already were reserved room for: it goes to more pieces.
-  return first.isComplete ? withTail(packed(first.tail), names, target) : first
+  const tail = first.isComplete ? first.tail : reserve
+  const packed = pack(ranked, (taken) => isTaken(taken, tail), count)
+  return withTail(inOrder(stretched(packed, units, tail, target)), names, target)
+}
+
+/** What was chosen before comes first again, up to its part of the room; beyond that it makes way for what is new. */
+function yielding(ranked: readonly Unit[], characters: number): readonly Unit[] {
+  const earlier = ranked.filter(isEarlier)
+  const yields = new Set(earlier.slice(countUpTo(earlier, sizeOf, earlierPart * characters)))
+  return [...ranked.filter((unit) => !yields.has(unit)), ...yields]
+}
+
+const isEarlier = ({ pieces: [first] }: Unit): boolean => first?.kind === 'earlier'
+
+const byWorth = (left: Unit, right: Unit): number => right.worth - left.worth || left.place - right.place
+
+/** Until there are as many words as there should be at least: a part of what did not fit whole. */
+function stretched(taken: readonly Unit[], all: readonly Unit[], tail: readonly Named[], target: Target): readonly Unit[] {
+  const [least, most] = target.words ?? [0, 0]
+  let units = taken
+  const isTaken = new Set(taken)
+  for (const unit of [...all].sort(byWorth).slice(0, taken.length + tries)) {
+    const words = countWords(render(inOrder(units), tail))
+    if (words >= least) break
+    const [piece] = unit.pieces
+    if (isTaken.has(unit) || piece === undefined) continue
+    const cut = beginningOf(piece, most - words - countWords(piece.speaker))
+    const more = cut === undefined ? units : [...units, { ...unit, pieces: [cut] }]
+    if (isWithin(render(inOrder(more), tail), target)) units = more
+  }
+  return units
+}
+
+/** The first words of a piece, as many as there may be; a name, a date or a number among them is not split. */
+function beginningOf(piece: Piece, words: number): Piece | undefined {
+  const ends = Array.from(piece.text.matchAll(/\S+/g), ({ 0: word, index }) => index + word.length)
+  const anchors = anchorsIn(piece.text).filter(({ kind }) => kind !== 'constraint')
+  const end = ends.slice(0, Math.max(0, words)).findLast((place) => !anchors.some((anchor) => anchor.start < place && place < anchor.end))
+  if (end === undefined) return undefined
+  const text = end < piece.text.length ? `${piece.text.slice(0, end)}…` : piece.text
+  return { ...piece, text, words: countWords(text) }
 }
 
 function withTail(pieces: readonly Piece[], names: readonly Named[], target: Target): Choice & { readonly isComplete: boolean } {
@@ -42,27 +85,32 @@ function withTail(pieces: readonly Piece[], names: readonly Named[], target: Tar
   return { pieces, tail: missing.slice(0, count), isComplete: count === missing.length }
 }
 
+/** The names that room is kept for before it is known which of them the pieces will show. */
 function reserved(names: readonly Named[], room: Room): readonly Named[] {
   const part = Math.max(tailPart.least, tailPart.most - 1.2 * Math.max(0, room.part - 0.1))
-  let left = part * room.characters
-  return names.slice(0, names.findIndex(({ text }) => (left -= text.length + 2) < 0) >>> 0)
+  return names.slice(
+    0,
+    countUpTo(names, ({ text }) => text.length + 2, part * room.characters),
+  )
 }
 
 const lengthOf = (tail: readonly Named[]): number => tail.reduce((sum, { text }) => sum + text.length + 2, 0)
+const sizeOf = ({ pieces }: Unit): number => pieces.reduce((sum, { text }) => sum + text.length + 1, 0)
 
-function countUpTo(units: readonly Unit[], characters: number): number {
-  let left = characters
-  const end = units.findIndex(({ pieces }) => (left -= pieces.reduce((sum, { text }) => sum + text.length + 1, 0)) < 0)
-  return end < 0 ? units.length : end
+/** How many from the front together have at most so many characters. */
+function countUpTo<T>(some: readonly T[], size: (one: T) => number, characters: number): number {
+  let taken = 0
+  let count = 0
+  for (const one of some) {
+    taken += size(one)
+    if (taken > characters) break
+    count++
+  }
+  return count
 }
 
 /** The pieces of some units as they were said. */
-function inOrder(all: readonly Unit[], taken: readonly Unit[]): readonly Piece[] {
-  const isTaken = new Set(taken)
-  const pieces: Piece[] = []
-  for (const unit of all) if (isTaken.has(unit)) pieces.push(...unit.pieces)
-  return pieces
-}
+const inOrder = (units: readonly Unit[]): readonly Piece[] => [...units].sort((left, right) => left.place - right.place).flatMap(({ pieces }) => pieces)
 
 /** A question with its short answer, or any other piece; none that says what an earlier one has said. */
 function unitsOf(pieces: readonly Piece[]): readonly Unit[] {
@@ -92,12 +140,12 @@ function distinct(units: readonly Unit[]): readonly Unit[] {
   const kept: Unit[] = []
   for (const group of groups.values()) {
     // Turned round, so that the first of them stays.
-    const turned = [...group].reverse()
+    const turned = group.reverse()
     const repeated = redundantOlder(
       turned.map(({ text }) => text),
       alike,
     )
-    turned.forEach(({ unit }, at) => repeated.has(at) || kept.push(unit))
+    for (const [at, { unit }] of turned.entries()) if (!repeated.has(at)) kept.push(unit)
   }
   return kept.sort((left, right) => left.place - right.place)
 }

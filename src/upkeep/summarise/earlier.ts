@@ -15,14 +15,16 @@ export function earlierOf(previous: Summarised | undefined): { readonly pieces: 
   const isOwn = lines.length + names.length === previous.sources.length && previous.sources.every(({ span }) => span !== undefined)
   if (!isOwn) {
     const pieces = lines.flatMap(({ speaker, text }) => sentencesOf(text).flatMap((sentence) => pieceOf(speaker, sentence.text, previous.sources)))
-    return { pieces, names: names.map((text) => ({ text, source: previous.sources })) }
+    return { pieces, names: names.filter(isName).map((text) => ({ text, source: previous.sources })) }
   }
   const sourceAt = (place: number): readonly Source[] => previous.sources.slice(place, place + 1)
   return {
     pieces: lines.flatMap(({ speaker, text }, at) => pieceOf(speaker, text, sourceAt(at))),
-    names: names.map((text, at) => ({ text, source: sourceAt(lines.length + at) })),
+    names: names.map((text, at) => ({ text, source: sourceAt(lines.length + at) })).filter(({ text }) => isName(text)),
   }
 }
+
+const isName = (text: string): boolean => /^\S+$/.test(text)
 
 function pieceOf(speaker: string, said: string, sources: readonly Source[]): Piece[] {
   const text = tidy(said)

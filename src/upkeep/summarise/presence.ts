@@ -44,8 +44,14 @@ function standsAt(text: string, name: string, place: number): boolean {
   return !joins(text.charAt(place - 1), name.charAt(0)) && !joins(name.charAt(name.length - 1), text.charAt(place + name.length))
 }
 
-const negation = /\b(?:not|no|never|none|nor|without|avoid\w*|except\w*|only|unless|exclud\w+|forb[ia]d\w*|prohibit\w*|refrain\w*|ban\w{0,4}|instead|rather|cannot)\b|n['’]t\b/i
-const negating = new Set(['never', 'avoid', 'without', 'except', 'unless', 'not', 'only', 'must', 'shall', 'may', 'cannot', "mustn't", "don't"].flatMap((word) => [word, ...termsOf(word)]))
+const negation =
+  /\b(?:not|no|never|none|nor|without|avoid\w*|except\w*|only|unless|exclud\w+|forb[ia]d\w*|prohibit\w*|refrain\w*|ban\w{0,4}|instead|rather|cannot)\b|n['’]t\b/i
+const negating = new Set(
+  ['never', 'avoid', 'without', 'except', 'unless', 'not', 'only', 'must', 'shall', 'may', 'cannot', "mustn't", "don't"].flatMap((word) => [
+    word,
+    ...termsOf(word),
+  ]),
+)
 
 /** Tells which constraints a text keeps: one sentence has most of their words, and a negation. */
 export function constraintsIn(text: string): (clause: string) => boolean {

@@ -7,7 +7,9 @@ export type Room = { readonly characters: number; readonly words: number; readon
 export function roomFor(source: string, target: Target): Room {
   let [low, high] = [0, 1_024]
   while (low < source.length && isWithin(source.slice(0, high), target)) [low, high] = [high, 2 * high]
-  for (let step = 0; step < 4 && low < source.length; step++) {
+  if (low >= source.length) low = source.length
+  // A sixteenth is close enough: what is chosen is measured again.
+  for (high = Math.min(high, source.length + 1); high - low > 1 + low / 16; ) {
     const middle = (low + high) >> 1
     if (isWithin(source.slice(0, middle), target)) low = middle
     else high = middle

@@ -1,7 +1,7 @@
 /** Where something stands in a text. */
 export type Span = readonly [from: number, to: number]
 
-const gap = '[\\s*_"\'`“”,-]{1,4}'
+const gap = '[\\s*"\'`“”]{1,4}'
 const earlier = `(?:(?:all|any|the|your|my|these|those|of|every|everything)${gap}){0,3}(?:previous|prior|above|earlier|preceding|foregoing|existing|system|original)`
 const patterns = [
   `\\b(?:ignore|disregard|forget|override|overrule|bypass|skip)${gap}${earlier}${gap}(?:instructions?|prompts?|messages?|rules?|context|directives?|orders?|guidelines?|text|conversation)\\b`,

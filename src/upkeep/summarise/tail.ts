@@ -8,7 +8,7 @@ function weightOf(anchor: Pick<Anchor, 'kind' | 'text'>): number {
   if (anchor.kind === 'url' || anchor.kind === 'path') return isCompound(anchor) ? 0.4 : 1
   if (anchor.kind === 'number') return /\d[.,]?\d[.,]?\d[.,]?\d/.test(anchor.text) || /^[$€£¥].*\d\d/.test(anchor.text) ? 0.8 : 0.1
   if (anchor.kind !== 'identifier') return 0
-  return isCompound(anchor) ? 0.4 : /^#\d|^[a-z]+(?:\.[a-z]+)+$|^[$.@]/.test(anchor.text) ? 0.5 : 1
+  return isCompound(anchor) ? 0.4 : /^#\d|^[a-z]+(?:\.[a-z]+)+$|^[$.@]/.test(anchor.text) ? 0.4 : 1
 }
 
 const said = { user: 3, person: 3, assistant: 1, tool: 0.5, system: 1 }

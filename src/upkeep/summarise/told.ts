@@ -1,4 +1,5 @@
 import type { Message, Source } from '../../domain/entry.ts'
+import { smuggledIn } from './smuggled.ts'
 
 /** A message as far as a summary needs it. */
 export type Told = Pick<Message, 'id' | 'sequence' | 'role' | 'name' | 'content' | 'at'>
@@ -34,7 +35,8 @@ export function speakerOf({ role, name }: Pick<Told, 'role' | 'name'>): string {
     .trim()
     .slice(0, 40)
     .trimEnd()
-  return given === '' || reserved.test(given) || !/^[\p{L}\p{N}]/u.test(given) ? (titles[role] ?? 'Note') : given
+  const isFit = /^[\p{L}\p{N}]/u.test(given) && !reserved.test(given) && smuggledIn(given).length === 0
+  return isFit ? given : (titles[role] ?? 'Note')
 }
 
 const reserved = /^(?:also named|system|developer)$/i

@@ -31,11 +31,11 @@ export function weigh(pieces: readonly Piece[]): readonly number[] {
     let rarity = 0
     for (const term of terms[place] ?? []) rarity += Math.log(1 + pieces.length / (frequency.get(term) ?? 1))
     // Long turns are full of rare words too: a root keeps them from outweighing what is short and to the point.
-    return (rarity ** 0.6 / (piece.words + 5)) * valueOf(piece)
+    return (rarity ** 0.6 / (piece.words + 5)) * merit(piece)
   })
 }
 
-function valueOf(piece: Piece): number {
+function merit(piece: Piece): number {
   const { kind, text, isPerson, isPart } = piece
   if (kind === 'code') return signature.test(text) ? signed : factors.code
   if (kind === 'output') return factors.output

@@ -1,0 +1,83 @@
+// Redundant entries: what ten times as many texts cost, side by side with the comparison of each with each.
+// npm run bench -- redundancy [--only chat|short|near|drifting|unique|few|long|copies] [--limit ROUNDS]
+import { wordsOf } from '../src/text/words.ts'
+import { redundantOlder } from '../src/upkeep/redundancy.ts'
+import { seeded, sentences, vocabulary } from './corpus.ts'
+import { flags } from './data.ts'
+import { inTurn, report, timed } from './rounds.ts'
+
+const [less, more] = [2_000, 20_000]
+const rounds = Number(flags.limit ?? 5)
+
+type Random = () => number
+/** Words as common as their rank makes them (Zipf). */
+const word = (random: Random): string => vocabulary[Math.floor(vocabulary.length ** random()) - 1] as string
+const below = (random: Random, count: number): number => Math.floor(random() * count)
+
+/** Makes so many texts; what each text looks like does not depend on how many there are. */
+type Mix = (count: number) => string[]
+const each =
+  (make: (random: Random, place: number) => string): Mix =>
+  (count) => {
+    const random = seeded(7)
+    return Array.from({ length: count }, (_, place) => make(random, place))
+  }
+
+/** A log line of some twenty fixed words, with fields filled in. */
+const logLine = (fields: string): string =>
+  `INFO the gateway has finished a request for ${fields} and wrote one record about it to main storage before closing its connection`
+
+function nearCopies(count: number): string[] {
+  const random = seeded(9)
+  const originals = sentences(count / 20)
+  return Array.from({ length: count }, () => {
+    const words = (originals[below(random, originals.length)] as string).split(' ')
+    for (let changes = below(random, 4); changes > 0; changes--) words[below(random, words.length)] = word(random)
+    return words.join(' ')
+  })
+}
+
+const mixes: Readonly<Record<string, readonly [what: string, Mix]>> = {
+  chat: ['sentences of 10 to 40 words', (count) => sentences(count)],
+  short: ['1 to 12 words', each((random) => Array.from({ length: 1 + below(random, 12) }, () => word(random)).join(' '))],
+  near: ['near copies: 20 of each sentence, with up to 3 words changed', nearCopies],
+  drifting: ['one status line again and again, with another number', each((_, place) => logLine(`n${place}`))],
+  unique: ['log lines with an id and a host of their own', each((random, place) => logLine(`r${place} on h${below(random, 1e6)} of v${below(random, 1e6)}`))],
+  few: [
+    'log lines with seven fields of 5 to 100 values',
+    each((random) => logLine([100, 10, 5, 50, 5, 100, 20].map((values, field) => `f${field}v${below(random, values)}`).join(' '))),
+  ],
+  long: ['tool results of 300 words', each((random) => Array.from({ length: 300 }, () => word(random)).join(' '))],
+  copies: ['copies of one word', each(() => 'ok')],
+}
+
+/** Each with each, as the document has it. */
+function scan(texts: readonly string[]): Set<number> {
+  const sets = texts.map((text) => new Set(wordsOf(text)))
+  const redundant = new Set<number>()
+  for (const [place, older] of sets.entries()) for (const newer of sets.slice(place + 1)) if (similarity(older, newer) >= 0.9) redundant.add(place)
+  return redundant
+}
+
+function similarity(left: ReadonlySet<string>, right: ReadonlySet<string>): number {
+  let both = 0
+  for (const one of left) if (right.has(one)) both++
+  return both / (left.size + right.size - both)
+}
+
+for (const [name, [what, mix]] of Object.entries(mixes)) {
+  if (flags.only !== undefined && flags.only !== name) continue
+  const [some, all] = [mix(less), mix(more)]
+  const names = { some: `${less}`, all: `${more}`, scan: `${less}, each with each` }
+  const figures = await inTurn({ [names.some]: () => timed(() => redundantOlder(some)), [names.all]: () => timed(() => redundantOlder(all)) }, rounds, 2)
+  const found = redundantOlder(some)
+  let scanned = new Set<number>()
+  const once = await timed(() => {
+    scanned = scan(some)
+  })
+  report(`${name}: ${what}, ms`, new Map([...figures, [names.scan, [once]]]), [{ ours: names.all, peer: names.some, atMost: 12 }])
+  const isSame = found.size === scanned.size && [...found].every((place) => scanned.has(place))
+  console.log(
+    `  redundant: ${found.size} of ${less}${isSame ? ', the same as each with each' : `; EACH WITH EACH FINDS ${scanned.size} OTHERS`}; ${redundantOlder(all).size} of ${more}`,
+  )
+}

@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { aged, type Believed, isSpent, told, used } from '../../src/upkeep/confidence.ts'
+import { verifies } from '../requirements/verifies.ts'
+
+const day = 24 * 3_600_000
+const start = 1_000 * day
+const known = (confidence: number): Believed => ({ confidence, at: start, usedAt: start })
+const times = (count: number, of: Believed, step: (known: Believed, at: number) => Believed): Believed =>
+  Array.from({ length: count }).reduce<Believed>((before, _, at) => step(before, at), of)
+
+describe('what is told', () => {
+  verifies('A-03', 'is believed to 0.5 at first, or as the caller says', () => {
+    expect(told(undefined, { at: start })).toEqual({ confidence: 0.5, at: start, usedAt: start })
+    expect(told(undefined, { at: start, session: 's1' })).toEqual({ confidence: 0.5, at: start, usedAt: start, told: ['s1'] })
+    expect(told(undefined, { at: start, confidence: 0.123 }).confidence).toBe(0.123)
+  })
+
+  verifies('A-03', 'is believed 0.1 more when it is told again, at most 1', () => {
+    const again = (count: number) => times(count, known(0.5), (before) => told(before, { at: start })).confidence
+    expect([0, 1, 2, 3, 4, 5, 6, 1_000].map(again)).toEqual([0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1])
+  })
+
+  verifies('A-03', 'adds once for a session, however often it tells it', () => {
+    const first = told(undefined, { at: start, session: 'loop' })
+    expect(times(1_000, first, (before) => told(before, { at: start, session: 'loop' })).confidence).toBe(0.5)
+    const second = times(1_000, first, (before) => told(before, { at: start, session: 'other' }))
+    expect(second).toEqual({ confidence: 0.6, at: start, usedAt: start, told: ['loop', 'other'] })
+  })
+
+  it('again takes the confidence that comes with it, from any session', () => {
+    const before = told(undefined, { at: start, session: 's1' })
+    expect(told(before, { at: start, session: 's1', confidence: 0.25 }).confidence).toBe(0.25)
+    expect(told(before, { at: start, confidence: 0 }).confidence).toBe(0)
+  })
+
+  it('remembers the 16 sessions that told it last, so that a loop among others still counts once', () => {
+    const among = times(40, told(undefined, { at: start, session: 'loop', confidence: 0 }), (before, at) =>
+      told(told(before, { at: start, session: 'loop' }), { at: start, session: `s${at}`, confidence: 0 }),
+    )
+    expect(among.told).toEqual([...Array.from({ length: 14 }, (_, at) => `s${25 + at}`), 'loop', 's39'])
+    expect(told(among, { at: start, session: 'loop' }).confidence).toBe(0)
+    expect(told(among, { at: start, session: 's0' }).confidence).toBe(0.1)
+  })
+
+  it('keeps who used it and when', () => {
+    const before = used(known(0.5), { session: 's1', at: start + day })
+    expect(told(before, { at: start + 2 * day })).toEqual({ confidence: 0.65, at: start + 2 * day, usedAt: start + day, used: ['s1'] })
+  })
+})
+
+describe('what is used', () => {
+  verifies('A-03', 'is believed 0.05 more for each session that uses it, at most 1', () => {
+    const by = (count: number) => times(count, known(0.5), (before, at) => used(before, { session: `s${at}`, at: start })).confidence
+    expect([1, 2, 3, 9, 10, 11].map(by)).toEqual([0.55, 0.6, 0.65, 0.95, 1, 1])
+  })
+
+  verifies('A-03', 'again by the same session only moves the time of its last use', () => {
+    const once = used(known(0.5), { session: 's1', at: start + day })
+    const often = times(1_000, once, (before, at) => used(before, { session: 's1', at: start + day + at }))
+    expect(often).toEqual({ confidence: 0.55, at: start, usedAt: start + day + 999, used: ['s1'] })
+  })
+
+  it('was used last when it was used last, though an earlier use is noted later', () => {
+    expect(used(used(known(0.5), { session: 's1', at: start + 9 }), { session: 's2', at: start + 3 }).usedAt).toBe(start + 9)
+  })
+
+  it('keeps all else it holds, and 16 sessions', () => {
+    const entry = { ...known(0), key: 'theme' }
+    expect(used(entry, { session: 's', at: start }).key).toBe('theme')
+    const sessions = times(20, entry, (before, at) => used(before, { session: `s${at}`, at: start })).used
+    expect(sessions).toEqual(Array.from({ length: 16 }, (_, at) => `s${at + 4}`))
+  })
+})
+
+describe('what nobody tells or uses', () => {
+  const idleFor = (days: number, of = known(0.5)) => aged(of, start + days * day)
+
+  verifies('A-03', 'is believed 0.1 less for every 30 days', () => {
+    expect([29.9, 30, 59, 60, 120, 150, 3_000].map((days) => idleFor(days).confidence)).toEqual([0.5, 0.4, 0.4, 0.3, 0.1, 0, 0])
+    expect(idleFor(65)).toEqual({ confidence: 0.3, at: start, usedAt: start, agedAt: start + 60 * day })
+  })
+
+  it('is the same object as long as nothing changes', () => {
+    const entry = known(0.5)
+    expect(idleFor(29, entry)).toBe(entry)
+    expect(idleFor(-400, entry)).toBe(entry)
+    const once = idleFor(31, entry)
+    expect(idleFor(59, once)).toBe(once)
+  })
+
+  verifies('A-03', 'is idle from its last use or telling on', () => {
+    const later = used(idleFor(45), { session: 's1', at: start + 50 * day })
+    expect(later.confidence).toBe(0.45)
+    expect(idleFor(79, later).confidence).toBe(0.45)
+    expect(idleFor(80, later).confidence).toBe(0.35)
+    const again = told(idleFor(45), { at: start + 50 * day })
+    expect([79, 80].map((days) => idleFor(days, again).confidence)).toEqual([0.5, 0.4])
+  })
+
+  verifies('A-03', 'goes below 0.1', () => {
+    expect([0, 0.05, 0.09, 0.1, 0.5, 0.5 - 4 * 0.1].map((confidence) => isSpent({ confidence }))).toEqual([true, true, true, false, false, false])
+    expect([120, 150].map((days) => isSpent(idleFor(days)))).toEqual([false, true])
+  })
+
+  verifies('A-03', 'is believed the same whether it is looked at daily, monthly, after a year or never before it is needed', () => {
+    const event = fc.record({ day: fc.nat(360), kind: fc.constantFrom('tell', 'use'), session: fc.constantFrom('s1', 's2', 's3') })
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.array(event, { maxLength: 6 }), (confidence, events) => {
+        const sweptEvery = (days: number): number => {
+          let entry = known(confidence)
+          for (let today = 0; today <= 365; today++) {
+            const at = start + today * day
+            for (const { kind, session } of events.filter((some) => some.day === today)) entry = (kind === 'tell' ? told : used)(entry, { session, at })
+            if (today % days === 0) entry = aged(entry, at)
+          }
+          return aged(entry, start + 365 * day).confidence
+        }
+        expect([sweptEvery(1), sweptEvery(7), sweptEvery(31), sweptEvery(365)]).toEqual(Array.from({ length: 4 }, () => sweptEvery(1_000)))
+      }),
+    )
+  })
+})
