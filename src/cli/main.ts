@@ -4,13 +4,18 @@ import { Command } from 'commander'
 import { addChat } from './chat.ts'
 import { addDoctor } from './doctor.ts'
 import { addExport } from './export.ts'
+import { addFacts } from './facts.ts'
 import { exitCodes, failureOf } from './failure.ts'
 import { addForget } from './forget.ts'
 import { addImport } from './import.ts'
+import { addKnowledge } from './knowledge.ts'
+import { addOptimizer } from './optimizer.ts'
 import { addRemember } from './remember.ts'
+import { addReplay } from './replay.ts'
 import { addSearch } from './search.ts'
 import { addServe } from './serve.ts'
 import { addSessions } from './sessions.ts'
+import { addSummaries } from './summaries.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -21,7 +26,10 @@ const program = new Command('threadkeep')
   .configureOutput({ outputError: () => undefined })
   .addHelpText('after', `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n\n${exitCodes}`)
 
-for (const add of [addServe, addChat, addSessions, addSearch, addRemember, addForget, addExport, addImport, addDoctor]) add(program)
+const talking = [addServe, addChat]
+const looking = [addSessions, addSearch, addFacts, addSummaries, addOptimizer, addReplay]
+const keeping = [addRemember, addKnowledge, addForget, addExport, addImport, addDoctor]
+for (const add of [...talking, ...looking, ...keeping]) add(program)
 
 // A reader that has seen enough, such as head, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))

@@ -69,7 +69,7 @@ const amountsIn = (text: string): Anchor[] => Array.from(text.matchAll(amount), 
 const month = '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
 const day = '\\d{1,2}(?:st|nd|rd|th)?'
 const date = new RegExp(
-  `(?<![\\w.,])(?:${day} (?:of )?${month}\\b\\.?(?:,? \\d{4}\\b)?|\\d{1,2}(?::\\d{2})? ?[ap]\\.?m\\b)|\\b${month}\\.? (?:${day}(?:,? \\d{4})?|\\d{4})\\b`,
+  `\\b\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d{1,9})?)?(?:Z|[+-]\\d\\d:?\\d\\d)?\\b|(?<![\\w.,])(?:${day} (?:of )?${month}\\b\\.?(?:,? \\d{4}\\b)?|\\d{1,2}(?::\\d{2})? ?[ap]\\.?m\\b)|\\b${month}\\.? (?:${day}(?:,? \\d{4})?|\\d{4})\\b`,
   'gi',
 )
 
@@ -101,7 +101,7 @@ function leadOf(whole: string, before: string): number {
 }
 
 function kindOfRun(name: string): AnchorKind | undefined {
-  if (!/[A-Za-z]/.test(name)) return /^\d{4,}$|^\d+(?:[-/_]\d+)+$/.test(name) ? 'number' : undefined
+  if (!/[A-Za-z]/.test(name)) return /^\d{4,}$|^\d[\d.]*(?:[-/_]\d[\d.]*)+$/.test(name) ? 'number' : undefined
   if (/[\w.@~$-]\/[\w.@$~-]|^\/\w{3}/.test(name) || extension.test(name)) return 'path'
   return isIdentifier(name) ? 'identifier' : undefined
 }

@@ -9,7 +9,7 @@ import { toldSecretsIn } from './secrets/told.ts'
 export type { FoundSecret, SecretKind } from './secrets/found.ts'
 
 /** What stands in for a secret that was found before. */
-const mark = /⟨secret:\w{1,64}⟩/g
+const mark = /⟨secret:\d{1,12}⟩/g
 /** No pattern takes this character for part of a name or of a value. */
 const blank = '⟨'
 /** What was hidden by a secret next to it is found the next time; four times are enough for all but a text made to defeat this. */

@@ -14,7 +14,7 @@ export type Merged = { readonly put: readonly Fact[]; readonly drop: readonly st
 /**
  * Brings what was found into what is known. Of objects, another value for the same key supersedes the one before it, which
  * stays in history until the time the new one was said; lists only grow, in the order in which things were said. What is
- * said again adds a source at most, so that to merge the same twice changes nothing.
+ * said again adds a source at most, so that to merge the same twice changes nothing as long as there is room for all of it.
  *
  * @example
  * mergeFacts([dark], [light], { at: now, id: (place) => `f${place}` }) // put: dark with `until`, light that supersedes it
@@ -79,7 +79,7 @@ const order = (a: Said, b: Said): number =>
   a.at - b.at || sequence(a) - sequence(b) || from(a) - from(b) || compare(JSON.stringify(a.value), JSON.stringify(b.value))
 const sequence = ({ source }: Said): number => (source === undefined ? 0 : (sequenceOf(source.message) ?? 0))
 const from = ({ source }: Said): number => source?.span?.[0] ?? 0
-const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
+const compare = <T extends string | number>(a: T, b: T): number => (a === b ? 0 : a < b ? -1 : 1)
 
 /** The order in which facts were said. */
 export const bySaid = (a: Fact, b: Fact): number => order(saidIn(a), saidIn(b))
@@ -101,17 +101,19 @@ function tell(chain: Chain, found: Found, id: () => string): boolean {
   const next = chain.findIndex((fact) => order(found, saidIn(fact)) < 0)
   const place = next < 0 ? chain.length : next
   const [holding, later] = [chain[place - 1], chain[place]]
-  if (holding !== undefined && likeness(holding.value) === same) {
+  // what the oldest one superseded is forgotten, and what is older still is not taken up again
+  if (holding === undefined && later?.supersedes !== undefined) return false
+  const until = holding === undefined ? undefined : Math.min(holding.until ?? found.at, found.at)
+  if (holding !== undefined && likeness(holding.value) === same && (later !== undefined || holding.until === undefined)) {
     chain[place - 1] = saidAgain(holding, found)
     return false
   }
+  if (holding !== undefined && until !== undefined) chain[place - 1] = { ...holding, until }
   if (later !== undefined && likeness(later.value) === same) {
     chain[place] = saidEarlier(later, found)
-    if (holding !== undefined) chain[place - 1] = { ...holding, until: found.at }
     return false
   }
   const fact = { ...factOf(found, id()), ...(holding === undefined ? {} : { supersedes: holding.id }), ...(later === undefined ? {} : { until: later.at }) }
-  if (holding !== undefined) chain[place - 1] = { ...holding, until: found.at }
   if (later !== undefined) chain[place] = { ...later, supersedes: fact.id }
   chain.splice(place, 0, fact)
   return true
@@ -140,19 +142,15 @@ function overlaps(one: Source, other: Source): boolean {
 
 /** As many facts as there may be: what was superseded longest ago goes first, then what matters least and is oldest. */
 function pruned(facts: readonly Fact[], most: number): readonly Fact[] {
-  const surplus = [...facts].sort(byLoss).slice(0, Math.max(0, facts.length - most))
-  const gone = new Set(surplus.map(({ id }) => id))
-  return facts.filter(({ id }) => !gone.has(id)).map((fact) => (fact.supersedes !== undefined && gone.has(fact.supersedes) ? withoutOlder(fact) : fact))
+  const gone = new Set([...facts].sort(byLoss).slice(0, Math.max(0, facts.length - most)))
+  return facts.filter((fact) => !gone.has(fact))
 }
 
-/** What matters as little and is as old is told apart by what it says, so that the same ones go whenever this is asked. */
+/** What is as old is told apart by what it says, so that the same ones go whenever this is asked. */
 const byLoss = (a: Fact, b: Fact): number =>
-  ends(a) === ends(b) ? a.importance - b.importance || bySaid(a, b) || compare(about(a), about(b)) : ends(a) - ends(b)
+  compare(ends(a), ends(b)) || (a.until === undefined ? a.importance - b.importance : 0) || bySaid(a, b) || compare(about(a), about(b))
 const ends = ({ until = Number.POSITIVE_INFINITY }: Fact): number => until
 const about = ({ field, key, value }: Fact): string => JSON.stringify([field, key, value])
-
-/** Points at nothing that is gone. */
-const withoutOlder = ({ supersedes: _, ...fact }: Fact): Fact => fact
 
 const isSame = (fact: Fact, before: Fact | undefined): boolean => before !== undefined && (fact === before || written(fact) === written(before))
 

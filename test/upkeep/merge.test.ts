@@ -111,6 +111,11 @@ describe('merging', () => {
       sources: [{ message: 'm3' }, { message: 'm9' }],
     })
   })
+  it('lets a value hold again that is said again after the newer one was forgotten', () => {
+    const [dark] = merged([[prefers('theme', 'dark', 1), prefers('theme', 'light', 5)]])
+    const facts = merged([[prefers('theme', 'dark', 9)]], undefined, [{ ...(dark as Fact), id: 'old' }])
+    expect([1, 4, 6, 9].map((at) => factsAsOf(facts, at).map(({ value }) => value))).toEqual([['dark'], ['dark'], [], ['dark']])
+  })
   it('dates what has no time of its own by the time of merging', () =>
     expect(mergeFacts([], [{ ...prefers('theme', 'dark'), at: Number.NaN }], { at: 77, id: String }).put[0]?.at).toBe(77))
 })
@@ -133,11 +138,11 @@ describe('room for facts', () => {
     expect(left(3)).toEqual(['Bo', 'X', 'sepia'])
     expect(left(1)).toEqual(['sepia'])
   })
-  it('names what goes, and lets nothing point at it', () => {
-    const facts = merged([[prefers('theme', 'dark', 1), prefers('theme', 'light', 2)]])
-    const { put, drop } = mergeFacts(facts, [], { at: 9, id: String, most: 1 })
-    expect(drop).toEqual(['f0.0'])
-    expect(put.map(({ id, supersedes }) => [id, supersedes])).toEqual([['f0.1', undefined]])
+  it('names what goes, and does not take it up again', () => {
+    const said = [prefers('theme', 'dark', 1), prefers('theme', 'light', 2)]
+    const facts = merged([said])
+    expect(mergeFacts(facts, [], { at: 9, id: String, most: 1 })).toEqual({ put: [], drop: ['f0.0'] })
+    expect(mergeFacts(facts.slice(1), said, { at: 9, id: String })).toEqual({ put: [], drop: [] })
   })
   it('is for 400 facts if nothing else is said', () =>
     expect(merged([Array.from({ length: 450 }, (_, place) => found('entities', '', `name ${place}`, place))])).toHaveLength(400))

@@ -88,7 +88,7 @@ describe('the record', () => {
     expect(
       recordOf([
         fact('custom_fields', 'constraints.deploy', 'never deploy on Fridays'),
-        fact('custom_fields', 'constraints.jquery', "don't use jQuery"),
+        fact('custom_fields', 'constraints.jquery', "don't use jQuery", { at: 2 }),
         fact('custom_fields', 'pet', 'Miso'),
       ]).important_data.custom_fields,
     ).toEqual({ constraints: ['never deploy on Fridays', "don't use jQuery"], pet: 'Miso' }))

@@ -3,7 +3,7 @@ import { isPlaceholder } from './placeholder.ts'
 
 // The last @ before the path ends the password: some write theirs as it is.
 const inUrl = /:\/\/[^\s:/?#@"'`<>]{0,100}:([^\s/"'`<>]{1,200})(?=@[\w.[-])/g
-const authorization = /authorization\W{1,12}\w{5,6}[ \t]{1,3}([\w.~+/-]{6,}={0,2})/gi
+const authorization = /authorization\\{0,3}["'`]?[ \t]{0,2}[:=,][ \t"'`\\]{0,5}(?:bearer|basic|token)[ \t]{1,3}([\w.~+/-]{6,}={0,2})/gi
 const userFlag = /\s(?:-u|--user)[ =]?["']?[^\s:"']{1,64}:([^\s"']{1,200})/g
 const cookies = /cookie\\?["'`]?[ \t]{0,2}[:,=][^\n]+/gi
 const cookie = /(?<![\w.-])(?!path|domain|expires|max-age|samesite)([\w.-]{1,60})=([^;\s"'`,\\]{6,})/gi

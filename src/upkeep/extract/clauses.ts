@@ -12,7 +12,7 @@ const boundary = new RegExp(
     // a full stop, but not the point of a number or of a name
     '\\.(?=["\'”’)\\]*]*(?:\\s|$))',
     '\\s?[–—]\\s?|\\s--\\s|\\s\\(|\\)(?=[\\s.,]|$)',
-    ",?\\s(?:but|because|although|though|whereas|'cause|cuz|unless|even if|so that)\\s",
+    ",?\\s(?:but|because|although|(?:- )?(?:even )?though|whereas|'cause|cuz|unless|even if|so that)\\s",
     `,\\s(?=(?:${opening}|don't|do not|never|always|the \\w+ (?:is|are|was|were)|it|this|your|will|do|does|is|are|how|what|which|who|where|while|since|if|when|as|so|thanks|especially|however|also|right|ok|plus|then|thus)\\b)`,
     `,?\\s(?:and|so|then|or)\\s(?!i (?:are|were)\\b)(?=(?:${opening}|it|now i'm|now i)\\b)`,
   ].join('|'),

@@ -45,7 +45,7 @@ const decisions: readonly RegExp[] = [
   pattern(
     "(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to) (?:just |definitely |then )*(?:use|go with|go for|stick (?:with|to)|switch to|adopt|choose|settle on) .+$",
   ),
-  pattern("(?:we|i)(?:'re| are|'m| am) (?:going (?:with|for)|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)) .+$"),
+  pattern("(?:we|i)(?:'re| are|'m| am) (?:going with|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)) .+$"),
   pattern('(?:the |our |my )?(?:final )?(?:decision|plan|choice)(?: is|:)(?: to| that)? .+$'),
 ]
 /** It or that is decided on: without what was said before, nothing. */

@@ -59,7 +59,11 @@ export function constraintsIn(text: string): (clause: string) => boolean {
   for (const sentence of sentencesOf(text)) {
     if (!negation.test(sentence.text)) continue
     const terms = new Set(termsOf(sentence.text))
-    for (const term of terms) byTerm.set(term, [...(byTerm.get(term) ?? []).slice(-tries), terms])
+    for (const term of terms) {
+      const known = byTerm.get(term)
+      if (known === undefined) byTerm.set(term, [terms])
+      else if (known.length < tries) known.push(terms)
+    }
   }
   return (clause) => {
     const wanted = [...new Set(termsOf(clause))].filter((term) => !negating.has(term))

@@ -1,0 +1,109 @@
+import type { Command } from 'commander'
+import type { Fact, Json } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key, parseKey } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import type { Head } from '../domain/session.ts'
+import type { Memory } from '../memory.ts'
+import { exitCodes } from './failure.ts'
+import { glimpse, many, say, timeOf } from './say.ts'
+import { existingStore, type StoreFlags, withStore } from './store.ts'
+
+type Flags = StoreFlags & { readonly asOf?: string; readonly history?: boolean; readonly record?: boolean; readonly clear?: boolean }
+
+const help = `
+Each line tells the field, the message in which it was said, when, and what. Only what a user has said becomes a fact.
+
+Examples:
+  threadkeep facts acme:ann
+  threadkeep facts acme:ann --as-of 2026-03-01
+  threadkeep facts acme:ann --record > record.json
+  threadkeep facts acme:ann --clear
+
+${exitCodes}`
+
+/** The command that shows what the user of a session has said that matters. */
+export function addFacts(program: Command): void {
+  withStore(program.command('facts'))
+    .description('show what the user of a session has said that matters, or clear it')
+    .argument('<key>', 'the session, as scope:session')
+    .option('--as-of <date>', 'what held then, such as 2026-03-01')
+    .option('--history', 'also what no longer holds, and until when it did')
+    .option('--record', 'important data and summary in one record, as JSON')
+    .option('--clear', 'take facts and summaries away; what was said stays')
+    .addHelpText('after', help)
+    .action(run)
+}
+
+async function run(text: string, flags: Flags): Promise<void> {
+  const key = parseKey(text)
+  refuseMixed(flags)
+  const held = flags.asOf === undefined ? {} : { asOf: dateOf(flags.asOf, 'as-of') }
+  const store = await existingStore(flags, process.env)
+  const { openMemory } = await import('../index.ts')
+  await using memory = await openMemory({ store })
+  await existingSession(store, key)
+  if (flags.clear === true) return clear(memory, text, flags)
+  if (flags.record === true) {
+    const record = await memory.upkeep.record(key, held)
+    return say(flags.json, record, [JSON.stringify(record, null, 2)])
+  }
+  const facts = await inOrder(await memory.upkeep.facts(key, { ...held, history: flags.history === true }))
+  say(flags.json, { key: text, items: facts }, facts.length === 0 ? ['No facts.'] : aligned(facts.map(rowOf)))
+}
+
+function refuseMixed({ asOf, history, record, clear: cleared }: Flags): void {
+  const chosen = [history, record, cleared].filter((one) => one === true).length
+  if (chosen > 1) throw new MemoryError('bad-option', '--history, --record and --clear do not go together; choose one.', { param: 'key' })
+  if (asOf !== undefined && (history === true || cleared === true))
+    throw new MemoryError('bad-option', '--as-of does not go with --history or --clear; choose one.', { param: 'as-of' })
+}
+
+async function clear({ upkeep }: Memory, key: string, flags: Flags): Promise<void> {
+  const [facts, summaries] = await Promise.all([upkeep.facts(key, { history: true }), upkeep.summaries(key)])
+  await upkeep.clear(key)
+  const went = `${many(facts.length, 'fact')} and ${many(summaries.length, 'summary', 'summaries')}`
+  say(flags.json, { key, facts: facts.length, summaries: summaries.length }, [`${went} of ${key} are gone; what was said stays.`])
+}
+
+/** Field by field, as they were said. */
+async function inOrder(facts: readonly Fact[]): Promise<readonly Fact[]> {
+  const [{ fields }, { bySaid }] = await Promise.all([import('../upkeep/extract/found.ts'), import('../upkeep/merge.ts')])
+  const said = [...facts].sort(bySaid)
+  const names = new Set<string>([...fields, ...said.map(({ field }) => field)])
+  return [...names].flatMap((name) => said.filter(({ field }) => field === name))
+}
+
+function rowOf(fact: Fact): readonly string[] {
+  const [first, ...others] = fact.sources
+  const where = `${first?.message ?? '-'}${others.length === 0 ? '' : ` +${others.length}`}`
+  const until = fact.until === undefined ? '' : ` (until ${timeOf(fact.until)})`
+  return [fact.field, where, timeOf(fact.at), `${glimpse(statement(fact))}${until}`]
+}
+
+/** What is said of a key; what has none is said as it is. */
+export function statement({ key, value }: { readonly key: string; readonly value: Json }): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return key === '' ? text : `${key}: ${text}`
+}
+
+/** A session that is there already: a typing mistake should not be answered with nothing. */
+export async function existingSession(store: Store, key: Key): Promise<Head> {
+  const head = await store.head(key, 0)
+  if (head.revision > 0) return head
+  throw new MemoryError('bad-option', `There is no session ${formatKey(key)}. threadkeep sessions list tells which there are.`, { param: 'key' })
+}
+
+/** Rows as lines with their columns one below the other; columns of numbers stand flush right. */
+export function aligned(rows: readonly (readonly string[])[], numbers: ReadonlySet<number> = new Set()): string[] {
+  const widths: number[] = []
+  for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)
+  const filled = (cell: string, at: number): string => (numbers.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))
+  return rows.map((row) => row.map(filled).join('  ').trimEnd())
+}
+
+function dateOf(text: string, name: string): number {
+  const at = Date.parse(text)
+  if (!Number.isNaN(at)) return at
+  throw new MemoryError('bad-option', `${name} is ${JSON.stringify(text)}; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.`, { param: name })
+}
