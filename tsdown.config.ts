@@ -5,6 +5,7 @@ export default defineConfig({
     'src/index.ts',
     'src/browser.ts',
     'src/upkeep/upkeep.ts',
+    'src/memory/secrets.ts',
     'src/stores/conformance.ts',
     'src/stores/ram.ts',
     'src/stores/sqlite.ts',

@@ -35,8 +35,9 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     },
     portable: { exportBundle: elsewhere, importBundle: elsewhere },
     tokenizer: async (name: TokenizerName) => tokenizers[name],
-    // An import of its own: `upkeep: upkeepWith()` from threadkeep/upkeep.
+    // Imports of their own: `upkeep: upkeepWith()` from threadkeep/upkeep, `barrier: secretBarrier` from threadkeep/secrets.
     upkeep: undefined,
+    barrier: undefined,
     clock: Date.now,
   }
   return openOn(platform, options)

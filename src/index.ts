@@ -1,3 +1,4 @@
+import { secretBarrier } from './memory/secrets.ts'
 import type { Memory, Portable } from './memory.ts'
 import { tokenizerNamed } from './models/tokenizers.ts'
 import { type MemoryOptions, openOn } from './open.ts'
@@ -25,7 +26,7 @@ const portable: Portable = {
  * const { messages, ledger } = await memory.context('acme:ann', { budget: 2_000 })
  */
 export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
-  return openOn({ openStore, portable, tokenizer: tokenizerNamed, upkeep: (model) => upkeepWith({ model }), clock: Date.now }, options)
+  return openOn({ openStore, portable, tokenizer: tokenizerNamed, barrier: secretBarrier, upkeep: (model) => upkeepWith({ model }), clock: Date.now }, options)
 }
 
 export type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'

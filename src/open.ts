@@ -3,7 +3,7 @@ import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { Rederive } from './memory/forgetting.ts'
-import { Barrier } from './memory/secrets.ts'
+import type { Barrier } from './memory/secrets.ts'
 import { Memory, type Portable } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
 import type { ModelChoice, Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
@@ -26,14 +26,19 @@ export type MemoryOptions = {
   readonly upkeep?: false | ((means: UpkeepMeans) => Upkeep)
   /** Makes a summary or fact anew when part of what it was made from is forgotten and upkeep does not; without one it goes. */
   readonly rederive?: Rederive
+  /** Keeps secrets out of what is kept: the platform's when left out. In a browser, pass `secretBarrier` from threadkeep/secrets. */
+  readonly barrier?: MakeBarrier
   readonly clock?: Clock
 }
+
+export type MakeBarrier = (policy: Profile['secrets'], tokenizer: Tokenizer) => Barrier
 
 /** What differs between Node and a browser. */
 export type Platform = {
   readonly openStore: (url: string, key?: string) => Promise<Store & Index>
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
   readonly portable: Portable
+  readonly barrier: MakeBarrier | undefined
   readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
   readonly clock: Clock
 }
@@ -52,7 +57,8 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive, clock = platform.clock } = options
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
-  const barrier = profile.secrets === 'keep' ? undefined : new Barrier(profile.secrets, tokenizer)
+  const barrier = profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
+  if (barrier === undefined) keepsSecrets(profile, options, store)
   const { portable } = platform
   return new Memory({ profile, store, sessions, tokenizer, embedder, upkeep, rederive, barrier, portable, clock })
 }
@@ -63,6 +69,17 @@ async function opened(platform: Platform, store: string | (Store & Index), key?:
   throw new MemoryError('bad-option', 'storeKey goes with the URL of a store. Seal a store of your own with openSealed, and leave storeKey out.', {
     param: 'storeKey',
   })
+}
+
+/** Without a barrier secrets must not leave RAM: nothing is opened that could take them elsewhere. */
+function keepsSecrets(profile: Profile, { embedder, model, upkeep }: MemoryOptions, store: Store): void {
+  const leaves = store.durability === 'durable' || embedder !== undefined || model !== undefined || upkeep !== undefined
+  if (profile.secrets === 'keep' || !leaves) return
+  throw new MemoryError(
+    'bad-option',
+    `Profile ${profile.name} keeps secrets back, and nothing here does so. Pass barrier: secretBarrier from threadkeep/secrets, or a profile with secrets: 'keep'.`,
+    { param: 'barrier' },
+  )
 }
 
 /** A profile that lives in RAM is not opened where a byte of it could be written; nothing is opened, or made, to find that out. */

@@ -122,3 +122,6 @@ export class Barrier {
     return markOf(number)
   }
 }
+
+/** Makes the barrier of a memory. */
+export const secretBarrier = (policy: Profile['secrets'], tokenizer: Tokenizer): Barrier => new Barrier(policy, tokenizer)

@@ -54,45 +54,46 @@ export function redundantOlder(texts: readonly string[], threshold = 0.9): Reado
 const newestOf = ({ places }: Group): number => places.at(-1) as number
 
 function groupsOf(texts: readonly string[]): Grouped {
-  const sets = new Map<string, number[]>()
-  for (const [place, text] of texts.entries()) {
-    const places = sets.get(text)
-    if (places === undefined) sets.set(text, [place])
-    else places.push(place)
+  const distinct = [...new Set(texts)]
+  const { words, ends, parts } = numbered(distinct)
+  const groups: Group[] = []
+  const groupOf = new Map<string, Group>()
+  const slots = new Int32Array(2 ** Math.ceil(Math.log2(distinct.length + 1) + 1))
+  for (const [at, text] of distinct.entries()) {
+    const own = words.subarray(ends[at - 1] ?? 0, ends[at]).sort()
+    if (own.length > 0) groupOf.set(text, groups[placeIn(groups, own, slots)] as Group)
   }
-  const { words, ends, parts } = numbered([...sets.keys()])
-  const groups = new Map<number, Group[]>()
-  let [set, start] = [0, 0]
-  for (const places of sets.values()) {
-    const end = ends[set++] as number
-    if (end > start) join(groups, { words: words.subarray(start, end).sort(), places })
-    start = end
-  }
-  const all = [...groups.values()].flat()
-  for (const { places } of all) places.sort((left, right) => left - right)
-  return { groups: all.sort((left, right) => newestOf(right) - newestOf(left)), parts }
+  for (const [place, text] of texts.entries()) groupOf.get(text)?.places.push(place)
+  return { groups: groups.sort((left, right) => newestOf(right) - newestOf(left)), parts }
 }
 
-/** Adds texts to the ones that hold the same words, which are found by their hash. */
-function join(groups: Map<number, Group[]>, { words, places }: Group): void {
+/** The place of the group with these words, which is made if there is none; `slots` has room for it by the hash of its words. */
+function placeIn(groups: Group[], words: Uint32Array, slots: Int32Array): number {
   let hash = words.length
   for (const word of words) hash = Math.imul(hash ^ word, 0x9e3779b1) ^ (hash >>> 15)
-  const alike = groups.get(hash)
-  const same = alike?.find((group) => group.words.length === words.length && share(group.words, words, words.length))
-  if (alike === undefined) groups.set(hash, [{ words, places }])
-  else if (same === undefined) alike.push({ words, places })
-  else for (const place of places) same.places.push(place)
+  for (let slot = hash & (slots.length - 1); ; slot = (slot + 1) & (slots.length - 1)) {
+    const place = (slots[slot] as number) - 1
+    const known = groups[place]?.words
+    if (known?.length === words.length && share(known, words, words.length)) return place
+    if (known === undefined) {
+      slots[slot] = groups.push({ words, places: [] })
+      return groups.length - 1
+    }
+  }
 }
 
 /** The words of all texts, one after the other and each once for a text, numbered from the rarest to the commonest. */
-function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly ends: readonly number[]; readonly parts: Float64Array } {
+function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly ends: Uint32Array; readonly parts: Float64Array } {
   const names = new Map<string, number>()
   const uses: number[] = []
   const lastUse: number[] = []
-  const found: number[] = []
-  const ends: number[] = []
+  let words = new Uint32Array(64 * texts.length)
+  const ends = new Uint32Array(texts.length)
+  let end = 0
   for (const [place, text] of texts.entries()) {
-    for (const word of wordsOf(text)) {
+    const found = wordsOf(text)
+    if (end + found.length > words.length) words = enlarged(words, end + found.length)
+    for (const word of found) {
       let name = names.get(word)
       if (name === undefined) {
         name = uses.push(0) - 1
@@ -100,16 +101,21 @@ function numbered(texts: readonly string[]): { readonly words: Uint32Array; read
       } else if (lastUse[name] === place) continue
       lastUse[name] = place
       uses[name] = (uses[name] as number) + 1
-      found.push(name)
+      words[end++] = name
     }
-    ends.push(found.length)
+    ends[place] = end
   }
   const order = Uint32Array.from(uses.keys()).sort((left, right) => (uses[left] as number) - (uses[right] as number))
   const ranks = new Uint32Array(order.length)
   for (let rank = 0; rank < order.length; rank++) ranks[order[rank] as number] = rank
-  const words = new Uint32Array(found.length)
-  for (let at = 0; at < words.length; at++) words[at] = ranks[found[at] as number] as number
+  for (let at = 0; at < end; at++) words[at] = ranks[words[at] as number] as number
   return { words, ends, parts: Float64Array.from(order, (name) => (uses[name] as number) / texts.length) }
+}
+
+function enlarged(words: Uint32Array<ArrayBuffer>, least: number): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(2 * least)
+  larger.set(words)
+  return larger
 }
 
 /**

@@ -138,7 +138,8 @@ describe('the server besides chat', () => {
   it('says that it is well', async () => {
     await using server = await startServer()
     const response = await fetch(`${server.url}/healthz`)
-    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
+    const upkeep = { by: 'builtin', running: 0, done: 0 }
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok', degraded: [], upkeep, profile: 'thread', secrets: 'mask' }])
   })
 
   it("answers under the client's request id, if it is sane, else under one of its own", async () => {
@@ -162,7 +163,7 @@ describe('the server besides chat', () => {
       ['GET', '/v1//models/x'],
     ] as const) {
       const response = await fetch(server.url + path, { method })
-      const message = `Unknown request: ${method} ${path}. Threadkeep answers POST /v1/{key}/chat/completions, GET /v1/{key}/models, GET /v1/models and GET /healthz.`
+      const message = `Unknown request: ${method} ${path}. Threadkeep answers POST /v1/{key}/chat/completions, GET /v1/{key}/models, GET /v1/models, GET /learning/optimizer/status and GET /healthz.`
       expect([response.status, await response.json()]).toEqual([404, { error: { message, type: 'invalid_request_error', param: null, code: 'unknown_url' } }])
     }
   })

@@ -90,6 +90,58 @@ describe('a secret known by what surrounds it', () => {
     expect(marks(`4${'1'.repeat(15)} 123`)).toEqual([`card 4${'1'.repeat(15)}`])
     expect(marks(`${cards[1]?.secret} ${cards[4]?.secret} CVV 123`)).toEqual([`card ${cards[1]?.secret}`, `card ${cards[4]?.secret}`, 'password 123'])
   })
+  it('is found under each of its names', () => {
+    const names = [
+      'password',
+      'db_passwd',
+      'Passwort',
+      'pass',
+      'DB_PASS',
+      'pwd',
+      'passcode',
+      'passphrase',
+      'contraseña',
+      'mot de passe',
+      'senha',
+      'пароль',
+      '密码',
+      'パスワード',
+    ]
+    expect(names.filter((name) => marks(`${name}: "k1tten99"`).join() !== 'password k1tten99')).toEqual([])
+    const keys = [
+      'secret',
+      'API key',
+      'apiKey',
+      'access-key',
+      'secretKey',
+      'private_key',
+      'auth_key',
+      'accountKey',
+      'encryption_key',
+      'signingKey',
+      'MASTER_KEY',
+    ]
+    expect(keys.filter((name) => marks(`${name} = '4f8a1c9d3e7b5a60'`).join() !== 'key 4f8a1c9d3e7b5a60')).toEqual([])
+    const endings = ['2', '_1', '_PROD', '_LIVE', '_TEST', '_DEV', '_VALUE']
+    expect(endings.filter((ending) => marks(`DB_PASSWORD${ending}=swordfish`).join() !== 'password swordfish')).toEqual([])
+    const owners = ['for', 'to', 'of', 'on', 'at', 'in'].map((word) => `password ${word} the office is k1tten99`)
+    expect(owners.filter((text) => marks(text).join() !== 'password k1tten99')).toEqual([])
+    const codes = [
+      'PIN',
+      'pin code',
+      'PIN number',
+      'OTP',
+      'passcode',
+      'security code',
+      'one-time code',
+      'verification code',
+      '2FA code',
+      'login code',
+      'access code',
+      'door code',
+    ]
+    expect(codes.filter((name) => marks(`the ${name} is 482913`).join() !== 'password 482913')).toEqual([])
+  })
   it('is one mark where two rules agree', () => expect(marks(`PASSWORD="${shapes[0]?.secret}!"`)).toEqual([`password ${shapes[0]?.secret}!`]))
 })
 
@@ -130,6 +182,8 @@ describe('not a secret', () => {
       "{ password: 'required' }",
       'password: z.string().min(8)',
       "token: 'comma'",
+      "token: 'identifierToken'",
+      "token: 'v2'",
       "'password=' + password1 + '&x'",
       'max_tokens: 4096',
       'tokens: 120000',
@@ -181,6 +235,20 @@ describe('not a secret', () => {
       'Cookie: sid=⟨secret:123456⟩',
     ],
   }
+  it('is any of the words that describe a password', () => {
+    const words = 'wrong strong correct undefined string number boolean unknown buffer plaintext secure unique random default visible current bearer private'
+    const others =
+      'changed missing readable invisible useful useless mandatory sensitive dangerous badly invalid optional different base64 sha256 md5hash utf8 8-20'
+    for (const word of `${words} ${others}`.split(' ')) expect(marks(`the password is ${word}.`)).toEqual([])
+  })
+  it('is any of the words that stand for one', () => {
+    const words = 'your-key example-1 placeholder1 changeme change-this replace_me redacted dummy-1 fake-key-1 here my-api-1 my_secret_1 my-token-1'
+    const names = 'password passwd pass pwd secret token string value username my-password testpassword wrong_password mysecretpassword api_key access_token'
+    for (const word of `${words} ${names}`.split(' ')) expect(marks(`PASSWORD="${word}"`)).toEqual([])
+  })
+  it('is what a cookie says besides its value', () =>
+    expect(marks('Set-Cookie: lang=en1234; Path=/a/b1c2d3e4f5g6h7i8; Domain=a1.b2.c3.example.org; Max-Age=1234567; SameSite=Strict1234567890')).toEqual([]))
+
   for (const [name, texts] of Object.entries(cases)) it.each(texts)(`is ${name}: %j`, (text) => expect(marks(text)).toEqual([]))
 })
 
@@ -192,6 +260,10 @@ describe('marks', () => {
   )
   const text = fc.array(fc.oneof(fc.constantFrom(...seconds), between), { maxLength: 12 }).map((parts) => parts.join(''))
 
+  it('are as many as there are secrets', () => {
+    const [one = '', two = ''] = [cards[0]?.secret, shapes[1]?.secret]
+    expect(marks(`https://a:k1tten99@b.org/,${one},${two}`)).toEqual(['connection k1tten99', `card ${one}`, `key ${two}`])
+  })
   it('are in order, apart, within the text and never empty', () => {
     fc.assert(
       fc.property(text, (whole) => {

@@ -89,12 +89,17 @@ describe('a preference', () => {
     'My boss says I prefer dark mode.',
     'She told me, I prefer dark mode.',
     'She said "I prefer dark mode" and left.',
+    'She said "no, I prefer dark mode" and left.',
     'I like that.',
     'I love how you put it!',
     'I like the idea.',
     "I'd like to see the report.",
     'Call me later.',
   ])('is not told by %j', (content) => expect(told(content)).toEqual([]))
+  it('is told beside a quotation, and beside inches', () => {
+    expect(told('"Use what you like," she said. I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
+    expect(told('My screen has 27". I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
+  })
   it('is told before a question in the same sentence', () => expect(told('I prefer dark mode, can you set it up?')).toEqual(['user_preferences.theme: dark']))
 })
 
@@ -151,6 +156,7 @@ describe('structure, sources and names', () => {
     ]))
   it('a name has capitals inside a sentence', () => {
     expect(names('Yesterday I met Ana Lopez from Acme in Oslo. We use PostgreSQL on Mondays.')).toEqual(['Ana Lopez', 'Acme', 'Oslo', 'PostgreSQL'])
+    expect(names('Quarterly Report for Northern Europe')).toEqual([])
     expect(names('Really? Great. Thanks! OK, I see the API.')).toEqual([])
     expect(names('Die Katze sitzt auf der Matte und der Hund liegt neben dem Ofen.')).toEqual([])
   })
@@ -179,7 +185,8 @@ describe('the echo guard', () => {
       '{\n  "note": "I prefer dark mode"\n}',
       '2024-05-01T10:00:00Z INFO I prefer dark mode',
       'Assistant: I prefer dark mode',
-      'Ana: I prefer dark mode',
+      'Ana: I see. I prefer dark mode',
+      'He said: "Fine. I prefer dark mode. Call me Bo."',
       `On Monday Ana wrote:\n${secret}`,
       `From: ana@a.example\nSubject: modes\n\n${secret}`,
     ]

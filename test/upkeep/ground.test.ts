@@ -74,8 +74,10 @@ describe('what a model has extracted', () => {
       left: ['important_facts: budget is 5000 EUR'],
       refused: 2,
     })
-    expect(ground({ source_urls: ['https://a.example/x', 'https://a.example/xy', 'https://a.example'] }, 'See https://a.example/xy.')).toEqual({
-      left: ['source_urls: https://a.example/xy'],
+    expect(
+      ground({ source_urls: ['https://a.example/x?q=1', 'https://a.example/x?q=1&p=2', 'https://a.example'] }, 'See https://a.example/x?q=1&p=2.'),
+    ).toEqual({
+      left: ['source_urls: https://a.example/x?q=1&p=2'],
       refused: 2,
     })
     expect(ground({ important_facts: ['the bug is in src/user.ts'] }, 'The bug is in src/userName.ts')).toEqual(none(1))

@@ -97,6 +97,7 @@ describe('the record', () => {
     expect(Object.keys(user_preferences)).toEqual(['__proto__'])
     expect(Object.getPrototypeOf(user_preferences)).toBe(null)
     expect(user_preferences.isAdmin).toBeUndefined()
+    expect(({} as Record<string, unknown>).x).toBeUndefined()
   })
   it('has no time for a summary whose time no calendar has', () => expect(recordOf([summary(1, [1, 2], { at: Number.NaN })]).last_summarized_at).toBe(null))
 })

@@ -1,4 +1,5 @@
 import type { Sentence } from '../../text/sentences.ts'
+import { leavesOpen } from './spoken.ts'
 
 /** A part of a sentence that states something on its own, without the words it is led in by: `content.slice(start, end)`. */
 export type Clause = { readonly text: string; readonly start: number; readonly end: number }
@@ -45,7 +46,7 @@ export function clausesOf(sentence: Sentence): readonly Clause[] {
   let before = ''
   for (const part of partsOf(sentence.text)) {
     if (supposed.test(part.text)) break
-    const isQuoted = insideQuotes(sentence.text, part.start)
+    const isQuoted = leavesOpen(sentence.text.slice(0, part.start))
     const isReported = reports.test(before)
     before = part.text
     const isQuestion = asks.test(part.text) || (isAsked.test(sentence.text) && part.isLast)
@@ -81,10 +82,4 @@ function trimmed(text: string, from: number, to: number): Clause | undefined {
   const found = text.slice(start, to).replace(/[\s,:*_"'”’]+$/, '')
   start += found.length - found.trimStart().length
   return found.trim() === '' ? undefined : { text: found.trim(), start, end: start + found.trim().length }
-}
-
-/** Whether a quotation that began before a place is still open there. */
-function insideQuotes(text: string, place: number): boolean {
-  const before = text.slice(0, place)
-  return (before.split('"').length - 1) % 2 === 1 || before.lastIndexOf('“') > before.lastIndexOf('”')
 }

@@ -27,9 +27,26 @@ const mostSentences = 5_000
 export const sentencesSpoken = (lines: readonly Line[]): readonly Sentence[] =>
   lines
     .filter(({ isOwn }) => isOwn)
-    .flatMap(({ text, start: offset }) => sentencesOf(text).map(({ text, start, end }) => ({ text, start: start + offset, end: end + offset })))
+    .flatMap(({ text, start: offset }) => unquoted(sentencesOf(text)).map(({ text, start, end }) => ({ text, start: start + offset, end: end + offset })))
     .filter(({ text }) => text.length <= longestSentence)
     .slice(0, mostSentences)
+
+/** Leaves out the sentences of a line that begin inside a quotation. */
+function unquoted(sentences: readonly Sentence[]): readonly Sentence[] {
+  let isOpen = false
+  return sentences.filter(({ text }) => {
+    const began = isOpen
+    isOpen = leavesOpen(text, began)
+    return !began
+  })
+}
+
+/** Whether a quotation is open after a text, if one was open before it or not. The mark after a number means inches. */
+export function leavesOpen(text: string, isOpen = false): boolean {
+  let open = isOpen
+  for (const { 0: mark } of text.matchAll(/(?<!\d)"|[“”„]/g)) open = mark === '"' ? !open : mark !== '”'
+  return open
+}
 
 const tag = /<memory\b|^[ \t]{0,40}<([a-z][\w-]{0,30})(?=[\s/>])[^>\n]{0,300}>/gim
 const closingTag = /<\/([a-z][\w-]{0,30})\s{0,9}>/gi
