@@ -1,5 +1,5 @@
 // npm run bench -- NAME [--data DIR]: runs one benchmark.
-const names = ['context', 'recall', 'prefix', 'future', 'store']
+const names = ['context', 'recall', 'prefix', 'future', 'store', 'upkeep', 'redundancy', 'secrets']
 const name = process.argv[2]
 if (name === undefined || !names.includes(name)) {
   console.error(`Which benchmark? npm run bench -- ${names.join(' | ')} [--data DIR]`)

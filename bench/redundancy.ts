@@ -47,7 +47,7 @@ const mixes: Readonly<Record<string, readonly [what: string, Mix]>> = {
     'log lines with seven fields of 5 to 100 values',
     each((random) => logLine([100, 10, 5, 50, 5, 100, 20].map((values, field) => `f${field}v${below(random, values)}`).join(' '))),
   ],
-  long: ['tool results of 300 words', each((random) => Array.from({ length: 300 }, () => word(random)).join(' '))],
+  long: ['tool results of 120 words', each((random) => Array.from({ length: 120 }, () => word(random)).join(' '))],
   copies: ['copies of one word', each(() => 'ok')],
 }
 

@@ -30,7 +30,7 @@ export type Parts = {
   readonly embedder: Embedder | undefined
   /** Makes upkeep, if there is to be any. */
   readonly upkeep: ((means: UpkeepMeans) => Upkeep) | undefined
-  /** Makes a derived entry anew when upkeep does not. */
+  /** Makes a derived entry anew in place of upkeep. */
   readonly rederive: Rederive | undefined
   readonly barrier: Barrier | undefined
   readonly portable: Portable
@@ -264,8 +264,8 @@ export class Memory implements AsyncDisposable {
   }
 
   private rederive(): Rederive {
-    const { rederive = async () => undefined } = this.parts
-    return async (entry, from) => (await this.keeping?.rederive(entry, from)) ?? rederive(entry, from)
+    const { rederive } = this.parts
+    return async (entry, from) => (rederive === undefined ? this.keeping?.rederive(entry, from) : rederive(entry, from))
   }
 
   private portableStore(): Store {

@@ -24,7 +24,7 @@ export type MemoryOptions = {
   readonly model?: ModelChoice
   /** Who keeps what is old small: the platform's upkeep when left out, another one, or with `false` nobody. */
   readonly upkeep?: false | ((means: UpkeepMeans) => Upkeep)
-  /** Makes a summary or fact anew when part of what it was made from is forgotten and upkeep does not; without one it goes. */
+  /** Makes a summary or fact anew when part of what it was made from is forgotten; upkeep does when left out. */
   readonly rederive?: Rederive
   /** Keeps secrets out of what is kept: the platform's when left out. In a browser, pass `secretBarrier` from threadkeep/secrets. */
   readonly barrier?: MakeBarrier

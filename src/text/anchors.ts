@@ -1,5 +1,5 @@
 import { findFacts } from './facts.ts'
-import { type Sentence, sentencesOf } from './sentences.ts'
+import { sentencesOf } from './sentences.ts'
 
 export type AnchorKind = 'url' | 'path' | 'identifier' | 'number' | 'date' | 'name' | 'constraint'
 
@@ -69,7 +69,7 @@ const amountsIn = (text: string): Anchor[] => Array.from(text.matchAll(amount), 
 const month = '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
 const day = '\\d{1,2}(?:st|nd|rd|th)?'
 const date = new RegExp(
-  `\\b\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d{1,9})?)?(?:Z|[+-]\\d\\d:?\\d\\d)?\\b|(?<![\\w.,])(?:${day} (?:of )?${month}\\b\\.?(?:,? \\d{4}\\b)?|\\d{1,2}(?::\\d{2})? ?[ap]\\.?m\\b)|\\b${month}\\.? (?:${day}(?:,? \\d{4})?|\\d{4})\\b`,
+  `\\b\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d{1,9})?)?(?:Z|[+-]\\d\\d:?\\d\\d)?\\b|(?<![\\w.,])(?:${day} (?:of )?${month}\\b(?:\\.?,? \\d{4}\\b)?|\\d{1,2}(?::\\d{2})? ?[ap]\\.?m\\b)|\\b${month}\\.? (?:${day}(?:,? \\d{4})?|\\d{4})\\b`,
   'gi',
 )
 
@@ -138,60 +138,47 @@ function namesIn(text: string, exact: readonly Anchor[]): Anchor[] {
   return found
 }
 
-const negated = "(?:never|don['’]?t|do not|avoid|no|only|not)"
-const modal = '(?:must|should|shall|may|can|could|will|need|needs|ought|has|have|is|are)'
-/** An order at the start of a clause, or somebody obliged. "I never went" and "we don't know" oblige nobody. */
-const order = new RegExp(`^(?:(?:and|but|so|also|please|then|just|remember|always|important|note|rule)[,:]? ){0,3}${negated}\\b`, 'i')
-const duty = new RegExp(
-  `\\b(?:${modal.replace('|has|have|is|are', '')} (?:not|never|only|no longer)|mustn['’]t|shouldn['’]t|shan['’]t|needn['’]t|(?:not|never) be (?:allowed|used|changed)|not allowed|(?:has|have|is|are) (?:never|only|not) to|forbidden|prohibited|off[- ]limits|under no circumstances)\\b`,
-  'i',
-)
-const exception = /\b(?:without|except|unless|only|not|never|no)\b/i
+// What makes a clause a constraint. "I never went" and "we don't know" forbid nothing, so it takes an order or a duty.
+const hint = /\b(?:no|not|never|avoid|only|without|except|unless|forbidden|prohibited|limits)\b|n['’]?t\b/i
+const order =
+  /^(?:(?:and|but|so|also|please|then|just|remember|always|important|note|rule)[,:]? ){0,3}(?:never|don['’]?t|do not|avoid|no|only|not) (?!\w+$)\w|^(?:please )?(?:never|don['’]?t|do not|avoid) \w/i
+const duty =
+  /\b(?:(?:must|should|shall|may|can|could|will|needs?|ought) (?:not|never|only|no longer)|(?:must|should|shall|need)n['’]t|(?:has|have|is|are) (?:never|only|not) to|not allowed|forbidden|prohibited|off[- ]limits|under no circumstances)\b/i
 const command =
-  /^(?:please |always |just |then |and |also )?(?:use|make|keep|write|add|run|deploy|build|create|change|update|remove|fix|refactor|implement|show|give|send|put|leave|answer|reply|respond|call|store|save|return|ensure|stick|stay|let['’]s|make sure|be)\b/i
+  /^(?:please |always |just |then |and |also )?(?:use|make|keep|write|add|run|deploy|build|create|change|update|remove|fix|refactor|implement|show|give|send|put|leave|answer|reply|respond|call|store|save|return|ensure|stick|stay|let['’]s|be)\b/i
+const restriction = /\b(?:without|except|unless|only|not|never|no)\b/i
+/** Sayings that begin like an order. */
+const saying =
+  /^(?:\w+,? ){0,3}(?:no (?:problem|worries|doubt|one|idea|way|need|matter|thanks|clue|wonder|rush|pressure|big|kidding|luck|regrets|such|other|further|specific)|not (?:sure|just|really|yet|only|at|much|bad|too|that|to|so|as|a)|never mind|don['’]?t (?:know|worry|mention|forget|get me)|only (?:if|when|a|the|one|then|because|thing))\b/i
 
-/** Clauses that forbid or restrict, without their last stop. */
+const isConstraint = (clause: string): boolean =>
+  (order.test(clause) && !saying.test(clause) && !/\b(?:needed|found|available)$/i.test(clause)) ||
+  duty.test(clause) ||
+  (command.test(clause) && restriction.test(clause))
+
+/** Of every sentence the first clause that forbids or restricts, without its last stop; questions do neither. */
 function constraintsIn(text: string): Anchor[] {
   const found: Anchor[] = []
   for (const sentence of sentencesOf(text)) {
-    if (
-      sentence.text.length > longest.sentence ||
-      /\?["'”’)]*$/.test(sentence.text) ||
-      !/\b(?:n['’]?t|no|not|never|avoid|only|without|except|unless|forbidden|prohibited|limits)\b|n['’]t\b/i.test(sentence.text)
-    )
-      continue
-    const clause = constraintOf(sentence)
-    if (clause !== undefined) found.push(clause)
+    if (sentence.text.length > longest.sentence || !hint.test(sentence.text) || /\?["'”’)]*$/.test(sentence.text)) continue
+    const clause = clausesOf(sentence.text).find(({ text: clause }) => isConstraint(clause))
+    if (clause !== undefined) found.push(anchor('constraint', clause.text, sentence.start + clause.start))
   }
   return found
 }
 
-function constraintOf(sentence: Sentence): Anchor | undefined {
-  for (const [start, end] of clausesOf(sentence.text)) {
-    const clause = sentence.text.slice(start, end)
-    if (order.test(clause) && !/^(?:no|not|only)[,.! ]*(?:\w+[.! ]*)?$/i.test(clause) && !idle.test(clause))
-      return anchor('constraint', clause, sentence.start + start)
-    if (duty.test(clause) || (command.test(clause) && exception.test(clause))) return anchor('constraint', clause, sentence.start + start)
-  }
-  return undefined
-}
+const mark = /^(?:[-*+>•#]{1,6} |\d{1,3}[.)] |["'“‘([])*/
+const joint = /[,:;(] |\s[-–—] |\b(?:but|and|so) (?=(?:please )?(?:never|do not|don['’]?t|avoid|only)\b)/gi
+/** Where a clause is over: what follows gives the reason, or is about something else. */
+const end = /;|(?:,|\s[-–—]) (?=(?:because|since|as|my|our|i|we|it|they|he|she|you|this|that|there|thanks|thank|which|then|but|ok|okay)\b)/gi
 
-/** Sayings that begin like an order. */
-const idle =
-  /^(?:\w+,? ){0,3}(?:no (?:problem|worries|doubt|one|idea|way|need|matter|thanks|clue|wonder|rush|pressure|big|kidding|luck)|not (?:sure|really|yet|only|at|much|bad|too|that|to|so|as|a)|never mind|don['’]?t (?:know|worry|mention|forget|get me)|only (?:if|when|a|the|one|then|because|thing))\b/i
-
-/** From the start, from after a comma, a colon, a dash or a "but", to the next semicolon or the end without its stop. */
-function clausesOf(text: string): [number, number][] {
-  const clauses: [number, number][] = []
-  const body = text.replace(/[\s.!;:,…"”')\]]+$/, '').length
-  const lead = /^(?:[-*+>•#]{1,6} |\d{1,3}[.)] |["'“‘([])*/.exec(text)?.[0].length ?? 0
-  let from = lead
-  for (const { 0: joint, index } of text.matchAll(/[,:(;] |\s[-–—] ?|; |\b(?:but|and|so) (?=(?:please )?(?:never|do|don|avoid|only))/gi)) {
-    if (index < from || index >= body) continue
-    const end = joint.startsWith(';') ? index : body
-    if (end > from) clauses.push([from, end])
-    from = index + joint.length
-  }
-  if (body > from) clauses.push([from, body])
-  return clauses
+/** The clauses of a sentence, each from its start or from after a comma, a colon, a dash or a "but". */
+function clausesOf(sentence: string): { readonly text: string; readonly start: number }[] {
+  const body = sentence.replace(/[\s.!;:,…"”')\]]+$/, '')
+  const starts = [mark.exec(body)?.[0].length ?? 0, ...Array.from(body.matchAll(joint), ({ 0: joint, index }) => index + joint.length)]
+  const ends = Array.from(body.matchAll(end), ({ index }) => index)
+  return starts.flatMap((start) => {
+    const clause = body.slice(start, ends.find((place) => place > start) ?? body.length).trimEnd()
+    return clause === '' || clause !== clause.trimStart() ? [] : [{ text: clause, start }]
+  })
 }

@@ -87,7 +87,7 @@ function numbered(texts: readonly string[]): { readonly words: Uint32Array; read
   const names = new Map<string, number>()
   const uses: number[] = []
   const lastUse: number[] = []
-  let words = new Uint32Array(64 * texts.length)
+  let words = new Uint32Array(16 * texts.length)
   const ends = new Uint32Array(texts.length)
   let end = 0
   for (const [place, text] of texts.entries()) {
@@ -112,9 +112,10 @@ function numbered(texts: readonly string[]): { readonly words: Uint32Array; read
   return { words, ends, parts: Float64Array.from(order, (name) => (uses[name] as number) / texts.length) }
 }
 
-function enlarged(words: Uint32Array<ArrayBuffer>, least: number): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(2 * least)
-  larger.set(words)
+/** The same numbers with room for twice as many as are needed. */
+function enlarged(numbers: Uint32Array<ArrayBuffer>, needed: number): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(2 * needed)
+  larger.set(numbers)
   return larger
 }
 
@@ -141,11 +142,13 @@ class Index {
   /** Which sizes the sets have. */
   readonly #sizes: Uint8Array
   /** Chains of postings, the latest first, by the hash of words and of the size of the set that holds them; 0 ends one. */
-  readonly #heads: Int32Array
-  readonly #next = [0]
-  readonly #owners = [0]
+  readonly #heads: Uint32Array
+  #next: Uint32Array<ArrayBuffer>
+  #owners: Uint32Array<ArrayBuffer>
+  #postings = 0
   /** For whom a group was looked at last. */
   readonly #seen: Int32Array
+  readonly #asked: number[] = []
 
   constructor({ groups, parts }: Grouped, threshold: number) {
     this.#groups = groups
@@ -154,7 +157,9 @@ class Index {
     const sizes = groups.map(({ words }) => words.length)
     const postings = sizes.reduce((sum, size) => sum + size - leastPartner(size, threshold) + 1, 1)
     this.#sizes = new Uint8Array(sizes.reduce((most, size) => Math.max(most, size), 0) + 1)
-    this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(postings) + 1))
+    this.#heads = new Uint32Array(2 ** Math.ceil(Math.log2(postings) + 1))
+    this.#next = new Uint32Array(2 * postings)
+    this.#owners = new Uint32Array(2 * postings)
     this.#seen = new Int32Array(groups.length).fill(-1)
   }
 
@@ -166,11 +171,19 @@ class Index {
     const [deepest, shallowest] = [this.#depth(size, size), this.#depth(Math.ceil(size / this.#threshold), least)]
     for (const { words: depth } of depths) {
       if (depth > deepest || depth < shallowest) continue
-      for (const slot of this.#slots(words, size, size - least, depth)) {
-        this.#next.push(this.#heads[slot] as number)
-        this.#heads[slot] = this.#owners.push(place) - 1
-      }
+      for (const slot of this.#slots(words, size, size - least, depth)) this.#post(place, slot)
     }
+  }
+
+  #post(place: number, slot: number): void {
+    const posting = ++this.#postings
+    if (posting === this.#owners.length) {
+      this.#owners = enlarged(this.#owners, posting)
+      this.#next = enlarged(this.#next, posting)
+    }
+    this.#owners[posting] = place
+    this.#next[posting] = this.#heads[slot] as number
+    this.#heads[slot] = posting
   }
 
   /** The groups added that are similar. */
@@ -200,20 +213,23 @@ class Index {
     return depths.find((row) => missing <= row.missing && row.words <= shared)?.words ?? 1
   }
 
-  /** Where sets of a size stand that share these words but for some that are missing. */
+  /** Where sets of a size stand that share these words but for some that are missing; good until the next question. */
   #slots(words: Uint32Array, size: number, missing: number, depth: number): readonly number[] {
-    const slots: number[] = []
-    const take = (from: number, taken: number, before: number, likely: number): void => {
-      for (let at = from; at <= missing + taken && at < words.length; at++) {
-        const word = words[at] as number
-        const hash = Math.imul(before ^ word, 0x9e3779b1)
-        const texts = likely * (this.#parts[word] as number)
-        if (texts <= few || taken + 1 === depth) slots.push((hash ^ (hash >>> 15)) & (this.#heads.length - 1))
-        else take(at + 1, taken + 1, hash ^ (hash >>> 13), texts)
-      }
+    this.#asked.length = 0
+    this.#take(words, { missing, depth }, 0, 0, size, this.#groups.length)
+    return this.#asked
+  }
+
+  /** Adds a slot for every choice of words from a place on, with so many taken before, that few texts are likely to hold. */
+  #take(words: Uint32Array, limits: { readonly missing: number; readonly depth: number }, from: number, taken: number, before: number, likely: number): void {
+    const end = Math.min(limits.missing + taken + 1, words.length)
+    for (let at = from; at < end; at++) {
+      const word = words[at] as number
+      const hash = Math.imul(before ^ word, 0x9e3779b1)
+      const texts = likely * (this.#parts[word] as number)
+      if (texts <= few || taken + 1 === limits.depth) this.#asked.push((hash ^ (hash >>> 15)) & (this.#heads.length - 1))
+      else this.#take(words, limits, at + 1, taken + 1, hash ^ (hash >>> 13), texts)
     }
-    take(0, 0, size, this.#groups.length)
-    return slots
   }
 }
 

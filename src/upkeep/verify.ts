@@ -1,5 +1,6 @@
 import type { Source } from '../domain/entry.ts'
 import { type Anchor, type AnchorKind, anchorsIn, isCompound } from '../text/anchors.ts'
+import { earlierOf } from './summarise/earlier.ts'
 import { largest } from './summarise/pack.ts'
 import { piecesOf } from './summarise/pieces.ts'
 import { constraintsIn, finderIn } from './summarise/presence.ts'
@@ -26,6 +27,8 @@ export type Given = {
 
 /** So many words in the order of the instructions are no accident. */
 const echoed = 8
+/** So many constraints are added at most: who sets more has not written them for one summary. */
+const mended = 32
 
 /** Everything that must survive and is not in a text, each with the message that still holds it. */
 export function lossesOf(text: string, messages: readonly Told[]): readonly Loss[] {
@@ -110,20 +113,35 @@ const digitsOf = (number: string): string => number.replace(/\D/g, '')
 const atomsOf = (text: string): string[] =>
   (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) => (/^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3)))
 
-function uncoveredIn(text: string, { messages, baseline }: Given): string | undefined {
-  const [kept, keptByBaseline] = [constraintsIn(text), constraintsIn(baseline)]
-  for (const { text: clause } of messages.filter(binds).flatMap(({ content }) => anchorsIn(content).filter(({ kind }) => kind === 'constraint')))
-    if (keptByBaseline(clause) && !kept(clause)) return clause
-  const wanted = mentionsIn(messages)
-  const [has, baselineHas] = [finderIn(text), finderIn(baseline)]
+/** The first thing of weight that the built-in summary covers and this text does not, if it covers less. */
+function uncoveredIn(text: string, given: Given): string | undefined {
+  const [constraint] = missingConstraints(text, given)
+  if (constraint !== undefined) return constraint.clause
+  const [has, baselineHas] = [finderIn(text), finderIn(given.baseline)]
   let [covered, needed] = [0, 0]
   let missing: string | undefined
-  for (const [name, weight] of wanted) {
-    if (has(name)) covered += weight
-    if (baselineHas(name)) needed += weight
-    if (missing === undefined && baselineHas(name) && !has(name)) missing = name
+  for (const [name, weight] of mentionsIn(heldBy(given))) {
+    const [isHere, isThere] = [has(name), baselineHas(name)]
+    if (isHere) covered += weight
+    if (isThere) needed += weight
+    if (isThere && !isHere) missing ??= name
   }
   return covered < needed - 1e-9 ? missing : undefined
+}
+
+/** What a summary must cover: the messages, and the earlier summary as if the user had said it. */
+const heldBy = ({ messages, previous }: Given): readonly Told[] =>
+  previous === undefined ? messages : [{ id: '', sequence: 0, at: 0, role: 'user', content: previous }, ...messages]
+
+/** Constraints of the user that the built-in summary keeps and a text does not, each with its sentence and who has said it. */
+function missingConstraints(text: string, { messages, previous, baseline }: Given): readonly { readonly clause: string; readonly line: string }[] {
+  const [kept, keptByBaseline] = [constraintsIn(text), constraintsIn(baseline)]
+  const earlier = earlierOf(previous === undefined ? undefined : { text: previous, sources: [] }).pieces.filter(({ isPerson }) => isPerson)
+  return [...earlier, ...piecesOf(messages.filter(binds), 0)].flatMap((piece) =>
+    anchorsIn(piece.text)
+      .filter((anchor) => anchor.kind === 'constraint' && keptByBaseline(anchor.text) && !kept(anchor.text))
+      .map((anchor) => ({ clause: anchor.text, line: render([piece], []) })),
+  )
 }
 
 /** Names and numbers that count, with how much: by who said them and how often. */
@@ -139,17 +157,8 @@ function mentionsIn(messages: readonly Told[]): ReadonlyMap<string, number> {
 export function mend(candidate: string, given: Given): string {
   let text = candidate.trim()
   if (text === '' || !isWithin(text, given.target)) return text
-  for (const line of missingConstraints(text, given)) if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
-  const names = unnamedIn(text, namesOf(given.messages, []))
-  const mended = (count: number): string => (count === 0 ? text : `${text}\n${render([], names.slice(0, count))}`)
-  return mended(largest(names.length, (count) => isWithin(mended(count), given.target)))
-}
-
-/** Sentences with a constraint that the built-in summary keeps and this one does not, each with who has said it. */
-function missingConstraints(text: string, { messages, baseline }: Given): readonly string[] {
-  const [kept, keptByBaseline] = [constraintsIn(text), constraintsIn(baseline)]
-  const sentences = piecesOf(messages.filter(binds), 0)
-  return sentences
-    .filter((piece) => anchorsIn(piece.text).some(({ kind, text: clause }) => kind === 'constraint' && keptByBaseline(clause) && !kept(clause)))
-    .map((piece) => render([piece], []))
+  for (const { line } of missingConstraints(text, given).slice(0, mended)) if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
+  const names = unnamedIn(text, namesOf(heldBy(given), []))
+  const withNames = (count: number): string => (count === 0 ? text : `${text}\n${render([], names.slice(0, count))}`)
+  return withNames(largest(names.length, (count) => isWithin(withNames(count), given.target)))
 }

@@ -13,8 +13,8 @@ const rung: fc.Arbitrary<Rung> = fc.oneof(
 
 const claim: fc.Arbitrary<Band['claim']> = fc.oneof(
   fc.integer({ min: 1, max: 6 }).map((first) => ({ first })),
-  fc.integer({ min: 1, max: 40 }).map((last) => ({ last })),
-  fc.integer({ min: 1, max: 3_000 }).map((lastTokens) => ({ lastTokens })),
+  fc.tuple(fc.integer({ min: 1, max: 40 }), fc.boolean()).map(([last, uncovered]) => ({ last, uncovered })),
+  fc.tuple(fc.integer({ min: 1, max: 3_000 }), fc.boolean()).map(([lastTokens, uncovered]) => ({ lastTokens, uncovered })),
   fc
     .tuple(fc.constantFrom(0.1, 0.3), fc.constantFrom(0.5, 1), part, fc.constantFrom(0, 1_000, 8_000), part, part)
     .map(([low, high, all, budget, question, otherwise]) => ({ tail: { low, high, all, scarce: { budget, question, otherwise } } })),
@@ -54,7 +54,8 @@ export const anyProfile: fc.Arbitrary<Profile> = fc
     const rest = bands.findIndex((one) => 'rest' in one.claim)
     const named = bands.filter((one, at) => !('rest' in one.claim) || at === rest).map((one, at): Band => ({ ...one, name: `band ${at}` }))
     return parseProfile({
-      ...{ name: 'any', durability: 'ram', budget: 1_000, tokenizer: 'exact', framing, sees: ['session', 'scope'], bands: named },
+      ...{ name: 'any', durability: 'ram', budget: 1_000, tokenizer: 'exact', framing, sees: ['session', 'scope'], bands: named, upkeep: [] },
+      ...{ secrets: 'mask', learns: { user: 'yes', assistant: 'ask', tool: 'no' } },
       ...(cap === undefined ? {} : { cap }),
       lifetime: { whenFull: 'refuse' },
     })

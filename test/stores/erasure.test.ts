@@ -129,7 +129,7 @@ describe('forgetting', () => {
   })
 
   verifies('X-05', 'removes what cannot be made anew, and takes vectors with it', async () => {
-    const { memory, store, file } = await contaminated({})
+    const { memory, store, file } = await contaminated({ upkeep: false })
     const [message] = await memory.search('acme', 'safe', { limit: 1 })
     expect(message?.entry.id).toBe('m2')
     expect(await hasVector(file)).toBe(true)

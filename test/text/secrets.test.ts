@@ -243,7 +243,8 @@ describe('not a secret', () => {
   })
   it('is any of the words that stand for one', () => {
     const words = 'your-key example-1 placeholder1 changeme change-this replace_me redacted dummy-1 fake-key-1 here my-api-1 my_secret_1 my-token-1'
-    const names = 'password passwd pass pwd secret token string value username my-password testpassword wrong_password mysecretpassword api_key access_token'
+    const names =
+      'password passwd pass pwd secret token string value username my-password testpassword newPassword wrong_password mysecretpassword api_key access_token'
     for (const word of `${words} ${names}`.split(' ')) expect(marks(`PASSWORD="${word}"`)).toEqual([])
   })
   it('is what a cookie says besides its value', () =>

@@ -67,6 +67,7 @@ describe('a preference', () => {
     ['always use single quotes', 'quotes: single'],
     ["By the way, I'm vegetarian", 'diet: vegetarian'],
     ['remember that I prefer tabs', 'indentation: tabs'],
+    ['Note: I prefer tabs', 'indentation: tabs'],
     ['My favourite colour is teal.', 'favorite_colour: teal'],
     ['I prefer window seats', 'seats: window seats'],
     ['I prefer tea over coffee', 'coffee_or_tea: tea over coffee'],

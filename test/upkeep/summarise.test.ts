@@ -80,6 +80,11 @@ describe('a summary', () => {
     const messages = talk(['user', 'Run it.'], ['tool', [...noise, 'Error: ENOENT, no such file src/a.ts', ...noise].join('\n')])
     expect(summarise(messages, undefined, { words: [1, 14] }).text).toBe('User: Run it.\nTool: Error: ENOENT, no such file src/a.ts')
   })
+  it('shows of what a tool put out the files and names on one line', () => {
+    const noise = Array.from({ length: 40 }, (_, line) => `line ${line} is about this and that`)
+    const messages = talk(['user', 'Look at it.'], ['tool', ['src/a.ts', ...noise, 'parseKey in src/b.ts'].join('\n')])
+    expect(summarise(messages, undefined, { words: [1, 8] }).text).toBe('User: Look at it.\nTool: src/a.ts; parseKey; src/b.ts')
+  })
   verifies('X-04', 'what its pieces do not show of names and numbers is named at its end', () => {
     const long = `Let me explain at length ${'and in other words '.repeat(12)}what loadConfig does with src/config.ts on port 9100`
     const { text, sources } = summarise(talk(['user', 'Please explain it to me.'], ['assistant', long]), undefined, { words: [1, 12] })
@@ -209,7 +214,7 @@ describe('every summary', () => {
           previous = made
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     ),
   )
 

@@ -51,15 +51,22 @@ describe('a summary by a model', () => {
     expect(why(`${good} Port 9200 is next.`, { previous: 'They spoke of port 9200.' })).toBe('ok')
   })
   verifies('X-04', "must keep the user's constraints that the built-in summary keeps", () => {
-    expect(why(good.replace(', but never a deploy on Fridays', ''))).toBe('uncovered: Never deploy on Fridays, my team is away then')
+    expect(why(good.replace(', but never a deploy on Fridays', ''))).toBe('uncovered: Never deploy on Fridays')
     expect(why(good.replace('but never a deploy on Fridays', 'and a deploy on Fridays'))).toMatch(/^uncovered/)
     expect(why(good.replace('but never a deploy on Fridays', 'avoid deploys on Fridays'))).toBe('ok')
     expect(why(good.replace(', but never a deploy on Fridays', ''), { baseline: 'Also named: 9100' })).toBe('ok')
   })
+  verifies('X-04', 'must keep what the summary before it keeps as well', () => {
+    const previous = 'User: Never use tabs in this project.\nThe log is in /srv/old.log.'
+    const kept = `${baseline}, /srv/old.log\nUser: Never use tabs in this project.`
+    expect(why(good, { previous, baseline: kept })).toBe('uncovered: Never use tabs in this project')
+    expect(why(`${good} No tabs in this project.`, { previous, baseline: `${kept}, 12,500 EUR` })).toBe('uncovered: /srv/old.log')
+    expect(mend(good, { ...given, previous, baseline: kept })).toContain('\nUser: Never use tabs in this project.\nAlso named: ')
+  })
   verifies('X-04', 'must cover as much of names and numbers as the built-in summary, what a user said counting most', () => {
-    expect(why(good.replace(', see https://a.io/plan', ''))).toBe('uncovered: https://a.io/plan')
+    expect(why(good.replace('; budget 12,500 EUR, see https://a.io/plan', ''))).toBe('uncovered: https://a.io/plan')
     expect(why(good.replace(' (src/deploy.ts)', ''))).toBe('ok')
-    expect(why('Never a deploy on Fridays; startServer, 3f2a9bc, /var/log/app.log, src/deploy.ts and 9100.')).toBe('uncovered: https://a.io/plan')
+    expect(why('Never a deploy on Fridays; 3f2a9bc, /var/log/app.log, src/deploy.ts and 9100.')).toBe('uncovered: https://a.io/plan')
   })
   verifies('X-04', 'must not repeat its instructions', () =>
     expect(why(`Keep names and numbers exactly as they are written. ${good}`)).toBe('echo: keep names and numbers exactly as they are'),
@@ -96,7 +103,7 @@ describe('mending', () => {
     expect(why(poor)).toMatch(/^uncovered/)
     const mended = mend(poor, given)
     expect(mended).toBe(
-      `${poor}\nUser: Never deploy on Fridays, my team is away then.\nAlso named: 9100, src/deploy.ts, https://a.io/plan, startServer, 3f2a9bc, 127.0.0.1:9100, /var/log/app.log`,
+      `${poor}\nUser: Never deploy on Fridays, my team is away then.\nAlso named: 9100, 12,500 EUR, 3f2a9bc, https://a.io/plan, startServer, src/deploy.ts, 127.0.0.1:9100, /var/log/app.log`,
     )
     expect(why(mended)).toBe('ok')
   })

@@ -21,7 +21,7 @@ export function linesSpoken(content: string): readonly Line[] {
 /** A longer sentence is no prose: a blob without spaces, or nothing but signs. */
 const longestSentence = 2_000
 /** Nobody writes more in one message: what comes after is a paste. */
-const mostSentences = 5_000
+const mostSentences = 2_000
 
 /** The sentences of the user's own lines, with their places in the message. */
 export const sentencesSpoken = (lines: readonly Line[]): readonly Sentence[] =>
@@ -111,7 +111,7 @@ const pasted: readonly RegExp[] = [
   // a transcript
   /^\s*\W{0,2}(?:assistant|ai|bot|system|tool|human|user|chatgpt|claude|gemini|copilot)\W{0,2}:/i,
 ]
-const label = /^\s*([\p{Lu}][\p{L}-]{1,20})(?: [\p{Lu}][\p{L}-]{1,20})?: (?:["“]|(?:i|i'm|my|we|our)\b)/iu
+const label = /^\s*(\p{Lu}[\p{L}-]{1,20})(?: \p{Lu}[\p{L}-]{1,20})?: (?:["“]|(?:I|[Mm]y|[Ww]e|[Oo]ur)\b)/u
 const ownLabels = /^(?:also|background|context|correction|edit|fyi|goal|important|info|me|myself|note|preferences?|ps|remember|reminder|update)$/i
 
 /** Whether a line is something else than prose of the user. `Ana: I live in Oslo` is Ana's. */

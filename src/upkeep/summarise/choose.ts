@@ -15,7 +15,7 @@ export type Choice = { readonly pieces: readonly Piece[]; readonly tail: readonl
 type Unit = { readonly pieces: readonly Piece[]; readonly place: number; readonly worth: number }
 
 /** The part of the room that names at the end may take: this much of a tenth of the source, less of more of it. */
-const tailPart = { most: 0.36, least: 0.1 }
+const tailPart = { most: 0.4, least: 0.1 }
 /** The part of the room that an earlier summary may keep, so that one that no longer grows still takes in what is new. */
 const earlierPart = 0.8
 /** How much of their words two units share that say the same. */
@@ -29,16 +29,28 @@ export function choose(pieces: readonly Piece[], names: readonly Named[], room: 
   if (room.part >= 1 && isWithin(render(inOrder(units), []), target)) return withTail(inOrder(units), names, target)
   // What is longer than all the room cannot be shown, and must not wear out the patience for what can.
   const able = units.filter((unit) => sizeOf(unit) <= 1.25 * room.characters + 16).sort(byWorth)
-  const isTaken = (taken: readonly Unit[], tail: readonly Named[]): boolean => isWithin(render(inOrder(taken), tail), target)
   const reserve = reserved(names, room)
-  const ranked = yielding(able, room.characters - lengthOf(reserve))
-  const guess = countUpTo(ranked, sizeOf, room.characters - lengthOf(reserve))
-  const count = largest(ranked.length, (count) => isTaken(ranked.slice(0, count), reserve), guess)
-  const first = withTail(inOrder(ranked.slice(0, count)), names, target)
-  // Names that the pieces show already were reserved room for: it goes to more pieces.
-  const tail = first.isComplete ? first.tail : reserve
-  const packed = pack(ranked, (taken) => isTaken(taken, tail), count)
-  return withTail(inOrder(stretched(packed, units, tail, target)), names, target)
+  const left = room.characters - lengthOf(reserve)
+  const ranked = yielding(able, left)
+  const remaining = remainder(reserve)
+  const fits = (taken: readonly Unit[]): boolean => isWithin(render(inOrder(taken), remaining(taken)), target)
+  const packed = pack(ranked, fits, countUpTo(ranked, sizeOf, left))
+  return withTail(inOrder(stretched(packed, units, remaining(packed), target)), names, target)
+}
+
+/** Tells which of some names are left for the end when some units are taken; each unit is looked through once, if ever. */
+function remainder(names: readonly Named[]): (taken: readonly Unit[]) => readonly Named[] {
+  const wanted = new Set(names.map(({ text }) => text))
+  const known = new Map<Unit, readonly string[]>()
+  const shownBy = (unit: Unit): readonly string[] => {
+    const shown = known.get(unit) ?? unit.pieces.flatMap((piece) => anchorsIn(piece.text).map(({ text }) => text)).filter((text) => wanted.has(text))
+    known.set(unit, shown)
+    return shown
+  }
+  return (taken) => {
+    const shown = new Set(taken.flatMap(shownBy))
+    return names.filter(({ text }) => !shown.has(text))
+  }
 }
 
 /** What was chosen before comes first again, up to its part of the room; beyond that it makes way for what is new. */
@@ -75,19 +87,21 @@ function beginningOf(piece: Piece, words: number): Piece | undefined {
   const anchors = anchorsIn(piece.text).filter(({ kind }) => kind !== 'constraint')
   const end = ends.slice(0, Math.max(0, words)).findLast((place) => !anchors.some((anchor) => anchor.start < place && place < anchor.end))
   if (end === undefined) return undefined
-  const text = end < piece.text.length ? `${piece.text.slice(0, end)}…` : piece.text
+  // Right behind a URL the mark would be taken for a part of it.
+  const mark = end === piece.text.length || anchors.some((anchor) => anchor.end === end) ? '' : '…'
+  const text = piece.text.slice(0, end) + mark
   return { ...piece, text, words: countWords(text) }
 }
 
-function withTail(pieces: readonly Piece[], names: readonly Named[], target: Target): Choice & { readonly isComplete: boolean } {
+function withTail(pieces: readonly Piece[], names: readonly Named[], target: Target): Choice {
   const missing = unnamedIn(render(pieces, []), names)
   const count = largest(missing.length, (taken) => isWithin(render(pieces, missing.slice(0, taken)), target), missing.length)
-  return { pieces, tail: missing.slice(0, count), isComplete: count === missing.length }
+  return { pieces, tail: missing.slice(0, count) }
 }
 
 /** The names that room is kept for before it is known which of them the pieces will show. */
 function reserved(names: readonly Named[], room: Room): readonly Named[] {
-  const part = Math.max(tailPart.least, tailPart.most - 1.2 * Math.max(0, room.part - 0.1))
+  const part = Math.max(tailPart.least, tailPart.most - 1.5 * Math.max(0, room.part - 0.1))
   return names.slice(
     0,
     countUpTo(names, ({ text }) => text.length + 2, part * room.characters),

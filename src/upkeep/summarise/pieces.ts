@@ -1,5 +1,6 @@
 import type { Source } from '../../domain/entry.ts'
-import { findFacts } from '../../text/facts.ts'
+import { type AnchorKind, anchorsIn, isCompound } from '../../text/anchors.ts'
+import { type FoundFact, findFacts } from '../../text/facts.ts'
 import { linesOf } from '../../text/fences.ts'
 import { sentencesOf } from '../../text/sentences.ts'
 import { overlaps, type Span, smuggledIn } from './smuggled.ts'
@@ -37,11 +38,11 @@ export function piecesOf(messages: readonly Told[], whole: number): Piece[] {
   const pieces: Piece[] = []
   let before: Told | undefined
   for (const message of messages) {
-    const own = piecesIn(message, whole, asks(before) && speakerOf(before as Told) !== speakerOf(message))
-    const [first] = own
+    const isAnswer = before !== undefined && asks(before.content) && speakerOf(before) !== speakerOf(message)
+    const own = piecesIn(message, whole).map((piece, at) => (at === 0 ? { ...piece, answers: isAnswer } : piece))
     const last = pieces.at(-1)
-    // The question is known to be one only now that somebody else has answered it, briefly.
-    if (last !== undefined && first?.answers === true && own.length === 1 && first.words <= shortAnswer && asks(last))
+    // Only now is it known that the question before was answered, and how briefly.
+    if (last !== undefined && isAnswer && asks(last.text) && own.length === 1 && (own[0]?.words ?? 0) <= shortAnswer)
       pieces[pieces.length - 1] = { ...last, isAsked: true }
     pieces.push(...own)
     if (own.length > 0) before = message
@@ -49,36 +50,24 @@ export function piecesOf(messages: readonly Told[], whole: number): Piece[] {
   return pieces
 }
 
-const asks = (said: { readonly text: string } | { readonly content: string } | undefined): boolean =>
-  said !== undefined && /\?["'”’)\]]*\s*$/.test(('text' in said ? said.text : said.content).slice(-40))
+const asks = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
 
-function piecesIn(message: Told, whole: number, answers: boolean): Piece[] {
+function piecesIn(message: Told, whole: number): Piece[] {
   const { content, role } = message
   const orders = smuggledIn(content)
-  const pieceOf = (kind: PieceKind, [start, end]: Span, isFirst: boolean): Piece[] => {
-    const text = tidy(content.slice(start, end))
-    if (!/[\p{L}\p{N}]/u.test(text) || overlaps(orders, start, end)) return []
-    const sources = [{ message: message.id, span: [start, end] as const }]
-    return [
-      {
-        text,
-        kind,
-        speaker: speakerOf(message),
-        isPerson: isPerson(message),
-        sources,
-        words: countWords(text),
-        isPart: content.length > lengthy,
-        answers: answers && isFirst,
-        isAsked: false,
-      },
-    ]
-  }
-  if (role !== 'tool' && orders.length === 0 && !/```|~~~/.test(content) && content.length <= 12 * whole && countWords(content) <= whole) {
-    const start = content.length - content.trimStart().length
-    return pieceOf('said', [start, content.trimEnd().length], true)
-  }
-  const lines = spansIn(content).flatMap(({ span, isCode }, at) => pieceOf(role === 'tool' ? 'output' : isCode ? 'code' : 'said', span, at === 0))
+  const isWhole = role !== 'tool' && orders.length === 0 && !/```|~~~/.test(content) && content.length <= 12 * whole && countWords(content) <= whole
+  if (isWhole) return pieceOf(message, 'said', [content.length - content.trimStart().length, content.trimEnd().length])
+  const lines = spansIn(content)
+    .filter(({ span }) => !overlaps(orders, ...span))
+    .flatMap(({ span, isCode }) => pieceOf(message, role === 'tool' ? 'output' : isCode ? 'code' : 'said', span))
   return role === 'tool' && countWords(content) > brief ? [...gistOf(message, orders), ...lines] : lines
+}
+
+function pieceOf(message: Told, kind: PieceKind, span: Span, said = message.content.slice(...span)): Piece[] {
+  const text = tidy(said)
+  if (!/[\p{L}\p{N}]/u.test(text)) return []
+  const own = { text, kind, words: countWords(text), sources: [{ message: message.id, span }] }
+  return [{ ...own, speaker: speakerOf(message), isPerson: isPerson(message), isPart: message.content.length > lengthy, answers: false, isAsked: false }]
 }
 
 const isPerson = ({ role, name }: Told): boolean => role === 'user' || (role === 'assistant' && name !== undefined)
@@ -93,16 +82,20 @@ function spansIn(content: string): readonly { readonly span: Span; readonly isCo
   })
 }
 
-/** What a tool's output comes down to: its errors. */
+/** What a tool's output comes down to, on one line: its errors, and what it names. */
 function gistOf(message: Told, orders: readonly Span[]): Piece[] {
-  const errors = findFacts(message.content).filter(({ text }) => /(?:error|exception|failure|fatal|panic|failed)/i.test(text) && /\s/.test(text))
-  const kept = [...new Map(errors.map((error) => [error.text, error])).values()].filter(({ start, end }) => !overlaps(orders, start, end)).slice(0, 3)
-  const text = tidy(kept.map((error) => error.text).join('; '))
-  const [first, last] = [kept[0], kept.at(-1)]
-  if (first === undefined || last === undefined || text === '') return []
-  const sources = [{ message: message.id, span: [first.start, last.end] as const }]
-  return [{ text, kind: 'gist', speaker: speakerOf(message), isPerson: false, sources, words: countWords(text), isPart: false, answers: false, isAsked: false }]
+  const isClear = ({ start, end }: FoundFact): boolean => !overlaps(orders, start, end)
+  const errors = distinct(findFacts(message.content).filter((fact) => failure.test(fact.text) && isClear(fact))).slice(0, 3)
+  const names = distinct(anchorsIn(message.content).filter((anchor) => naming.has(anchor.kind) && !isCompound(anchor) && isClear(anchor)))
+  const unsaid = names.filter(({ text }) => !errors.some((error) => error.text.includes(text))).slice(0, 5)
+  const gist = [...errors, ...unsaid]
+  const span = [Math.min(...gist.map(({ start }) => start)), Math.max(...gist.map(({ end }) => end))] as const
+  return gist.length === 0 ? [] : pieceOf(message, 'gist', span, gist.map(({ text }) => text).join('; '))
 }
+
+const failure = /(?:error|exception|failure|fatal|panic|failed)[^\n]*\s/i
+const naming: ReadonlySet<AnchorKind> = new Set(['url', 'path', 'identifier'])
+const distinct = <T extends FoundFact>(facts: readonly T[]): T[] => [...new Map(facts.map((fact) => [fact.text, fact])).values()]
 
 const bold = /(?<![\w/*])\*\*([^\s*](?:[^*\n]{0,200}[^\s*])?)\*\*(?![\w/*])/g
 const marks = /(?<=^|\n)[ \t]{0,16}(?:#{1,6}|[-*+•]) (?:\[[ x]\] )?/g

@@ -67,7 +67,7 @@ export function constraintsIn(text: string): (clause: string) => boolean {
   }
   return (clause) => {
     const wanted = [...new Set(termsOf(clause))].filter((term) => !negating.has(term))
-    const least = wanted.length <= 2 ? wanted.length : Math.ceil(0.75 * wanted.length)
+    const least = wanted.length <= 2 ? wanted.length : Math.ceil((2 * wanted.length) / 3)
     const isKept = (terms: ReadonlySet<string>): boolean => wanted.filter((term) => terms.has(term)).length >= least
     return wanted.length === 0 || wanted.some((term) => byTerm.get(term)?.some(isKept))
   }

@@ -3,7 +3,7 @@ import type { Piece } from './pieces.ts'
 import type { Summarised } from './told.ts'
 
 /** A name or number of the source that no piece shows. */
-export type Named = { readonly text: string; readonly source: readonly Source[] }
+export type Named = { readonly text: string; readonly sources: readonly Source[] }
 
 const tailLabel = 'Also named: '
 const labelled = /^([\p{L}\p{N}][^:\n]{0,39}): (.*)$/su
@@ -22,10 +22,11 @@ export function render(pieces: readonly Piece[], tail: readonly Named[]): string
   return lines.join('\n')
 }
 
-export const summarised = (pieces: readonly Piece[], tail: readonly Named[]): Summarised => ({
-  text: render(pieces, tail),
-  sources: unique([...pieces.flatMap(({ sources }) => sources), ...tail.flatMap(({ source }) => source)]),
-})
+/** A summary with where it comes from: a source for each piece and each name in their order, if each has one. */
+export function summarised(pieces: readonly Piece[], tail: readonly Named[]): Summarised {
+  const all = [...pieces, ...tail].map(({ sources }) => sources)
+  return { text: render(pieces, tail), sources: all.every(({ length }) => length === 1) ? all.flat() : unique(all.flat()) }
+}
 
 function unique(sources: readonly Source[]): readonly Source[] {
   return [...new Map(sources.map((source) => [`${source.session ?? ''}\n${source.message}\n${source.span?.join('-') ?? ''}`, source])).values()]

@@ -2,9 +2,9 @@
 export type Span = readonly [from: number, to: number]
 
 const gap = '[\\s*"\'`“”]{1,4}'
-const earlier = `(?:(?:all|any|the|your|my|these|those|of|every|everything)${gap}){0,3}(?:previous|prior|above|earlier|preceding|foregoing|existing|system|original)`
+const earlier = `(?:(?:all|any|the|your|my|these|those|of|every|everything)${gap}){0,3}(?:previous|prior|above|earlier|preceding|foregoing|system)`
 const patterns = [
-  `\\b(?:ignore|disregard|forget|override|overrule|bypass|skip)${gap}${earlier}${gap}(?:instructions?|prompts?|messages?|rules?|context|directives?|orders?|guidelines?|text|conversation)\\b`,
+  `\\b(?:ignore|disregard|forget|override|bypass)${gap}${earlier}${gap}(?:instructions?|prompts?|messages?|rules?|context|directives?|orders?|guidelines?)\\b`,
   `\\b(?:ignore|disregard|forget)${gap}(?:everything|all)${gap}(?:above|before|previously|that came before|you were told|said so far)\\b`,
   `\\b(?:you${gap}are|you['’]re)${gap}now\\b`,
   `\\b(?:pretend${gap}(?:to be|that you are|you are)|you must${gap}now${gap}(?:act|obey))\\b`,

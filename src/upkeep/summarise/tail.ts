@@ -11,34 +11,34 @@ function weightOf(anchor: Pick<Anchor, 'kind' | 'text'>): number {
   return isCompound(anchor) ? 0.4 : /^#\d|^[a-z]+(?:\.[a-z]+)+$|^[$.@]/.test(anchor.text) ? 0.4 : 1
 }
 
+/** A person is believed to mean what a program may only print. */
 const said = { user: 3, person: 3, assistant: 1, tool: 0.5, system: 1 }
 
 /** What a summary names at its end if no piece of it does. */
-export const isNamed = (anchor: Pick<Anchor, 'kind' | 'text'>): boolean => !/\s/.test(anchor.text) && weightOf(anchor) > 0.1
+export const isNamed = (anchor: Pick<Anchor, 'kind' | 'text'>): boolean => !anchor.text.includes(', ') && weightOf(anchor) > 0.1
 
 /** How much a mention counts: by who made it. */
 export const mentionOf = ({ role, name }: Pick<Told, 'role' | 'name'>): number => (role === 'assistant' && name !== undefined ? said.person : said[role])
 
+/** A name with how much it is worth by itself and how much its mentions come to. */
+type Candidate = { readonly named: Named; readonly weight: number; readonly mentions: number }
+
 /** Every name and number of a conversation that could be named at the end, the most important for its length first. */
 export function namesOf(messages: readonly Told[], earlier: readonly Named[]): readonly Named[] {
-  const found = new Map<string, { readonly named: Named; readonly weight: number; mentions: number }>()
-  for (const named of earlier) found.set(named.text, { named, weight: 1, mentions: said.user })
-  for (const message of messages) {
-    for (const anchor of anchorsIn(message.content)) {
-      if (!isNamed(anchor)) continue
-      const known = found.get(anchor.text)
-      if (known !== undefined) known.mentions += mentionOf(message)
-      else {
-        const source = [{ message: message.id, span: [anchor.start, anchor.end] as const }]
-        const weight = weightOf(anchor)
-        found.set(anchor.text, { named: { text: anchor.text, source }, weight, mentions: mentionOf(message) })
-      }
-    }
+  const found = new Map<string, Candidate>()
+  const add = (named: Named, weight: number, mention: number): void => {
+    const known = found.get(named.text)
+    found.set(named.text, { named: known?.named ?? named, weight, mentions: (known?.mentions ?? 0) + mention })
   }
-  const worth = ({ named, weight, mentions }: { named: Named; weight: number; mentions: number }): number =>
-    (weight * Math.log(2 + mentions)) / (4 + named.text.length)
-  return [...found.values()].sort((left, right) => worth(right) - worth(left)).map(({ named }) => named)
+  for (const named of earlier) add(named, Math.max(0, ...anchorsIn(named.text).map(weightOf)), said.user)
+  for (const message of messages)
+    for (const anchor of anchorsIn(message.content))
+      if (isNamed(anchor))
+        add({ text: anchor.text, sources: [{ message: message.id, span: [anchor.start, anchor.end] }] }, weightOf(anchor), mentionOf(message))
+  return [...found.values()].sort((left, right) => worthOf(right) - worthOf(left)).map(({ named }) => named)
 }
+
+const worthOf = ({ named, weight, mentions }: Candidate): number => (weight * Math.log(2 + mentions)) / (4 + named.text.length)
 
 /** The names that a text does not show. */
 export function unnamedIn(text: string, names: readonly Named[]): readonly Named[] {

@@ -1,4 +1,5 @@
 import type { Message, Source } from '../../domain/entry.ts'
+import { clip } from '../../text/clip.ts'
 import { smuggledIn } from './smuggled.ts'
 
 /** A message as far as a summary needs it. */
@@ -30,11 +31,7 @@ const titles: Readonly<Record<string, string>> = { user: 'User', assistant: 'Ass
 
 /** How the speaker of a message is called in a summary; `System:` would look like an order from above. */
 export function speakerOf({ role, name }: Pick<Told, 'role' | 'name'>): string {
-  const given = (name ?? '')
-    .replace(/[:\s]+/g, ' ')
-    .trim()
-    .slice(0, 40)
-    .trimEnd()
+  const given = clip((name ?? '').replace(/[:\s]+/g, ' ').trim(), 40, '').trimEnd()
   const isFit = /^[\p{L}\p{N}]/u.test(given) && !reserved.test(given) && smuggledIn(given).length === 0
   return isFit ? given : (titles[role] ?? 'Note')
 }

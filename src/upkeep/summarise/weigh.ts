@@ -11,13 +11,15 @@ const event =
 const person = /\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]ur|us)\b/
 const constraint = /\b(?:never|must|always|do not|don['’]t|only|without|except)\b/i
 const identifier = /\w[_/]\w|\w\.\w|[a-z][A-Z]|:\/\/|`/
+const failure = /error|exception|failure|fatal|panic|failed/i
 const question = /\?["'”’)\]]*$/
 const signature =
   /^\s*(?:(?:export|default|pub(?:lic)?|private|abstract|async|static) ){0,3}(?:import|from|def|class|interface|type|function|fn|func|struct|enum|trait|impl|#include|package|module|create table|alter table)\b/i
 
 /** What a nameless assistant explains can be explained again; what a person says is said once. */
 const explained = 0.3
-const factors: Readonly<Record<PieceKind, number>> = { said: 1, earlier: 2, gist: 1, code: 0.1, output: 0.05 }
+const factors: Readonly<Record<PieceKind, number>> = { said: 1, earlier: 2, gist: 0.3, code: 0.1, output: 0.05 }
+const failed = 2
 const signed = 0.4
 const pasted = 0.6
 const noise = 0.25
@@ -38,7 +40,7 @@ export function weigh(pieces: readonly Piece[]): readonly number[] {
 function merit(piece: Piece): number {
   const { kind, text, isPerson, isPart } = piece
   if (kind === 'code') return signature.test(text) ? signed : factors.code
-  if (kind === 'output') return factors.output
+  if (kind === 'output' || kind === 'gist') return kind === 'gist' && failure.test(text) ? failed : factors[kind]
   if (!isProse(text)) return factors[kind] * noise
   return interest(piece) * factors[kind] * (isPerson ? 1 : explained) * (isPart ? pasted : 1)
 }
