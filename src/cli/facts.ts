@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
-import type { Fact, Json } from '../domain/entry.ts'
+import type { Fact } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey } from '../domain/key.ts'
-import type { Store } from '../domain/ports.ts'
-import type { Head } from '../domain/session.ts'
+import { parseKey } from '../domain/key.ts'
 import type { Memory } from '../memory.ts'
 import { exitCodes } from './failure.ts'
-import { glimpse, many, say, timeOf } from './say.ts'
-import { existingStore, type StoreFlags, withStore } from './store.ts'
+import { aligned, glimpse, many, say, statement, timeOf } from './say.ts'
+import { dateOf } from './settings.ts'
+import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
 
 type Flags = StoreFlags & { readonly asOf?: string; readonly history?: boolean; readonly record?: boolean; readonly clear?: boolean }
 
@@ -79,31 +78,4 @@ function rowOf(fact: Fact): readonly string[] {
   const where = `${first?.message ?? '-'}${others.length === 0 ? '' : ` +${others.length}`}`
   const until = fact.until === undefined ? '' : ` (until ${timeOf(fact.until)})`
   return [fact.field, where, timeOf(fact.at), `${glimpse(statement(fact))}${until}`]
-}
-
-/** What is said of a key; what has none is said as it is. */
-export function statement({ key, value }: { readonly key: string; readonly value: Json }): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return key === '' ? text : `${key}: ${text}`
-}
-
-/** A session that is there already: a typing mistake should not be answered with nothing. */
-export async function existingSession(store: Store, key: Key): Promise<Head> {
-  const head = await store.head(key, 0)
-  if (head.revision > 0) return head
-  throw new MemoryError('bad-option', `There is no session ${formatKey(key)}. threadkeep sessions list tells which there are.`, { param: 'key' })
-}
-
-/** Rows as lines with their columns one below the other; columns of numbers stand flush right. */
-export function aligned(rows: readonly (readonly string[])[], numbers: ReadonlySet<number> = new Set()): string[] {
-  const widths: number[] = []
-  for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)
-  const filled = (cell: string, at: number): string => (numbers.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))
-  return rows.map((row) => row.map(filled).join('  ').trimEnd())
-}
-
-function dateOf(text: string, name: string): number {
-  const at = Date.parse(text)
-  if (!Number.isNaN(at)) return at
-  throw new MemoryError('bad-option', `${name} is ${JSON.stringify(text)}; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.`, { param: name })
 }

@@ -3,9 +3,8 @@ import type { Knowledge } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey, type Scope } from '../domain/key.ts'
 import type { Memory } from '../memory.ts'
-import { aligned, statement } from './facts.ts'
 import { exitCodes } from './failure.ts'
-import { glimpse, say, timeOf } from './say.ts'
+import { aligned, glimpse, say, statement, timeOf } from './say.ts'
 import { existingStore, type StoreFlags, withStore } from './store.ts'
 
 const help = `

@@ -4,10 +4,9 @@ import { parseKey } from '../domain/key.ts'
 import type { Head } from '../domain/session.ts'
 import type { Snapshot } from '../domain/tuning.ts'
 import type { OptimizerStatus } from '../upkeep/tune.ts'
-import { aligned, existingSession } from './facts.ts'
 import { exitCodes } from './failure.ts'
-import { say, timeOf } from './say.ts'
-import { existingStore, type StoreFlags, withStore } from './store.ts'
+import { aligned, say, timeOf } from './say.ts'
+import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
 
 type Flags = StoreFlags & { readonly snapshots?: boolean }
 

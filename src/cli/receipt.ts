@@ -1,4 +1,5 @@
 import type { Ledger } from '../domain/ledger.ts'
+import { aligned } from './say.ts'
 
 const titles = ['band', 'entries', 'count', 'verdict', 'tokens', 'why']
 /** Columns of numbers stand flush right. */
@@ -7,11 +8,7 @@ const numbers: ReadonlySet<number> = new Set([2, 4])
 /** The receipt of a turn as a small table. */
 export function receiptTable({ lines, spent, budget, cacheable }: Ledger): string {
   const rows = lines.map(({ band, entries, count, verdict, tokens, why }) => [band, span(entries), `${count}`, verdict, `${tokens}`, why])
-  const widths = titles.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)))
-  const drawn = [titles, ...rows].map((row) =>
-    row.map((cell, at) => (numbers.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))).join('  '),
-  )
-  return [...drawn.map((row) => row.trimEnd()), `${spent} of ${budget} tokens, ${cacheable.tokens} of them cacheable`].join('\n')
+  return [...aligned([titles, ...rows], numbers), `${spent} of ${budget} tokens, ${cacheable.tokens} of them cacheable`].join('\n')
 }
 
 function span(entries: Ledger['lines'][number]['entries']): string {

@@ -5,12 +5,10 @@ import { parseKey } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Difference } from '../recall/replay.ts'
-import { aligned, existingSession } from './facts.ts'
 import { exitCodes } from './failure.ts'
-import { many, say } from './say.ts'
+import { aligned, many, runOf, say } from './say.ts'
 import { wholeNumber } from './settings.ts'
-import { existingStore, type StoreFlags, withStore } from './store.ts'
-import { runOf } from './summaries.ts'
+import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
 
 type Flags = StoreFlags & {
   readonly profile: string

@@ -3,7 +3,7 @@ import { type Entry, textOf } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { exitCodes } from './failure.ts'
 import { glimpse, say, timeOf } from './say.ts'
-import { wholeNumber } from './settings.ts'
+import { dateOf, wholeNumber } from './settings.ts'
 import { existingStore, type StoreFlags, withStore } from './store.ts'
 
 type Flags = StoreFlags & { readonly limit: string; readonly session?: string; readonly kinds?: string; readonly from?: string; readonly to?: string }
@@ -53,11 +53,4 @@ function kindsOf(list: string): Entry['kind'][] {
     if (kind === undefined) throw new MemoryError('bad-option', `kinds has ${JSON.stringify(name)}; it may hold ${kinds.join(', ')}.`, { param: 'kinds' })
     return kind
   })
-}
-
-function dateOf(text: string, name: string): number {
-  const at = Date.parse(text)
-  if (Number.isNaN(at))
-    throw new MemoryError('bad-option', `${name} is ${JSON.stringify(text)}; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.`, { param: name })
-  return at
 }

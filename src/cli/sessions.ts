@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
-import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey } from '../domain/key.ts'
 import { exitCodes } from './failure.ts'
 import { glimpse, many, say, timeOf } from './say.ts'
 import { wholeNumber } from './settings.ts'
-import { existingStore, type StoreFlags, withStore } from './store.ts'
+import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
 
 type Flags = StoreFlags & { readonly limit: string; readonly after?: string }
 
@@ -53,8 +52,7 @@ async function show(text: string, flags: Flags): Promise<void> {
   const key = parseKey(text)
   const store = await existingStore(flags, process.env)
   try {
-    const { revision, derived, messages, startedAt, touchedAt } = await store.head(key, 0)
-    if (revision === 0) throw new MemoryError('bad-option', `There is no session ${text}. threadkeep sessions list tells which there are.`, { param: 'key' })
+    const { derived, messages, startedAt, touchedAt } = await existingSession(store, key)
     const said = await store.page(key, { limit, newest: true })
     const heading = `${text}: ${many(messages, 'message')}, ${many(derived.length, 'derived entry', 'derived entries')}, ${timeOf(startedAt)} to ${timeOf(touchedAt)}`
     const lines = said.map(({ id, role, name, content }) => `${id} ${name ?? role}: ${content}`)

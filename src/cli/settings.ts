@@ -24,3 +24,10 @@ export async function profileWith(name: string, budget: string | undefined): Pro
   const profile = profileOf(name)
   return budget === undefined ? profile : { ...profile, budget: wholeNumber(budget, 'budget', 1) }
 }
+
+/** A time from text, or an error that names what it is for. */
+export function dateOf(text: string, name: string): number {
+  const at = Date.parse(text)
+  if (!Number.isNaN(at)) return at
+  throw new MemoryError('bad-option', `${name} is ${JSON.stringify(text)}; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.`, { param: name })
+}

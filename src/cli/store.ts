@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key } from '../domain/key.ts'
 import type { Index, Store } from '../domain/ports.ts'
+import type { Head } from '../domain/session.ts'
 import { type Environment, setting } from './settings.ts'
 
 export type StoreFlags = { readonly store?: string; readonly storeKey?: string; readonly json?: boolean }
@@ -34,4 +36,11 @@ export async function existingStore(flags: StoreFlags, environment: Environment)
   const file = await existingFile(flags, environment)
   const { openStore } = await import('../stores/open.ts')
   return openStore(`sqlite:${file}`, storeSettings(flags, environment).key)
+}
+
+/** A session that is there already: a typing mistake should not be answered with nothing. */
+export async function existingSession(store: Store, key: Key): Promise<Head> {
+  const head = await store.head(key, 0)
+  if (head.revision > 0) return head
+  throw new MemoryError('bad-option', `There is no session ${formatKey(key)}. threadkeep sessions list tells which there are.`, { param: 'key' })
 }

@@ -2,10 +2,9 @@ import type { Command } from 'commander'
 import { messageId, type Summary } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Lost } from '../upkeep/upkeep.ts'
-import { aligned, existingSession } from './facts.ts'
 import { exitCodes } from './failure.ts'
-import { glimpse, many, say } from './say.ts'
-import { existingStore, type StoreFlags, withStore } from './store.ts'
+import { aligned, glimpse, many, runOf, say } from './say.ts'
+import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
 
 type Flags = StoreFlags & { readonly lost?: boolean }
 
@@ -60,6 +59,3 @@ function lostLines(lost: readonly Lost[]): string[] {
   const rows = lost.flatMap(({ losses }) => losses.map(({ kind, text, source }) => [source.message, kind, glimpse(text)]))
   return rows.length === 0 ? ['Nothing that must survive is missing.'] : aligned(rows)
 }
-
-/** Messages that follow each other, as people read them. */
-export const runOf = (first: string, last: string): string => (first === last ? first : `${first}–${last}`)

@@ -4,6 +4,7 @@ import type { Ledger } from '../domain/ledger.ts'
 import type { Model } from '../domain/ports.ts'
 import type { Memory } from '../memory.ts'
 import { receiptTable } from './receipt.ts'
+import { printable } from './say.ts'
 
 /** How a conversation is written down. */
 export type Manner = { readonly json: boolean; readonly receipt: boolean; readonly write: (text: string) => void }
@@ -91,6 +92,3 @@ export class Talk {
     this.manner.write(`${JSON.stringify(value)}\n`)
   }
 }
-
-/** Text without the control characters a terminal would obey. */
-const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]/gu, '')

@@ -36,7 +36,7 @@ export async function remember(means: Means, key: Key, given: Remembered): Promi
   const at = clock()
   const isMeant = (known: Derived): known is Knowledge => known.kind === 'knowledge' && known.category === knowledge.category && known.key === knowledge.key
   const entryIn = ({ derived, revision }: Head): Knowledge => believed(knowledge, derived.find(isMeant), { at, id: `k${revision + 1}`, isPending })
-  const revised = await revise(store, key, (head) => ({ put: [entryIn(head)], drop: [] }))
+  const revised = await revise(store, key, (head) => ({ put: [entryIn(head)], drop: [] }), at)
   const { head } = revised as Revised
   return { entry: entryIn(head), epoch: head.epoch }
 }

@@ -1,6 +1,5 @@
+import { marks } from './secrets/found.ts'
 import { findSecrets } from './secrets.ts'
-
-const marks = /⟨secret:\d{1,12}⟩/g
 
 /** What stands in the place of a secret. */
 export const markOf = (number: number): string => `⟨secret:${number}⟩`

@@ -1,5 +1,5 @@
 import { cardsIn } from './secrets/cards.ts'
-import type { FoundSecret } from './secrets/found.ts'
+import { type FoundSecret, marks } from './secrets/found.ts'
 import { namedSecretsIn } from './secrets/named.ts'
 import { pemBlocksIn } from './secrets/pem.ts'
 import { requestSecretsIn } from './secrets/requests.ts'
@@ -8,8 +8,6 @@ import { toldSecretsIn } from './secrets/told.ts'
 
 export type { FoundSecret, SecretKind } from './secrets/found.ts'
 
-/** What stands in for a secret that was found before. */
-const mark = /⟨secret:\d{1,12}⟩/g
 /** No pattern takes this character for part of a name or of a value. */
 const blank = '⟨'
 /** What was hidden by a secret next to it is found the next time; four times are enough for all but a text made to defeat this. */
@@ -23,7 +21,7 @@ const passes = 4
  */
 export function findSecrets(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = []
-  let rest = text.replace(mark, ({ length }) => blank.repeat(length))
+  let rest = text.replace(marks, ({ length }) => blank.repeat(length))
   for (let pass = 0; pass < passes; pass++) {
     const more = joined([pemBlocksIn, shapesIn, requestSecretsIn, cardsIn, toldSecretsIn, namedSecretsIn].flatMap((find) => find(rest)))
     if (more.length === 0) break

@@ -1,4 +1,4 @@
-import type { Derived } from '../domain/entry.ts'
+import type { Derived, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
@@ -15,14 +15,14 @@ const mostRounds = 1_000
 
 /**
  * Reads a session, decides and writes; if somebody else has written meanwhile, all of it again. Undefined when nothing is
- * to be changed. Writing is no use of a session: it lives no longer for it.
+ * to be changed. Without a time of its own this is no use of the session.
  */
-export async function revise(store: Store, key: Key, decide: (head: Head) => Revision | undefined): Promise<Revised | undefined> {
+export async function revise(store: Store, key: Key, decide: (head: Head) => Revision | undefined, at?: Millis): Promise<Revised | undefined> {
   for (let round = 0; round < mostRounds; round++) {
     const head = await store.head(key, 0)
     const revision = decide(head)
     if (revision === undefined || revision.put.length + revision.drop.length === 0) return undefined
-    if (await wrote(store, head, revision)) return { ...revision, head }
+    if (await wrote(store, at === undefined ? head : { ...head, touchedAt: at }, revision)) return { ...revision, head }
   }
   throw new MemoryError('conflict', 'Others have written to this session without pause. Try again.')
 }

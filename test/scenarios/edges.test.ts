@@ -29,7 +29,7 @@ async function summedUp(by: string, scribe: Scribe): Promise<{ file: string; sai
 /** Changes rows behind everybody's back, so that their checksums are wrong. */
 function damage(file: string, kind: string, body: string): void {
   const database = new DatabaseSync(file)
-  expect(database.prepare(`UPDATE derived SET body = ${body} WHERE kind = ?`).run(kind).changes).toBe(1)
+  expect(database.prepare(`UPDATE derived SET body = ${body} WHERE kind = ?`).run(kind).changes).toBeGreaterThan(0)
   database.close()
 }
 
@@ -129,7 +129,7 @@ for (const by of [modelName, 'builtin']) {
       expect([scribe.requests.length, memory.health()]).toEqual([0, { by: 'builtin', running: 0, done: 0, degraded: [] }])
     })
 
-    verifies('C-12', 'of blank messages is kept, and makes no summary', async () => {
+    verifies('C-12', 'of blank messages is kept, and nobody is asked to sum it up', async () => {
       await using scribe = await startScribe()
       await using memory = await opened(by, scribe, fresh())
       const blank = Array.from({ length: 700 }, () => user(' \n'))
@@ -137,7 +137,7 @@ for (const by of [modelName, 'builtin']) {
       await memory.upkeep.settled()
       expect([(await memory.context(key)).messages, (await memory.transcript(key)).length]).toEqual([[], 700])
       expect((await memory.upkeep.record(key)).conversation_summary).toBe('')
-      expect(memory.health().degraded).toEqual([])
+      expect([scribe.requests.length, memory.health().degraded]).toEqual([0, []])
     })
   })
 }

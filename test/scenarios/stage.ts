@@ -148,6 +148,15 @@ export function turnAt(turn: number): readonly [Incoming, Incoming] {
   ]
 }
 
+/** The nth turn of a conversation in few words: some twenty-five tokens from each side. */
+export function briefTurnAt(turn: number): readonly [Incoming, Incoming] {
+  const subject = subjects[turn % subjects.length]
+  return [
+    { role: 'user', content: `Turn ${turn}: what does it take to have the ${subject} in order before the first guests come?` },
+    { role: 'assistant', content: `For turn ${turn}: two people and a dry week are enough to have the ${subject} in order.` },
+  ]
+}
+
 /** Both sides of turns one after the other. */
 export const messagesOf = (first: number, count: number): readonly Incoming[] => Array.from({ length: count }, (_, at) => turnAt(first + at)).flat()
 

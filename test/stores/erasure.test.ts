@@ -60,7 +60,7 @@ async function isExported(memory: Memory): Promise<boolean> {
 
 type Stage = { readonly memory: Memory; readonly store: SqliteStore; readonly file: string }
 
-async function opened(options: { rederive?: Rederive } = { rederive }): Promise<Stage> {
+async function opened(options: Pick<MemoryOptions, 'rederive' | 'upkeep'> = { rederive }): Promise<Stage> {
   const file = fresh()
   const store = sqliteStore(file, { worthKeeping: 1 })
   return { memory: await openMemory({ store, embedder: bytes, clock: () => 1_000, ...options }), store, file }
@@ -75,7 +75,7 @@ const ann = parseKey('acme:ann')
 const scope = parseKey('acme')
 
 /** A conversation with a canary in the middle that has reached every place it can. */
-async function contaminated(options?: { rederive?: Rederive }): Promise<Stage> {
+async function contaminated(options?: Pick<MemoryOptions, 'rederive' | 'upkeep'>): Promise<Stage> {
   const stage = await opened(options)
   const { memory, store } = stage
   await memory.append('acme:ann', [

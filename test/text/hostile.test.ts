@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest'
+import { anchorsIn } from '../../src/text/anchors.ts'
 import { clip, clipMiddle } from '../../src/text/clip.ts'
 import { compress } from '../../src/text/compress.ts'
 import { batchDigest, digest, preservedFacts } from '../../src/text/digest.ts'
 import { linesOf } from '../../src/text/fences.ts'
 import { compactJson } from '../../src/text/json.ts'
 import { isQuestion } from '../../src/text/question.ts'
+import { repairJson } from '../../src/text/repair.ts'
+import { findSecrets } from '../../src/text/secrets.ts'
 import { selectSentences } from '../../src/text/sections.ts'
 import { sentencesOf } from '../../src/text/sentences.ts'
 import { squeezeSpace, stripComments } from '../../src/text/squeeze.ts'
 import { isStopword, stem, termsOf, wordsOf } from '../../src/text/words.ts'
+import { extractFacts } from '../../src/upkeep/extract.ts'
+import { summarise } from '../../src/upkeep/summarise.ts'
 
 const megabyte = 1_000_000
 const seconds = 1_000
@@ -71,6 +76,24 @@ const functions: Readonly<Record<string, (text: string) => unknown>> = {
   compress: (text) => compress(text, 2_000, (candidate) => candidate.length / 4),
 }
 
+/** What looks for a meaning, and what begins to have one. */
+const readers: Readonly<Record<string, (text: string) => unknown>> = {
+  findSecrets,
+  anchorsIn,
+  repairJson,
+  extractFacts: (text) => extractFacts([{ id: 'm1', role: 'user', content: text, at: 0 }]),
+  summarise: (text) => summarise([{ id: 'm1', sequence: 1, role: 'user', content: text, at: 0 }], undefined, { words: [100, 150] }),
+}
+const signs = {
+  assignments: 'token=',
+  tokens: '-eyJ',
+  keys: '-----BEGIN PRIVATE KEY-----A: ',
+  brackets: '{"a":[',
+  preferences: 'I prefer ',
+  paths: 'a/b',
+  negations: "don't ",
+}
+
 const filled = (unit: string, length: number): string => `${unit.repeat(Math.floor(length / unit.length))}x`
 
 function time(run: (text: string) => unknown, text: string): number {
@@ -101,6 +124,11 @@ function isSlow(run: (text: string) => unknown, unit: string, length: number): b
 describe('a megabyte of hostile text', () => {
   it.each(Object.entries(units))('of %s is dealt with in linear time', (_, unit) => {
     const slow = Object.entries(functions).filter(([, run]) => isSlow(run, unit, megabyte))
+    expect(slow.map(([name]) => name)).toEqual([])
+  })
+
+  it.each(Object.entries({ ...units, ...signs }))('of %s is understood in linear time', (_, unit) => {
+    const slow = Object.entries(readers).filter(([, run]) => isSlow(run, unit, megabyte / 4))
     expect(slow.map(([name]) => name)).toEqual([])
   })
 

@@ -11,3 +11,6 @@ export function valuesOf(text: string, kind: SecretKind, pattern: RegExp, isOne:
   }
   return found
 }
+
+/** What stands in for a secret that was found before. */
+export const marks = /⟨secret:\d{1,12}⟩/g
