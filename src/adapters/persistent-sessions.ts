@@ -4,8 +4,10 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
 import { type Head, isExpired, never, placeOf } from '../domain/session.ts'
 import { Forgetting, type Forgotten } from '../memory/forgetting.ts'
+import { Barrier } from '../memory/secrets.ts'
 import { asTurn, Renderer, weighed } from '../recall/render.ts'
 import { lastOf, unitsOf } from '../recall/unit.ts'
 import { upperBound } from '../text/upperBound.ts'
@@ -18,6 +20,8 @@ export type SessionsOptions = {
   readonly tokenizer?: Tokenizer
   readonly clock?: Clock
   readonly newId?: () => string
+  /** What happens to keys and passwords in what is said: see `secrets` of a profile; `mask` when left out. */
+  readonly secrets?: Profile['secrets']
 }
 
 export type SessionMessage = {
@@ -66,13 +70,15 @@ export class PersistentSessions {
   private readonly renderer: Renderer
   private readonly clock: Clock
   private readonly newId: () => string
+  private readonly barrier: Barrier
 
-  constructor({ store, scope, tokenizer = upperBound, clock = Date.now, newId = () => crypto.randomUUID() }: SessionsOptions) {
+  constructor({ store, scope, tokenizer = upperBound, clock = Date.now, newId = () => crypto.randomUUID(), secrets = 'mask' }: SessionsOptions) {
     this.store = store
     this.scope = scope
     this.renderer = new Renderer(tokenizer)
     this.clock = clock
     this.newId = newId
+    this.barrier = new Barrier(secrets, tokenizer)
   }
 
   /** The session of a conversation, begun if there is none: it is stored and listed from then on. */
@@ -92,7 +98,7 @@ export class PersistentSessions {
   async addMessage(conversationId: string, role: Incoming['role'], content: Incoming['content'], details: MessageDetails = {}): Promise<SessionMessage> {
     const key = this.key(conversationId)
     const at = this.clock()
-    const said = weighed(this.renderer.tokenizer, parseMessage({ ...details, role, content }, 0, at))
+    const said = weighed(this.renderer.tokenizer, await this.barrier.masked(key, parseMessage({ ...details, role, content }, 0, at)))
     const { epoch } = await this.head(key)
     const [stored] = await this.store.commit({ key, at, epoch, append: [said], put: [], drop: [], expiresAt: never })
     return this.message(stored as Message, false)
@@ -106,13 +112,14 @@ export class PersistentSessions {
   async compressMessages(conversationId: string, olderThanId: string, summary: string): Promise<SessionMessage | undefined> {
     const key = this.key(conversationId)
     if (isBlank(summary)) throw new MemoryError('bad-option', 'summary is empty; say in it what the messages it stands for said.', { param: 'summary' })
+    const text = await this.barrier.text(key, wellFormed(summary))
     for (;;) {
       const head = await this.head(key)
       const earlier = summaryIn(head.derived)
       const since = await this.store.page(key, { after: earlier?.covers[1] ?? 0, limit: everything })
       const older = olderThan(key, since, olderThanId, earlier)
       const at = this.clock()
-      const put = summarised(older, earlier, { text: wellFormed(summary), at, id: earlier?.id ?? this.newId() })
+      const put = summarised(older, earlier, { text, at, id: earlier?.id ?? this.newId() })
       if (put === undefined) return undefined
       try {
         const { epoch, revision: base, expiresAt } = head
@@ -128,15 +135,19 @@ export class PersistentSessions {
   /** What a model is shown: the summary, then what it does not stand for, as a provider takes it. */
   async getContextMessages(conversationId: string): Promise<readonly ChatMessage[]> {
     const key = this.key(conversationId)
-    const summary = summaryIn((await this.head(key)).derived)
+    const kept = summaryIn((await this.head(key)).derived)
+    const summary = kept && (this.barrier.shownEntry(key, kept) as Summary)
     const said = await this.store.page(key, { after: summary?.covers[1] ?? 0, limit: everything })
-    const turns = unitsOf(said).flatMap((unit) => this.renderer.unit(unit, asTurn, { as: 'whole' }, Number.POSITIVE_INFINITY)?.chat ?? [])
+    const turns = unitsOf(said.map((message) => this.barrier.shown(key, message))).flatMap(
+      (unit) => this.renderer.unit(unit, asTurn, { as: 'whole' }, Number.POSITIVE_INFINITY)?.chat ?? [],
+    )
     return summary === undefined ? turns : [{ role: 'system', content: marked(summary) }, ...turns]
   }
 
   /** Forgets a conversation for good: its messages, its summary, their vectors, and what the scope has learnt from it. */
   async delete(conversationId: string): Promise<Forgotten> {
     const key = formatKey(this.key(conversationId))
+    this.barrier.drop(this.scope, conversationId)
     return new Forgetting({ sessions: this.store, store: this.store }, async () => undefined).forget({ key }, this.clock())
   }
 

@@ -260,4 +260,17 @@ describe('persistent sessions', () => {
     expect((await sessions.list()).map(({ id }) => id)).toEqual(['again'])
     expect((await sessions.getOrCreate('task')).messages).toEqual([])
   })
+
+  verifies('X-08', 'keeps a password to RAM, and tells it to the model of the same conversation', async () => {
+    await using stage = open()
+    const { store, sessions } = stage
+    const { content, id } = await sessions.addMessage('task-1', 'user', 'my password is hunter22')
+    expect(content).toMatch(/^my password is ⟨secret:\d+⟩$/)
+    expect(await sessions.getContextMessages('task-1')).toEqual([{ role: 'user', content: 'my password is hunter22' }])
+    expect(await new PersistentSessions({ store, scope: 'acme' }).getContextMessages('task-1')).toEqual([{ role: 'user', content }])
+    await sessions.addMessage('task-1', 'assistant', 'Noted.')
+    await sessions.compressMessages('task-1', 'm2', 'my password is hunter22')
+    expect((await sessions.getOrCreate('task-1')).messages.filter(({ content: text }) => text.includes('hunter22'))).toEqual([])
+    expect(id).toBe('m1')
+  })
 })

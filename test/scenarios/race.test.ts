@@ -51,7 +51,6 @@ describe('two hundred turns of one session at once', () => {
     await memory.upkeep.settled()
     await isWhole(memory, 200)
     isChain(memory.committed, modelName)
-console.log('WINDOWS', memory.committed.map(c=>c.covers))
     const last = memory.committed.at(-1)
     expect(scribe.asked('summary').length).toBe(last?.version)
     expect(readBy(scribe)).toEqual(linesOf(await memory.transcript(key)).slice(0, last?.covers[1]))
@@ -89,7 +88,6 @@ describe('two memories that work on one session of one file', () => {
     await isWhole(one, 200)
     const committed = [...one.committed, ...other.committed]
     isChain(committed, modelName)
-console.log('WINDOWS', one.committed.map(c=>c.covers), other.committed.map(c=>c.covers))
     // where only replies are in a window, nothing is to be found in it
     expect([scribe.asked('summary').length, scribe.asked('facts').length <= committed.length]).toEqual([committed.length, true])
     const reach = Math.max(...committed.map(({ covers }) => covers[1]))
@@ -100,8 +98,10 @@ console.log('WINDOWS', one.committed.map(c=>c.covers), other.committed.map(c=>c.
   async function begun(model: (scribe: Scribe) => Model = (scribe) => scribe.model) {
     const [file, asked] = [fresh(), occasion()]
     const time = { now: noon }
-    const scribe = await startScribe((purpose) => {
-      if (purpose === 'summary') asked.happen()
+    let hanging = 0
+    const scribe = await startScribe(() => {
+      // the summary and the important data
+      if (++hanging === 2) asked.happen()
       return { does: 'hang' }
     })
     const stores = [sqliteStore(file), sqliteStore(file)] as const
@@ -150,15 +150,17 @@ console.log('WINDOWS', one.committed.map(c=>c.covers), other.committed.map(c=>c.
   })
 
   verifies('C-12', 'keep the summary of the one that took over when the other answers late', async () => {
-    const late = occasion()
+    const [asked, late] = [occasion(), occasion()]
     const slow = ({ model }: Scribe): Model => ({
       name: 'slow',
       async *reply(ask: Ask, signal?: AbortSignal) {
+        asked.happen()
         await late.happened
         yield* model.reply(ask, signal)
       },
     })
     await using at = await begun(slow)
+    await asked.happened
     at.scribe.turn()
     await at.append(at.second, 20)
     expect(at.second.committed).toEqual([])
@@ -177,14 +179,14 @@ const hasty: Profile = {
   budget: 600,
   upkeep: [
     {
-      when: { tokens: 200 },
+      when: { tokens: 160 },
       do: {
         summarise: 'progressive',
         words: [
-          [10, 20],
-          [15, 30],
+          [6, 12],
+          [8, 16],
         ],
-        keep: { tokens: 60 },
+        keep: { tokens: 40 },
         facts: false,
       },
       blocking: true,
@@ -195,7 +197,7 @@ const hasty: Profile = {
 describe('in whatever order a store and a model answer', () => {
   verifies('C-12', 'two memories lose no message, ask once for each window and leave nothing undone', async () => {
     const windows: number[] = []
-    const property = fc.asyncProperty(fc.scheduler(), fc.integer({ min: 1, max: 16 }), async (scheduler, turns) => {
+    const property = fc.asyncProperty(fc.scheduler(), fc.integer({ min: 2, max: 16 }), async (scheduler, turns) => {
       const ram = ramStore()
       const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) => scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
       const store = { ...ram, head: at(ram.head), page: at(ram.page), commit: at(ram.commit) }
@@ -208,7 +210,7 @@ describe('in whatever order a store and a model answer', () => {
           read.push(...(data.at(-1)?.split('\n') ?? []))
           calls++
           await scheduler.schedule(Promise.resolve(), 'the model thinks')
-          yield summaryOf(data.at(-1) ?? '', data.length > 1 ? data[0] : undefined, 12)
+          yield summaryOf(data.at(-1) ?? '', data.length > 1 ? data[0] : undefined, 8)
         },
       }
       const memories = await Promise.all([0, 1].map(() => openStaged({ profile: hasty, store, model, clock: () => noon })))
@@ -233,7 +235,6 @@ describe('in whatever order a store and a model answer', () => {
       windows.push(committed.length)
     })
     await fc.assert(property, { numRuns: 300 })
-console.log('WINDOWS', windows.join())
     // it is no proof if nothing was ever summed up
     expect(Math.max(...windows)).toBeGreaterThan(1)
   })

@@ -19,7 +19,7 @@ const tailPart = { most: 0.4, least: 0.1 }
 /** The part of the room that an earlier summary may keep, so that one that no longer grows still takes in what is new. */
 const earlierPart = 0.8
 /** How much of their words two units share that say the same. */
-const alike = 0.8
+const alike = 0.9
 /** How many are tried in part when all that fits whole is too little. */
 const tries = 64
 
@@ -141,14 +141,17 @@ function unitsOf(pieces: readonly Piece[]): readonly Unit[] {
   return distinct(units)
 }
 
-/** Sentences with other numbers, or of which only one denies something, do not say the same however alike they look. */
+/** What keeps two sentences apart however alike they look: their numbers and names, and whether they deny something. */
+const signatureOf = (text: string): string => [...(text.match(/\d+|(?<=\S )\p{Lu}\S*/gu) ?? []), /\b(?:not|no|never|without)\b|n['’]t\b/i.test(text)].join(' ')
+
+/** Of those that say the same only the first. */
 function distinct(units: readonly Unit[]): readonly Unit[] {
   const groups = new Map<string, { readonly unit: Unit; readonly text: string }[]>()
   for (const unit of units) {
     const text = unit.pieces.map((piece) => piece.text).join('\n')
-    const key = `${text.match(/\d+/g)?.join(' ') ?? ''} ${/\b(?:not|no|never|without)\b|n['’]t\b/i.test(text)}`
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [{ unit, text }])
+    const signature = signatureOf(text)
+    const group = groups.get(signature)
+    if (group === undefined) groups.set(signature, [{ unit, text }])
     else group.push({ unit, text })
   }
   const kept: Unit[] = []
