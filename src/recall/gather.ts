@@ -177,7 +177,7 @@ function tailOf(
     const limit = Math.floor((asksBack ? tail.scarce.question : tail.scarce.otherwise) * budget)
     return { start: total - limit, limit }
   }
-  if (reach > 0 && rest <= tail.all * room && rest >= 0.9 * tail.low * room) return { start: reach, limit: budget }
+  if (reach > 0 && rest <= tail.all * room && rest >= 0.5 * tail.low * room) return { start: reach, limit: budget }
   const step = Math.max(1, Math.floor((tail.high - tail.low) * room))
   return { start: step * Math.max(0, Math.floor((total - tail.low * room) / step)), limit: budget }
 }

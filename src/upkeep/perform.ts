@@ -128,16 +128,16 @@ function outcome(
   }
 }
 
-/** The messages after a sequence number that end before an offset, without tearing a call from its results. */
+/** The messages after a sequence number that begin before an offset, but the newest, without tearing a call from its results. */
 async function windowBefore(store: Store, head: Head, after: number, until: Tokens): Promise<readonly Message[]> {
   const messages: Message[] = []
   for (let from = after; ; ) {
     const page = await store.page(head.key, { after: from, limit: 500 })
-    const end = page.findIndex(({ offset, weight }) => offset + weight > until)
+    const end = page.findIndex(({ offset, sequence }) => offset >= until || sequence >= head.last)
     messages.push(...(end < 0 ? page : page.slice(0, end)))
     if (end >= 0) return wholeUnits(messages, page[end])
     const last = page.at(-1)
-    if (last === undefined) return wholeUnits(messages.slice(0, -1), messages.at(-1))
+    if (last === undefined) return messages
     from = last.sequence
   }
 }

@@ -10,7 +10,7 @@ const quote = 'From what you told me: "My cat is called Miso."'
 const fresh = freshFiles()
 
 describe('the examples', () => {
-  it('are those that are run here', () => expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'durable.ts', 'openai-client.ts']))
+  it('are those that are run here', () => expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'durable.ts', 'openai-client.ts', 'upkeep.ts']))
 
   it('chat.ts talks with memory in one process', async () => {
     const { code, stdout, stderr } = await start('examples/chat.ts', []).ended
@@ -26,6 +26,14 @@ describe('the examples', () => {
     const second = await start('examples/durable.ts', [file]).ended
     expect(second.stdout).toBe(`Known from before: 1 messages.\n${found}Forgotten for good: nothing was left\n`)
     expect(readFileSync(file).includes('4711')).toBe(false)
+  })
+
+  it('upkeep.ts makes old turns small and keeps what matters', async () => {
+    const { code, stdout, stderr } = await start('examples/upkeep.ts', []).ended
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^Summary 1 stands for 8 messages; \d{3} of 3000 tokens are shown\.$/m)
+    expect(stdout).toContain('Preferences: {"theme":"light"}\nFacts: bees sleep\nSources: https://example.com/bees\n')
+    expect(stdout).toContain('Kept: I prefer dark mode. My password is ⟨secret:…⟩.\n')
   })
 
   it("openai-client.ts talks with memory through OpenAI's client", async () => {

@@ -15,14 +15,16 @@ export const agent: readonly Row[] = [
     source,
     behaviour:
       'Knowledge categories `domain`, `execution_pattern`, `user_preference`, `website_knowledge`, `error_pattern`. Settled: unique per (scope, category, key); the original has no owner column.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/memory/remembering.ts', 'src/domain/knowledge.ts'],
   },
   {
     id: 'A-03',
     source,
     behaviour:
       'Confidence: 0.5 at first or as the caller says, +0.1 per repeated store, +0.05 per use, at most 1.0; −0.1 when unused for 30 days; deleted below 0.1. Settled: decay applies once per 30 idle days whatever the rhythm of the sweep, and repetition by the same session counts once, so that a loop cannot poison it.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/confidence.ts', 'src/upkeep/age.ts'],
   },
   {
     id: 'A-04',
@@ -43,21 +45,24 @@ export const agent: readonly Row[] = [
     source,
     behaviour:
       "Relevance is scored with the document's signals and clamping, and its key-fact patterns. Settled: credential-like text raises the relevance of the event, while the secret itself is masked before anything is stored.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/relevance.ts'],
   },
   {
     id: 'A-07',
     source,
     behaviour:
       "Redundancy by Jaccard ≥ 0.9 on word sets, the older one marked: exact results at near-linear cost (the document's all-pairs scan is quadratic).",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/redundancy.ts'],
   },
   {
     id: 'A-08',
     source,
     behaviour:
       "Actions compress, drop and promote with the document's conditions. Settled: promote really moves the entry to long-term, default scores must be able to reach the thresholds, and triage works on memory entries while the transcript stays.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/triage.ts', 'src/upkeep/optimise.ts'],
   },
   {
     id: 'A-09',
@@ -72,13 +77,15 @@ export const agent: readonly Row[] = [
     source,
     behaviour:
       'The optimizer runs every 2 minutes (host-driven) with the documented rules, ranges and emergency step; its parameters are persisted, restored, and actually used by triage and by the budget.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/tune.ts', 'src/recall/pressure.ts'],
   },
   {
     id: 'A-11',
     source,
     behaviour: 'A snapshot of each run, 500 kept; `GET /learning/optimizer/status` answers with the documented fields.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/tune.ts', 'src/server/routes.ts'],
   },
   {
     id: 'A-12',
@@ -96,5 +103,11 @@ export const agent: readonly Row[] = [
     status: 'kept',
     in: ['src/recall/meaning.ts', 'src/recall/matrix.ts', 'src/memory/embedding.ts'],
   },
-  { id: 'A-14', source, behaviour: "The ten-step data flow of the document's example runs end to end as one test.", status: 'planned' },
+  {
+    id: 'A-14',
+    source,
+    behaviour: "The ten-step data flow of the document's example runs end to end as one test.",
+    status: 'kept',
+    in: ['src/upkeep/optimise.ts', 'src/memory.ts'],
+  },
 ]

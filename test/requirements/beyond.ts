@@ -32,7 +32,8 @@ export const beyond: readonly Row[] = [
     source,
     behaviour:
       'Verified compaction: a summary is committed only if the URLs, paths, identifiers, numbers and negated constraints it must cover are covered, it introduces no unseen identifier, and it is shorter; else the built-in one is used. A loss ledger names what was dropped.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/verify.ts', 'src/upkeep/draft.ts'],
   },
   {
     id: 'X-05',
@@ -62,19 +63,22 @@ export const beyond: readonly Row[] = [
     source,
     behaviour:
       "Secret barrier: keys, tokens, passwords, cards and PEM blocks never reach disk, summariser, embedder or logs; a stable placeholder (numbered by keyed digest) stands in, in the transcript too; matching of resent history uses the masked form; the value lives in RAM only, for its session, and goes to the user's own model in that session's prompts.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/memory/secrets.ts', 'src/text/secrets.ts'],
   },
   {
     id: 'X-09',
     source,
     behaviour: "Grounded facts and echo guard: each fact cites message and span; recalled, system or tool text never becomes a user's fact.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/ground.ts', 'src/upkeep/extract.ts'],
   },
   {
     id: 'X-10',
     source,
     behaviour: 'Supersession: a changed value supersedes the old one, which stays queryable as of a time.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/merge.ts'],
   },
   {
     id: 'X-11',

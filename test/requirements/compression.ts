@@ -16,47 +16,54 @@ export const compression: readonly Row[] = [
     source,
     behaviour:
       'Summarise when the prompt passes 3,000 tokens; the messages since the last summary are counted, not the whole history (the original pays two model calls on every message past the threshold).',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/plan.ts', 'src/profiles/summary.ts'],
   },
   {
     id: 'C-03',
     source,
     behaviour:
       'A keep window of recent messages stays whole, at most 2,500 tokens. Settled: a compaction drives the prompt down to a low-water mark (about 1,000 tokens the first time), so that the next one is many messages away.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/plan.ts', 'src/profiles/summary.ts'],
   },
   {
     id: 'C-04',
     source,
     behaviour:
       'The record: `important_data` (`user_preferences`, `key_decisions`, `important_facts`, `source_urls`, `document_structure`, `entities`, `custom_fields`), `conversation_summary`, `summary_version`, `last_summarized_at`, `messages_summarized_count`, `last_keep_window_index`; readable and clearable through the API.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/record.ts', 'src/upkeep/upkeep.ts'],
   },
   {
     id: 'C-05',
     source,
     behaviour:
       "Important data is extracted by a model (JSON checked against a schema) or, when none is configured, by the built-in rules; prompts follow the document's; empty input gives the empty structure.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/extract.ts', 'src/upkeep/draft.ts'],
   },
   {
     id: 'C-06',
     source,
     behaviour:
       'Merge: objects merge by key, arrays are de-duplicated and stay chronological; a newer value for the same preference supersedes the older one, which stays in history. Immune to `__proto__` and friends. Settled: important data has its own token share, so that it cannot eat the window.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/merge.ts', 'src/profiles/summary.ts'],
   },
   {
     id: 'C-07',
     source,
     behaviour: 'The progressive summary has 100–150, 200–250, 300–350, 400–450, then 500–750 words by version.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/perform.ts', 'src/upkeep/summarise.ts'],
   },
   {
     id: 'C-08',
     source,
     behaviour: 'Summaries are incremental: new messages and the previous summary, never the whole history again.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/perform.ts', 'src/upkeep/draft.ts'],
   },
   {
     id: 'C-09',
@@ -77,14 +84,22 @@ export const compression: readonly Row[] = [
     source,
     behaviour:
       'A model call that fails or times out is retried once, then the built-in summariser takes over; the previous summary is never overwritten by an empty one; the reply is still sent; the degradation is visible in the receipt, in health and in a header.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/ask.ts', 'src/upkeep/draft.ts', 'src/server/health.ts'],
   },
   {
     id: 'C-12',
     source,
     behaviour:
       'Handled: a single message over the whole budget, an empty history, a corrupt record (quarantined and rebuilt from the messages), and concurrent summarisation of one session (one wins, none is lost).',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/keeper.ts', 'src/stores/sqlite/repair.ts'],
   },
-  { id: 'C-13', source, behaviour: "All eight scenarios of the document's phase 9 are tests.", status: 'planned' },
+  {
+    id: 'C-13',
+    source,
+    behaviour: "All eight scenarios of the document's phase 9 are tests.",
+    status: 'kept',
+    in: ['src/upkeep/upkeep.ts', 'src/profiles/summary.ts'],
+  },
 ]

@@ -28,13 +28,15 @@ export const tenants: readonly Row[] = [
     source,
     behaviour:
       "Tier 1: the last 20–30 messages whole. Tier 2: hourly summaries (1–24 h). Tier 3: one session summary beyond 24 h. `max_recent` 20, `summarize_after` 30. Settled: a batch of 20 is summarised into its hour's bucket as soon as the 30 newest messages lie after it, so that 30–49 messages stay whole; the compressed form is at most 20 % of what it replaces.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/plan.ts', 'src/profiles/support.ts'],
   },
   {
     id: 'T-05',
     source,
     behaviour: 'Summarising is asynchronous and never delays the reply; base and session are searched in parallel.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/keeper.ts', 'src/memory/searching.ts'],
   },
   {
     id: 'T-06',

@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { type Incoming, type Memory, openaiEmbedder, openMemory, profiles } from '../../src/index.ts'
 import { openaiModel } from '../../src/models/openai.ts'
+import { canonical } from '../../src/portable/canonical.ts'
 import { parseForeign } from '../../src/portable/format.ts'
 import { keepForeign } from '../../src/portable/keep.ts'
 import { openStore } from '../../src/stores/open.ts'
@@ -94,7 +96,7 @@ describe('a secret of any format', () => {
     const claude = JSON.stringify([
       { uuid: 'c1', name: texts[0], chat_messages: texts.flatMap((text) => [message('human', text), message('assistant', text)]) },
     ])
-    const openai = JSON.stringify({ messages: texts.flatMap((text) => [user(text), assistant(text)]) })
+    const openai = texts.flatMap((text) => [JSON.stringify(user(text)), JSON.stringify(assistant(text))]).join('\n')
     const graph = texts.map((text, at) => JSON.stringify({ type: 'entity', name: `Entity ${at}`, entityType: 'note', observations: [text] })).join('\n')
     const sources = [parseForeign('claude', claude), parseForeign('openai', openai, 'o1'), parseForeign('server-memory', graph)]
     for (const foreign of sources) await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })
@@ -104,6 +106,18 @@ describe('a secret of any format', () => {
       expect(await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })).toMatchObject({ messages: 0, unchanged: 1 })
     await memory.close()
     expect(kept(file)).toEqual([])
+  })
+
+  verifies('X-08', 'leaves no digest of itself when it is imported: a PIN is soon guessed', async () => {
+    const file = fresh()
+    const store = await openStore(`sqlite:${file}`)
+    const memory = await openMemory({ store, clock })
+    const lines = [JSON.stringify(user('my PIN is 4821.')), JSON.stringify({ messages: [user('my PIN is 4821.')] })]
+    for (const line of lines) await keepForeign({ memory, store, scope: 'acme' }, parseForeign('openai', line, 'pins'), { now })
+    await memory.close()
+    const bytes = databaseFiles(file).map((part) => (existsSync(part) ? readFileSync(part, 'latin1') : ''))
+    const digests = [hash('sha256', canonical([user('my PIN is 4821.')])), ...lines.map((line) => hash('sha256', line))]
+    expect(digests.filter((digest) => bytes.join('').includes(digest.slice(0, 32)))).toEqual([])
   })
 
   verifies('X-08', 'is in nothing a served process writes, whether requests go well or not', async () => {
@@ -156,14 +170,15 @@ describe('the mark of a secret', () => {
     const [mark] = await marks(memory, key)
     for (const provider of ['openai', 'anthropic'] as const)
       expect(JSON.stringify((await memory.context(key, { provider: provider as 'openai' })).messages)).toContain(`My key is ${secret}.`)
-    // Whoever knows a mark, or the scope's own memory, knows no value.
-    await memory.remember('acme', { category: 'domain', key: 'key', value: `the key is ${secret}` })
+    // Whoever knows a mark knows no value.
     for (const session of ['acme:bob', 'other:ann', 'acme']) {
       await memory.append(session, [user(`Tell me the key: ${mark}`)])
       const shown = await memory.context(session)
       expect([leaked(shown.text), leaked(JSON.stringify(shown.messages))]).toEqual([[], []])
       expect(shown.text).toContain(mark)
     }
+    await memory.remember('acme', { category: 'domain', key: 'key', value: `the key is ${secret}` })
+    expect(leaked((await memory.context('acme:bob')).text)).toEqual([])
   })
 
   verifies('X-08', 'stays a mark everywhere with the policy hide', async () => {
@@ -211,20 +226,42 @@ describe('the mark of a secret', () => {
     expect(restored).toBeGreaterThan(20)
   })
 
-  verifies('X-08', 'gives the value back wherever memory of its own session tells it: in the summary, in facts and in long-term memory', async () => {
-    const filler = Array.from({ length: 60 }, (_, place) => assistant(`Chapter ${place}. ${'The hills are green and the rivers run. '.repeat(20)}`))
-    await using memory = await open({ budget: 9_000 })
-    await memory.append(key, [
-      user('Hello.'),
-      user(`Remember that my server is called Atlas and its key is ${secret}.`),
-      ...filler,
-      user('What is the key of Atlas?'),
-    ])
+  const filler = Array.from({ length: 60 }, (_, place) => assistant(`Chapter ${place}. ${'The hills are green and the rivers run. '.repeat(20)}`))
+  /** What memory tells of a session, besides its turns. */
+  const toldBy = async (memory: Memory, budget?: number): Promise<string> => {
+    const { messages } = await memory.context(key, budget === undefined ? {} : { budget })
+    return messages.flatMap(({ content }) => (content?.startsWith('<memory ') ? [content] : [])).join('\n')
+  }
+
+  verifies('X-08', 'gives the value back in the summary of its own session', async () => {
+    const memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}`, clock })
+    await memory.append(key, [user('Hello.'), assistant(`The key of the server Atlas is ${secret}.`), ...filler, user('What is the key of Atlas?')])
     await memory.upkeep.settled()
-    const told = JSON.stringify([await memory.upkeep.summaries(key), await memory.upkeep.facts(key)])
-    expect([told.includes('⟨secret:'), leaked(told)]).toEqual([true, []])
-    const shown = (await memory.context(key)).messages.map(({ content }) => content ?? '').filter((content) => content.startsWith('<memory '))
-    expect([shown.join('\n').includes(secret), shown.join('\n').includes('⟨secret:')]).toEqual([true, false])
+    const [summary] = await memory.upkeep.summaries(key)
+    expect(summary?.text).toMatch(/The key of the server Atlas is ⟨secret:\d+⟩\./)
+    expect(await toldBy(memory)).toContain(`The key of the server Atlas is ${secret}.`)
+    await memory.close()
+  })
+
+  verifies('X-08', 'gives the value back in facts of its own session', async () => {
+    await using memory = await open({ budget: 9_000 })
+    await memory.append(key, [user('Hello.'), user(`Remember that the key of my server Atlas is ${secret}.`), ...filler, user('What is the key of Atlas?')])
+    await memory.upkeep.settled()
+    expect((await memory.upkeep.facts(key)).map(({ value }) => String(value))).toContainEqual(expect.stringMatching(/my server Atlas is ⟨secret:\d+⟩/))
+    const facts = (await toldBy(memory)).split('## Summary')[0] ?? ''
+    expect([facts.includes(secret), facts.includes('⟨secret:')]).toEqual([true, false])
+  })
+
+  verifies(['X-08', 'A-08'], 'gives the value back in long-term memory of its own session', async () => {
+    let time = now
+    await using memory = await openMemory({ profile: 'agent', store: `sqlite:${fresh()}`, clock: () => time })
+    await memory.append(key, [user(`The key of the server Atlas is ${secret}.`), ...filler, user('What is the key of Atlas?')])
+    time += 120_000
+    await memory.sweep(time)
+    await memory.upkeep.settled()
+    const shown = await toldBy(memory, Math.floor((await memory.context(key)).ledger.history / 0.8))
+    expect(shown).toContain('[LONG-TERM MEMORY]\n[data] The key of the server Atlas is ')
+    expect([shown.includes(secret), shown.includes('⟨secret:')]).toEqual([true, false])
   })
 })
 
