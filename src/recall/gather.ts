@@ -169,15 +169,16 @@ function tailOf(
 ): { start: Tokens; limit: Tokens } {
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
-  if (total <= tail.all * room) return { start: 0, limit: budget }
   // where a summary ends the tail begins, as long as that is a tail of the right length for this budget
   const { reach } = covered(head.derived)
   const rest = total - reach
-  if (budget <= tail.scarce.budget) {
+  const isScarce = budget <= tail.scarce.budget
+  if (!isScarce && reach > 0 && rest <= tail.all * room && rest >= 0.5 * tail.low * room) return { start: reach, limit: budget }
+  if (total <= tail.all * room) return { start: 0, limit: budget }
+  if (isScarce) {
     const limit = Math.floor((asksBack ? tail.scarce.question : tail.scarce.otherwise) * budget)
     return { start: total - limit, limit }
   }
-  if (reach > 0 && rest <= tail.all * room && rest >= 0.5 * tail.low * room) return { start: reach, limit: budget }
   const step = Math.max(1, Math.floor((tail.high - tail.low) * room))
   return { start: step * Math.max(0, Math.floor((total - tail.low * room) / step)), limit: budget }
 }

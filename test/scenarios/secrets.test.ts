@@ -120,6 +120,14 @@ describe('a secret of any format', () => {
     expect(digests.filter((digest) => bytes.join('').includes(digest.slice(0, 32)))).toEqual([])
   })
 
+  verifies('X-08', 'is masked in knowledge when it is a number and no text', async () => {
+    const file = fresh()
+    await using memory = await openMemory({ store: `sqlite:${file}`, clock })
+    const card = Number(cards[0]?.secret)
+    await memory.remember('acme', { category: 'domain', key: 'payment', value: { card, pin: 48_213 } })
+    expect([card, 48_213].filter((number) => readFileSync(file).includes(String(number)) || readFileSync(`${file}-wal`).includes(String(number)))).toEqual([])
+  })
+
   verifies('X-08', 'is in nothing a served process writes, whether requests go well or not', async () => {
     const file = fresh()
     await using upstream = await startUpstream((request) => (request.text.includes('Fail') ? { does: 'cut' } : replies('Done.')))

@@ -174,6 +174,23 @@ describe('the hours of a session', () => {
     await expectFifth(memory)
   })
 
+  verifies(['T-04', 'C-11'], 'never give way to nothing, though no sentence of theirs may fit', async () => {
+    now = start
+    await using memory = await open()
+    for (const number of numbers(1, 60)) {
+      const name = `Zeph${String.fromCharCode(96 + (number % 26))}rin`
+      await memory.append(key, [user(`The parcel for ${name} has not come, and nobody at the depot knows where it may be by now.`)])
+    }
+    await memory.upkeep.settled()
+    expect((await memory.upkeep.summaries(key)).map(({ tier, text }) => [tier, text === ''])).toEqual([['hour', false]])
+    for (const later of [day - minute, day + hour]) {
+      now = start + later
+      await memory.append(key, [user('Is anybody there?')])
+      await memory.upkeep.settled()
+    }
+    expect((await memory.upkeep.summaries(key)).map(({ tier, text }) => [tier, text === ''])).toEqual([['session', false]])
+  })
+
   verifies('T-04', 'give way when the host sweeps, too', async () => {
     now = start
     await using memory = await open()
