@@ -119,7 +119,7 @@ export class Memory implements AsyncDisposable {
     const change = { ...operation, key: parsed, at: now, epoch, append, put: [], drop, expiresAt }
     const stored = await this.parts.sessions.commit(change)
     this.embeddings[0]?.heard(parsed, epoch, stored)
-    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said')
+    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', stored.at(-1))
     if (options.answers !== undefined) await use(this.parts.store, scopeKey(parsed), options.answers.knowledge, { session: parsed.id, at: now })
     return stored
   }
@@ -181,6 +181,7 @@ export class Memory implements AsyncDisposable {
     for (const embedding of this.embeddings) embedding.drop(scope)
     this.parts.barrier?.drop(scope, 'key' in target ? parseKey(target.key).id : undefined)
     const forgotten = await new Forgetting(this.parts, this.rederive()).forget(target, this.parts.clock())
+    this.keeping?.forgot(scope)
     // What was written meanwhile may be gone too; what is still there, or was made anew, wants its vector.
     for (const embedding of this.embeddings) {
       embedding.drop(scope)

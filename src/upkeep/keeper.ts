@@ -1,6 +1,6 @@
-import type { Derived, Millis, Notes, Tokens } from '../domain/entry.ts'
+import type { Derived, Message, Millis, Notes, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key } from '../domain/key.ts'
+import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
@@ -8,7 +8,7 @@ import { type Head, isExpired } from '../domain/session.ts'
 import type { Asking } from './ask.ts'
 import { fold, type Outcome } from './fold.ts'
 import { perform } from './perform.ts'
-import { type Occasion, plan, type Step } from './plan.ts'
+import { type Occasion, plan, type Quiet, quietOf, type Step } from './plan.ts'
 import { revise, wrote } from './revise.ts'
 
 /** What upkeep is done with. */
@@ -55,6 +55,7 @@ export class Keeper {
   private readonly lanes = new Map<string, Lane>()
   private readonly awake = new Map<string, Key>()
   private readonly budgets = new Map<string, Tokens>()
+  private readonly quiet = new Map<string, Quiet>()
   private readonly faults = new Map<string, Degradation & { readonly at: Millis }>()
   private readonly stopped = new AbortController()
   private readonly waiting: (() => void)[] = []
@@ -66,12 +67,12 @@ export class Keeper {
     this.means = means
   }
 
-  /** Takes note that something happened in a session, and returns at once. */
-  heard(key: Key, occasion: Occasion = 'said'): void {
+  /** Takes note that something happened in a session, of which `newest` is the newest message, and returns at once. */
+  heard(key: Key, occasion: Occasion, newest?: Message): void {
     if (this.means.profile.upkeep.length === 0 || this.stopped.signal.aborted) return
     const name = formatKey(key)
     if (this.awake.size < mostAwake) this.awake.set(name, key)
-    if (occasion === 'asked' && !this.isWaitedFor()) return
+    if ((occasion === 'asked' && !this.isWaitedFor()) || this.isQuiet(name, newest)) return
     const lane = this.lanes.get(name)
     if (lane === undefined) this.open(name, key, occasion)
     else lane.again = lane.again === undefined || lane.again === 'asked' ? occasion : lane.again
@@ -94,10 +95,9 @@ export class Keeper {
     for (const key of keys) this.awake.delete(formatKey(key))
   }
 
-  /** Lets go of what is known of sessions that are gone. */
-  drop(isGone: (key: Key) => boolean): void {
-    for (const [name, key] of this.awake) if (isGone(key)) this.awake.delete(name)
-    for (const name of this.budgets.keys()) if (!this.awake.has(name)) this.budgets.delete(name)
+  /** Lets go of what is known of a scope's sessions, some of which are gone or were changed. */
+  drop(scope: Scope): void {
+    for (const known of [this.quiet, this.budgets]) for (const name of known.keys()) if (name === scope || name.startsWith(`${scope}:`)) known.delete(name)
   }
 
   /** Resolves when nothing is under way any more. */
@@ -114,6 +114,12 @@ export class Keeper {
     this.stopped.abort()
     for (const resume of this.waiting.splice(0)) resume()
     await this.settled()
+  }
+
+  private isQuiet(name: string, newest: Message | undefined): boolean {
+    const quiet = newest && this.quiet.get(name)
+    if (newest === undefined || quiet === undefined) return false
+    return newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
   }
 
   private isWaitedFor(): boolean {
@@ -165,8 +171,16 @@ export class Keeper {
     const { profile, price, clock } = this.means
     const now = clock()
     if (head.revision === 0 || isExpired(head, now)) return undefined
-    const budget = this.budgets.get(formatKey(head.key)) ?? profile.budget
-    return plan(head, profile, occasion, { now, budget, price })[0]
+    const name = formatKey(head.key)
+    const circumstances = { now, budget: this.budgets.get(name) ?? profile.budget, price }
+    const [step] = plan(head, profile, occasion, circumstances)
+    if (step === undefined && occasion !== 'asked') this.rest(name, quietOf(head, profile, circumstances))
+    return step
+  }
+
+  private rest(name: string, quiet: Quiet): void {
+    if (this.quiet.size >= mostAwake) this.quiet.clear()
+    this.quiet.set(name, quiet)
   }
 
   /** Takes a session for this process, unless another is at work on it: a model is dear, and need not be asked twice. */

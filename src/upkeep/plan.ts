@@ -35,6 +35,22 @@ export function plan(head: Head, profile: Profile, occasion: Occasion, circumsta
 const isMeant = ({ when, blocking }: Rule, occasion: Occasion): boolean =>
   occasion === 'tick' || (occasion === 'asked' ? blocking === true : !('every' in when))
 
+/** Nothing that is said is due before the session weighs more, reaches this message, or this time has come. */
+export type Quiet = { readonly weight: Tokens; readonly sequence: number; readonly until: Millis }
+
+/** How long a session for which nothing is due needs not be looked at: what is said changes nothing else. */
+export function quietOf(head: Head, profile: Profile, { budget, price }: Circumstances): Quiet {
+  const { last, reach } = covered(head.derived)
+  let [weight, sequence, until] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  for (const { do: task, when } of profile.upkeep) {
+    if (!('summarise' in task)) continue
+    if (task.summarise === 'progressive') weight = Math.min(weight, reach + limitOf(when, budget) - promised(profile.bands, head.derived, budget, price))
+    else if (task.summarise === 'hour') sequence = Math.min(sequence, head.last + task.batch + task.keep - countBetween(head.gaps, last + 1, head.last))
+    else for (const { id } of summariesIn(head.derived, 'hour')) until = Math.min(until, (hourOf(id) + 1) * hour + ('age' in when ? when.age : 0))
+  }
+  return { weight, sequence, until }
+}
+
 function stepsOf(rule: Rule, head: Head, profile: Profile, circumstances: Circumstances): Step[] {
   const task = rule.do
   if ('optimise' in task) return isOptimisable(rule.when, head, circumstances.now) ? [{ do: 'optimise' }] : []
@@ -45,13 +61,15 @@ function stepsOf(rule: Rule, head: Head, profile: Profile, circumstances: Circum
 
 function compaction(task: TaskOf<'progressive'>, when: When, head: Head, profile: Profile, { budget, price }: Circumstances): Step[] {
   const total = weightOf(head.recent.at(-1))
-  const limit = 'tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY
+  const limit = limitOf(when, budget)
   const since = total - covered(head.derived).reach
   if (promised(profile.bands, head.derived, budget, price) + since <= limit) return []
   const kept = 'tokens' in task.keep ? task.keep.tokens : task.keep.usage * budget
   const previous = summariesIn(head.derived, 'progressive')[0]
   return [{ do: 'compact', task, previous, until: total - Math.min(kept, limit) }]
 }
+
+const limitOf = (when: When, budget: Tokens): Tokens => ('tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY)
 
 function batch(task: TaskOf<'hour'>, head: Head): Step[] {
   const after = covered(head.derived).last

@@ -1,19 +1,23 @@
 import { check } from '../domain/error.ts'
 import { wordsOf } from '../text/words.ts'
 
-/** Words are looked up together until no more texts than this are likely to hold all of them. */
-const few = 16
-/** At most so many together, the more the fewer words may be missing: there are many ways to choose from many words. */
-const depths = [
-  { missing: 3, words: 4 },
-  { missing: 10, words: 2 },
-  { missing: Number.POSITIVE_INFINITY, words: 1 },
-] as const
+/** So many sets are compared each with each: to divide them would take longer. */
+const few = 12
+/** First words are good enough if they leave so many sets to compare each one with. */
+const good = 4
 
-/** Texts that hold the same words: these by their numbers, the rarest first, and where the texts stand, in order. */
-type Group = { readonly words: Uint32Array; readonly places: number[] }
-/** All texts that have words, those with the newest text first, and the part of the texts each word is in. */
-type Grouped = { readonly groups: readonly Group[]; readonly parts: Float64Array }
+/** A text that has words: these by their numbers, the rarest first, and where the text and its copies stand, in order. */
+type Entry = { readonly words: Uint32Array; readonly places: readonly number[] }
+/** Pairs of sets with so many words together differ, if they are similar, in at most so many. */
+type Class = { readonly from: number; to: number; differing: number }
+/** A set to be compared, by its place: words before `from` need no comparison, and of the others at most `spare` are missing in a similar set. */
+type Member = { readonly place: number; readonly from: number; readonly spare: number }
+/** Members under their signatures, one after the other: similar ones have one in common, and may then be looked at as `rest` has it. */
+type Posted = {
+  readonly hashes: Uint32Array
+  readonly owners: Uint32Array
+  readonly rest: (posting: number) => Member
+}
 
 /**
  * All pairs of texts, the older one first, that are similar: the number of words both hold, divided by the number of words
@@ -25,10 +29,15 @@ type Grouped = { readonly groups: readonly Group[]; readonly parts: Float64Array
  */
 export function redundantPairs(texts: readonly string[], threshold = 0.9): readonly (readonly [older: number, newer: number])[] {
   const pairs: [number, number][] = []
-  const grouped = groupsOf(texts)
-  for (const { places } of grouped.groups) for (const [at, older] of places.entries()) for (const newer of places.slice(at + 1)) pairs.push([older, newer])
-  findSimilar(grouped, threshold, (one, other) => {
-    for (const left of one.places) for (const right of other.places) pairs.push(left < right ? [left, right] : [right, left])
+  const entries = entriesOf(texts)
+  for (const { places } of entries) for (const [at, older] of places.entries()) for (const newer of places.slice(at + 1)) pairs.push([older, newer])
+  const met = new Set<number>()
+  findSimilar(entries, threshold, (older, newer) => {
+    const pair = older * entries.length + newer
+    if (met.has(pair)) return 'go on'
+    met.add(pair)
+    for (const left of (entries[older] as Entry).places)
+      for (const right of (entries[newer] as Entry).places) pairs.push(left < right ? [left, right] : [right, left])
     return 'go on'
   })
   return pairs.sort((left, right) => left[0] - right[0] || left[1] - right[1])
@@ -42,48 +51,33 @@ export function redundantPairs(texts: readonly string[], threshold = 0.9): reado
  */
 export function redundantOlder(texts: readonly string[], threshold = 0.9): ReadonlySet<number> {
   const redundant = new Set<number>()
-  const grouped = groupsOf(texts)
-  for (const { places } of grouped.groups) for (const older of places.slice(0, -1)) redundant.add(older)
-  findSimilar(grouped, threshold, (older) => {
-    redundant.add(newestOf(older))
+  const entries = entriesOf(texts)
+  for (const { places } of entries) for (let at = 0; at < places.length - 1; at++) redundant.add(places[at] as number)
+  findSimilar(entries, threshold, (older) => {
+    redundant.add(newestOf(entries[older] as Entry))
     return 'enough'
   })
   return redundant
 }
 
-const newestOf = ({ places }: Group): number => places.at(-1) as number
+const newestOf = ({ places }: Entry): number => places.at(-1) as number
 
-function groupsOf(texts: readonly string[]): Grouped {
-  const distinct = [...new Set(texts)]
-  const { words, ends, parts } = numbered(distinct)
-  const groups: Group[] = []
-  const groupOf = new Map<string, Group>()
-  const slots = new Int32Array(2 ** Math.ceil(Math.log2(distinct.length + 1) + 1))
-  for (const [at, text] of distinct.entries()) {
-    const own = words.subarray(ends[at - 1] ?? 0, ends[at]).sort()
-    if (own.length > 0) groupOf.set(text, groups[placeIn(groups, own, slots)] as Group)
+/** All different texts that have words, the newest first. */
+function entriesOf(texts: readonly string[]): Entry[] {
+  const placesOf = new Map<string, number[]>()
+  for (let place = 0; place < texts.length; place++) {
+    const text = texts[place] as string
+    const places = placesOf.get(text)
+    if (places === undefined) placesOf.set(text, [place])
+    else places.push(place)
   }
-  for (const [place, text] of texts.entries()) groupOf.get(text)?.places.push(place)
-  return { groups: groups.sort((left, right) => newestOf(right) - newestOf(left)), parts }
-}
-
-/** The place of the group with these words, which is made if there is none; `slots` has room for it by the hash of its words. */
-function placeIn(groups: Group[], words: Uint32Array, slots: Int32Array): number {
-  let hash = words.length
-  for (const word of words) hash = Math.imul(hash ^ word, 0x9e3779b1) ^ (hash >>> 15)
-  for (let slot = hash & (slots.length - 1); ; slot = (slot + 1) & (slots.length - 1)) {
-    const place = (slots[slot] as number) - 1
-    const known = groups[place]?.words
-    if (known?.length === words.length && share(known, words, words.length)) return place
-    if (known === undefined) {
-      slots[slot] = groups.push({ words, places: [] })
-      return groups.length - 1
-    }
-  }
+  const { words, ends } = numbered([...placesOf.keys()])
+  const entries = Array.from(placesOf.values(), (places, at) => ({ words: words.subarray(ends[at - 1] ?? 0, ends[at]).sort(), places }))
+  return entries.filter((entry) => entry.words.length > 0).sort((left, right) => newestOf(right) - newestOf(left))
 }
 
 /** The words of all texts, one after the other and each once for a text, numbered from the rarest to the commonest. */
-function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly ends: Uint32Array; readonly parts: Float64Array } {
+function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly ends: Uint32Array } {
   const names = new Map<string, number>()
   const uses: number[] = []
   const lastUse: number[] = []
@@ -105,132 +99,70 @@ function numbered(texts: readonly string[]): { readonly words: Uint32Array; read
     }
     ends[place] = end
   }
-  const order = Uint32Array.from(uses.keys()).sort((left, right) => (uses[left] as number) - (uses[right] as number))
-  const ranks = new Uint32Array(order.length)
-  for (let rank = 0; rank < order.length; rank++) ranks[order[rank] as number] = rank
+  const ranks = inOrder(Uint32Array.from(uses), texts.length + 1).ranks
   for (let at = 0; at < end; at++) words[at] = ranks[words[at] as number] as number
-  return { words, ends, parts: Float64Array.from(order, (name) => (uses[name] as number) / texts.length) }
+  return { words, ends }
 }
 
 /** The same numbers with room for twice as many as are needed. */
-function enlarged(numbers: Uint32Array<ArrayBuffer>, needed: number): Uint32Array<ArrayBuffer> {
+function enlarged(numbers: Uint32Array, needed: number): Uint32Array<ArrayBuffer> {
   const larger = new Uint32Array(2 * needed)
   larger.set(numbers)
   return larger
 }
 
-/**
- * Meets similar groups, the one whose newest text is older first, until for that one it is `enough`.
- *
- * Of two sets of `a` and `b` words that share at least `n`, the first word shared is one of the first `a - n + 1` and
- * `b - n + 1`, the second one of one more, and so on: otherwise too few words are left. Each set is therefore posted under
- * its first words, which are its rarest, and under several of them together where one alone is in many texts.
- */
-function findSimilar(grouped: Grouped, threshold: number, meet: (older: Group, newer: Group) => 'go on' | 'enough'): void {
-  check('threshold', threshold, threshold > 0 && threshold <= 1, 'a number above 0 and at most 1')
-  const index = new Index(grouped, threshold)
-  for (const [place, older] of grouped.groups.entries()) {
-    for (const newer of index.similarTo(place)) if (meet(older, newer) === 'enough') break
-    index.add(place)
+/** The place each of the keys, which are below a limit, has when they are sorted, and where each key ends. */
+function inOrder(keys: Uint32Array, limit: number): { readonly ranks: Uint32Array; readonly ends: Uint32Array } {
+  const ends = new Uint32Array(limit)
+  for (let at = 0; at < keys.length; at++) ends[keys[at] as number]!++
+  let end = 0
+  for (let key = 0; key < limit; key++) {
+    const count = ends[key] as number
+    ends[key] = end
+    end += count
   }
+  const ranks = new Uint32Array(keys.length)
+  for (let at = 0; at < keys.length; at++) ranks[at] = ends[keys[at] as number]!++
+  return { ranks, ends }
 }
 
-class Index {
-  readonly #groups: readonly Group[]
-  readonly #parts: Float64Array
-  readonly #threshold: number
-  /** Which sizes the sets have. */
-  readonly #sizes: Uint8Array
-  /** Chains of postings, the latest first, by the hash of words and of the size of the set that holds them; 0 ends one. */
-  readonly #heads: Uint32Array
-  #next: Uint32Array<ArrayBuffer>
-  #owners: Uint32Array<ArrayBuffer>
-  #postings = 0
-  /** For whom a group was looked at last. */
-  readonly #seen: Int32Array
-  readonly #asked: number[] = []
+/** Meets similar entries by their places, the older one first, until for that one it is `enough`; it may meet two of them again. */
+function findSimilar(entries: readonly Entry[], threshold: number, meet: (older: number, newer: number) => 'go on' | 'enough'): void {
+  check('threshold', threshold, threshold > 0 && threshold <= 1, 'a number above 0 and at most 1')
+  const largest = entries.reduce((most, { words }) => Math.max(most, words.length), 0)
+  const shared = Uint32Array.from({ length: 2 * largest + 1 }, (_, sum) => leastShared(sum, threshold))
+  const search = new Search(entries, shared, meet)
+  for (const one of classesOf(shared)) search.among(membersOf(one, entries, shared, threshold), one.differing)
+}
 
-  constructor({ groups, parts }: Grouped, threshold: number) {
-    this.#groups = groups
-    this.#parts = parts
-    this.#threshold = threshold
-    const sizes = groups.map(({ words }) => words.length)
-    const postings = sizes.reduce((sum, size) => sum + size - leastPartner(size, threshold) + 1, 1)
-    this.#sizes = new Uint8Array(sizes.reduce((most, size) => Math.max(most, size), 0) + 1)
-    this.#heads = new Uint32Array(2 ** Math.ceil(Math.log2(postings) + 1))
-    this.#next = new Uint32Array(2 * postings)
-    this.#owners = new Uint32Array(2 * postings)
-    this.#seen = new Int32Array(groups.length).fill(-1)
+/** Sums of sizes, those together for which similar sets may differ in about as many words. */
+function classesOf(shared: Uint32Array): Class[] {
+  const classes: Class[] = [{ from: 0, to: 0, differing: 0 }]
+  for (let sum = 1; sum < shared.length; sum++) {
+    const differing = sum - 2 * (shared[sum] as number)
+    const last = classes.at(-1) as Class
+    if (differing > last.differing) classes.push({ from: sum, to: sum, differing: differing + (differing >> 3) })
+    else last.to = sum
   }
+  return classes
+}
 
-  add(place: number): void {
-    const { words } = this.#groups[place] as Group
-    const size = words.length
-    this.#sizes[size] = 1
-    const least = leastPartner(size, this.#threshold)
-    const [deepest, shallowest] = [this.#depth(size, size), this.#depth(Math.ceil(size / this.#threshold), least)]
-    for (const { words: depth } of depths) {
-      if (depth > deepest || depth < shallowest) continue
-      for (const slot of this.#slots(words, size, size - least, depth)) this.#post(place, slot)
-    }
+/** The sets that may be similar to another one in the class. */
+function membersOf({ from, to }: Class, entries: readonly Entry[], shared: Uint32Array, threshold: number): Member[] {
+  const members: number[] = []
+  const partner = (size: number): number => Math.max(from - size, leastPartner(size, threshold))
+  let smallest = Number.POSITIVE_INFINITY
+  for (let place = 0; place < entries.length; place++) {
+    const size = (entries[place] as Entry).words.length
+    const other = partner(size)
+    if (size + other > to || size / other < threshold) continue
+    members.push(place)
+    smallest = Math.min(smallest, size)
   }
-
-  #post(place: number, slot: number): void {
-    const posting = ++this.#postings
-    if (posting === this.#owners.length) {
-      this.#owners = enlarged(this.#owners, posting)
-      this.#next = enlarged(this.#next, posting)
-    }
-    this.#owners[posting] = place
-    this.#next[posting] = this.#heads[slot] as number
-    this.#heads[slot] = posting
-  }
-
-  /** The groups added that are similar. */
-  *similarTo(place: number): Generator<Group> {
-    const { words } = this.#groups[place] as Group
-    const size = words.length
-    for (let other = leastPartner(size, this.#threshold); other < this.#sizes.length && size / other >= this.#threshold; other++) {
-      const needed = leastShared(size + other, this.#threshold)
-      // Different sets of one size differ in a word.
-      if (this.#sizes[other] === 0 || needed > Math.min(size, other) - (size === other ? 1 : 0)) continue
-      for (const slot of this.#slots(words, other, size - needed, this.#depth(Math.max(size, other), needed))) {
-        for (let posting = this.#heads[slot] as number; posting !== 0; posting = this.#next[posting] as number) {
-          const owner = this.#owners[posting] as number
-          if (this.#seen[owner] === place) continue
-          const group = this.#groups[owner] as Group
-          if (group.words.length !== other) continue
-          this.#seen[owner] = place
-          if (share(words, group.words, needed)) yield group
-        }
-      }
-    }
-  }
-
-  /** How many words are looked up together to find sets that share so many, the larger one of this size. */
-  #depth(larger: number, shared: number): number {
-    const missing = larger - leastPartner(larger, this.#threshold)
-    return depths.find((row) => missing <= row.missing && row.words <= shared)?.words ?? 1
-  }
-
-  /** Where sets of a size stand that share these words but for some that are missing; good until the next question. */
-  #slots(words: Uint32Array, size: number, missing: number, depth: number): readonly number[] {
-    this.#asked.length = 0
-    this.#take(words, { missing, depth }, 0, 0, size, this.#groups.length)
-    return this.#asked
-  }
-
-  /** Adds a slot for every choice of words from a place on, with so many taken before, that few texts are likely to hold. */
-  #take(words: Uint32Array, limits: { readonly missing: number; readonly depth: number }, from: number, taken: number, before: number, likely: number): void {
-    const end = Math.min(limits.missing + taken + 1, words.length)
-    for (let at = from; at < end; at++) {
-      const word = words[at] as number
-      const hash = Math.imul(before ^ word, 0x9e3779b1)
-      const texts = likely * (this.#parts[word] as number)
-      if (texts <= few || taken + 1 === limits.depth) this.#asked.push((hash ^ (hash >>> 15)) & (this.#heads.length - 1))
-      else this.#take(words, limits, at + 1, taken + 1, hash ^ (hash >>> 13), texts)
-    }
-  }
+  return members.map((place) => {
+    const size = (entries[place] as Entry).words.length
+    return { place, from: 0, spare: size - (shared[size + Math.max(smallest, partner(size))] as number) }
+  })
 }
 
 /** The size of the smallest set that can be similar to one of this size: all its words are shared. */
@@ -245,6 +177,126 @@ function leastShared(sum: number, threshold: number): number {
   let least = Math.max(0, Math.floor((sum * threshold) / (1 + threshold)) - 1)
   while (least / (sum - least) < threshold) least++
   return least
+}
+
+class Search {
+  readonly #entries: readonly Entry[]
+  readonly #shared: Uint32Array
+  readonly #meet: (older: number, newer: number) => 'go on' | 'enough'
+  /** For which sets it is enough. */
+  readonly #settled: Uint8Array
+
+  constructor(entries: readonly Entry[], shared: Uint32Array, meet: (older: number, newer: number) => 'go on' | 'enough') {
+    this.#entries = entries
+    this.#shared = shared
+    this.#meet = meet
+    this.#settled = new Uint8Array(entries.length)
+  }
+
+  among(members: readonly Member[], differing: number, depth = 0): void {
+    let open = 0
+    for (let at = 1; at < members.length; at++) {
+      this.#compare((members[at] as Member).place, (members[at - 1] as Member).place)
+      open += 1 - (this.#settled[(members[at] as Member).place] as number)
+    }
+    if (open === 0) return
+    const most = (open * members.length) / 2
+    let best = this.#sorted(this.#byFirstWords(members), members)
+    if (best.cost > good * members.length) {
+      const other = this.#sorted(this.#byParts(members, differing, depth), members)
+      if (other.cost < best.cost) best = other
+    }
+    if (2 * best.cost > most) {
+      this.#compareAll(Uint32Array.from(members, ({ place }) => place), 0, members.length)
+      return
+    }
+    const { ends, order, places, rest } = best
+    let start = 0
+    for (const end of ends) {
+      if (end - start > few) this.among(Array.from(order.subarray(start, end), rest), differing, depth + 1)
+      else if (end - start > 1) this.#compareAll(places, start, end)
+      start = end
+    }
+  }
+
+  #sorted({ hashes, owners, rest }: Posted, members: readonly Member[]) {
+    const bits = Math.ceil(Math.log2(hashes.length + 1)) + 1
+    for (let at = 0; at < hashes.length; at++) hashes[at] = (hashes[at] as number) >>> (32 - bits)
+    const { ranks, ends } = inOrder(hashes, 2 ** bits)
+    const order = new Uint32Array(hashes.length)
+    const places = new Uint32Array(hashes.length)
+    let cost = 0
+    for (let at = 0; at < ranks.length; at++) {
+      const place = (members[owners[at] as number] as Member).place
+      order[ranks[at] as number] = at
+      places[ranks[at] as number] = place
+      const key = hashes[at] as number
+      if (this.#settled[place] === 0) cost += ((ends[key] as number) - (key === 0 ? 0 : (ends[key - 1] as number)) - 1) / 2
+    }
+    return { ends, order, places, cost, rest }
+  }
+
+  #byFirstWords(members: readonly Member[]): Posted {
+    const entries = this.#entries
+    let count = 0
+    const lastOf = ({ place, from, spare }: Member): number => Math.min(from + spare, (entries[place] as Entry).words.length)
+    for (const member of members) count += Math.max(0, lastOf(member) - member.from + 1)
+    const hashes = new Uint32Array(count)
+    const owners = new Uint32Array(count)
+    const ats = new Uint32Array(count)
+    let posting = 0
+    for (let owner = 0; owner < members.length; owner++) {
+      const member = members[owner] as Member
+      const { words } = entries[member.place] as Entry
+      const last = lastOf(member)
+      for (let at = member.from; at <= last; at++) {
+        hashes[posting] = Math.imul(at < words.length ? (words[at] as number) + 1 : 0, 0x9e3779b1)
+        ats[posting] = at
+        owners[posting++] = owner
+      }
+    }
+    const rest = (posting: number): Member => {
+      const { place, from, spare } = members[owners[posting] as number] as Member
+      const at = ats[posting] as number
+      return { place, from: Math.min(at + 1, (entries[place] as Entry).words.length), spare: spare - (at - from) }
+    }
+    return { hashes, owners, rest }
+  }
+
+  #byParts(members: readonly Member[], differing: number, depth: number): Posted {
+    const parts = differing + 1
+    const hashes = new Uint32Array(members.length * parts)
+    const owners = new Uint32Array(hashes.length)
+    for (let owner = 0; owner < members.length; owner++) {
+      const { place, from } = members[owner] as Member
+      const { words } = this.#entries[place] as Entry
+      const first = owner * parts
+      for (let at = from; at < words.length; at++) {
+        let hash = Math.imul((words[at] as number) + 1, 0x9e3779b1 + 2 * depth)
+        hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
+        hash ^= hash >>> 13
+        hashes[first + (((hash >>> 16) * parts) >>> 16)]! += Math.imul(hash, 0xc2b2ae35)
+      }
+      for (let part = 0; part < parts; part++) {
+        owners[first + part] = owner
+        hashes[first + part] = Math.imul((hashes[first + part] as number) + part, 0x9e3779b1)
+      }
+    }
+    return { hashes, owners, rest: (posting) => members[owners[posting] as number] as Member }
+  }
+
+  #compareAll(places: Uint32Array, from: number, to: number): void {
+    for (let older = from + 1; older < to; older++) {
+      for (let newer = older - 1; newer >= from && this.#settled[places[older] as number] === 0; newer--)
+        this.#compare(places[older] as number, places[newer] as number)
+    }
+  }
+
+  #compare(older: number, newer: number): void {
+    if (older === newer || this.#settled[older] === 1) return
+    const [one, other] = [(this.#entries[older] as Entry).words, (this.#entries[newer] as Entry).words]
+    if (share(one, other, this.#shared[one.length + other.length] as number) && this.#meet(older, newer) === 'enough') this.#settled[older] = 1
+  }
 }
 
 /** Whether two sets in order share so many words. */

@@ -46,8 +46,13 @@ export class Upkeep {
   }
 
   /** Takes note that something was said, and returns at once. */
-  heard(key: Key, occasion: Occasion): void {
-    this.keeper.heard(key, occasion)
+  heard(key: Key, occasion: Occasion, newest?: Message): void {
+    this.keeper.heard(key, occasion, newest)
+  }
+
+  /** Takes note that something of a scope was forgotten. */
+  forgot(scope: Scope): void {
+    this.keeper.drop(scope)
   }
 
   /** Resolves when what the next context waits for is done. */
@@ -95,6 +100,7 @@ export class Upkeep {
 
   /** Takes the record of a session away; what was said stays, and is summed up anew when there is enough of it. */
   async clear(key: string | Key): Promise<void> {
+    this.keeper.drop(parseKey(key).scope)
     await revise(this.means.sessions, parseKey(key), ({ derived }) => ({
       put: [],
       drop: derived.filter((entry) => entry.kind === 'fact' || entry.kind === 'summary').map(({ id }) => id),

@@ -2,10 +2,11 @@ import type OpenAI from 'openai'
 import { describe, expect } from 'vitest'
 import type { Notes } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import type { Ledger } from '../../src/domain/ledger.ts'
+import type { ChatMessage, Ledger } from '../../src/domain/ledger.ts'
 import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { type Received, replies, sends, startUpstream } from '../models/upstream.ts'
+import { openaiFaults } from '../recall/validity.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -227,6 +228,53 @@ describe('what the optimizer finds', () => {
       minRelevance: 0.5,
       targetUsageRatio: 0.65,
     })
+  })
+})
+
+describe('what the optimizer finds in the results of tools', () => {
+  const key = 'acme:bot'
+  const log = `The build began with a clean checkout.\n${'Another part compiles and links. '.repeat(40)}\nIt ended well.`
+  const link = 'The shop is at https://example.com/cart, says the page.'
+  const note = 'The crate stands in hall seven, on the left of the door, says the list.'
+
+  /** A call with its result, and nothing said besides. */
+  const used = (id: string, content: string, at: number): Incoming[] => [
+    { role: 'assistant', content: '', tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: '{}' } }], at },
+    { role: 'tool', tool_call_id: id, content, at },
+  ]
+
+  /** The turns of a context under pressure, after the optimizer has looked twice; what tools brought in is so old. */
+  async function turnsAfter(age: number): Promise<readonly ChatMessage[]> {
+    now = Date.UTC(2026, 2, 2, 9)
+    await using memory = await openMemory({ profile: 'agent', store: store(fresh()), clock })
+    const results = [used('c1', log, now - age), used('c2', link, now - age), used('c3', log, now - age), used('c4', note, now - age)].flat()
+    await memory.append(key, [
+      user('Please build it.'),
+      ...results,
+      ...Array.from({ length: 60 }, (_, place) => user(`Chapter ${place} speaks of the ${place}th hill.`)),
+    ])
+    await cycle(memory)
+    await memory.append(key, [user('Go on, please, with the next chapter.')])
+    await cycle(memory)
+    const { messages, ledger } = await memory.context(key, { budget: Math.floor((await memory.context(key)).ledger.history / 0.76) })
+    expect([ledger.due, openaiFaults(messages)]).toEqual([true, []])
+    return messages
+  }
+
+  verifies('A-08', 'moves one that matters to long-term memory, out of the turns', async () => {
+    const messages = await turnsAfter(0)
+    expect(messages[0]?.content).toContain(`[LONG-TERM MEMORY]\n[data] ${link}`)
+    expect(messages.filter(({ role, content }) => role === 'tool' && content === link)).toEqual([])
+  })
+
+  verifies(['A-07', 'A-08'], 'shows the older of two that say the same as a digest', async () => {
+    const contents = (await turnsAfter(0)).flatMap(({ role, content }) => (role === 'tool' && content?.includes('clean checkout') ? [content] : []))
+    expect(contents).toEqual(['[tool] The build began with a clean checkout.\n... It ended well.', log])
+  })
+
+  verifies('A-08', 'leaves none out because the call before it says nothing', async () => {
+    const messages = await turnsAfter(2 * 24 * 60 * minute)
+    expect(messages.filter(({ role, content }) => role === 'tool' && content === note).length).toBe(1)
   })
 })
 

@@ -11,21 +11,8 @@ import { replies } from '../models/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
-import {
-  dataIn,
-  linesOf,
-  messagesOf,
-  modelName,
-  occasion,
-  openStaged,
-  type Scribe,
-  type Staged,
-  startScribe,
-  takeTurn,
-  talkUntil,
-  turnAt,
-  wordsIn,
-} from './stage.ts'
+import { dataIn, modelName, openStaged, type Scribe, type Staged, startScribe, takeTurn, talkUntil } from './stage.ts'
+import { linesOf, messagesOf, turnAt, wordsIn } from './turns.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'
@@ -40,10 +27,12 @@ const reply = 3
 const published = (messages: readonly Pick<Incoming, 'role' | 'content'>[]): number =>
   encodeChat(messages.map(({ role, content }) => ({ role: role as 'user' | 'assistant', content: String(content) }))).length - reply
 
-/** A memory over a file whose upkeep a model does, or the built-in rules; `asked` tells how often the model was asked for what. */
+/** A memory over a file whose upkeep a model does, or the built-in rules. */
 async function opened(by: string, scribe: Scribe, store: string | (Store & Index) = `sqlite:${fresh()}`): Promise<Staged> {
   return openStaged({ store, clock: () => newYear, model: by === modelName ? scribe.model : undefined })
 }
+
+/** How often the model was asked for a summary, and for important data. */
 const asked = (scribe: Scribe): readonly [number, number] => [scribe.asked('summary').length, scribe.asked('facts').length]
 
 for (const by of [modelName, 'builtin']) {
@@ -273,9 +262,9 @@ describe('a model that does not answer', () => {
     ['support', messagesOf(0, 25)],
   ] as const) {
     verifies(['C-13', 'T-05'], `scenario 6: in profile ${name} neither storing nor a context waits for it`, async () => {
-      const begun = occasion()
+      const begun = Promise.withResolvers<void>()
       await using scribe = await startScribe(() => {
-        begun.happen()
+        begun.resolve()
         return { does: 'hang' }
       })
       const profile = { ...profiles[name], durability: 'durable' as const }
@@ -283,7 +272,7 @@ describe('a model that does not answer', () => {
       await using memory = await openStaged({ profile, store, clock: () => newYear, model: scribe.model, expire: () => new AbortController().signal })
       await using idle = await openMemory({ profile, store: other, clock: () => newYear, upkeep: false })
       await memory.append(key, messages)
-      await begun.happened
+      await begun.promise
       await memory.append(key, [turnAt(99)[0]])
       await idle.append(key, [...messages, turnAt(99)[0]])
       for (const { calls } of [store, other]) calls.length = 0

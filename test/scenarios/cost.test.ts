@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
-import { briefTurnAt, dataIn, linesOf, modelName, openStaged, startScribe, takeTurn } from './stage.ts'
+import { dataIn, modelName, openStaged, startScribe, takeTurn } from './stage.ts'
+import { briefTurnAt, linesOf } from './turns.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'

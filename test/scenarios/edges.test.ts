@@ -6,7 +6,8 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
-import { dataIn, linesOf, messagesOf, modelName, openStaged, type Scribe, type Staged, startScribe, talkUntil, turnAt, wordsIn } from './stage.ts'
+import { dataIn, modelName, openStaged, type Scribe, type Staged, startScribe, talkUntil } from './stage.ts'
+import { linesOf, messagesOf, turnAt, wordsIn } from './turns.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'

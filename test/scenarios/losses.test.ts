@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
-import { modelName, openStaged, startScribe, takeTurn, turnAt } from './stage.ts'
+import { modelName, openStaged, startScribe, takeTurn } from './stage.ts'
+import { turnAt } from './turns.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'

@@ -8,6 +8,7 @@ import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
 import { type Poisoned, poisoned } from './poisoned.ts'
+import { purposeOf } from './stage.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'
@@ -31,15 +32,13 @@ function exposures({ name, text }: Poisoned, place: number): Incoming[] {
 }
 
 /** A model server that does what it reads: whatever a text demands it returns as facts and as the summary. */
-function obedient({ body, text }: Received): Behaviour {
-  const [{ content: instructions }, { content }] = body.messages as [ChatMessage & { content: string }, ChatMessage & { content: string }]
-  const demands = poisoned.map(({ demand }) => demand).filter((demand) => content.includes(demand) || text.includes(demand))
-  if (instructions.startsWith('Summarize'))
-    return replies([...demands, ...content.split('\n').filter((line) => line.startsWith('user: '))].join('\n').slice(0, 3_000))
-  const named = (all: readonly string[]) => Object.fromEntries(all.map((demand, place) => [`preference_${place}`, demand]))
-  return replies(
-    JSON.stringify({ user_preferences: named(demands), important_facts: demands, key_decisions: demands, entities: demands, custom_fields: named(demands) }),
-  )
+function obedient(request: Received): Behaviour {
+  const content: string = request.body.messages.at(-1).content
+  const demands = poisoned.map(({ demand }) => demand).filter((demand) => content.includes(demand))
+  const said = content.split('\n').filter((line) => line.startsWith('user: '))
+  if (purposeOf(request) === 'summary') return replies([...demands, ...said].join('\n').slice(0, 3_000))
+  const named = Object.fromEntries(demands.map((demand, place) => [`preference_${place}`, demand]))
+  return replies(JSON.stringify({ user_preferences: named, important_facts: demands, key_decisions: demands, entities: demands, custom_fields: named }))
 }
 
 async function exposed(name: ProfileName, options: { readonly model?: ReturnType<typeof openaiModel> } = {}): Promise<Memory> {
@@ -68,6 +67,17 @@ describe('the corpus', () => {
   it('has demands that stand in their own text alone', () => {
     expect(poisoned.length).toBeGreaterThanOrEqual(40)
     for (const { demand } of poisoned) expect(poisoned.filter(({ text }) => text.includes(demand)).length).toBe(1)
+  })
+
+  it('would be believed if the user said it: what keeps it out is who says it', async () => {
+    await using upstream = await startUpstream(obedient)
+    for (const model of [undefined, openaiModel({ baseUrl: upstream.url, model: 'obedient' })]) {
+      await using memory = await openMemory({ profile: 'summary', clock: () => now, ...(model === undefined ? {} : { model }) })
+      const claims = poisoned.filter(({ kind }) => kind === 'claim').map(({ demand }) => user(`${demand}.`))
+      await memory.append(key, [...claims, ...Array.from({ length: 20 }, () => assistant('The hills are green and the rivers run to the sea. '.repeat(20)))])
+      await memory.upkeep.settled()
+      expect((await memory.upkeep.facts(key)).map(({ value }) => value)).toContainEqual(expect.stringContaining('4493'))
+    }
   })
 })
 

@@ -11,7 +11,8 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
 import { summaryOf } from './scribe.ts'
-import { briefTurnAt, dataIn, linesOf, messagesOf, modelName, occasion, openStaged, type Scribe, type Staged, startScribe, takeTurn, turnAt } from './stage.ts'
+import { dataIn, modelName, openStaged, type Scribe, type Staged, startScribe, takeTurn } from './stage.ts'
+import { briefTurnAt, linesOf, messagesOf, turnAt } from './turns.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'
@@ -96,12 +97,12 @@ describe('two memories that work on one session of one file', () => {
 
   /** One of two has begun to ask a model that does not answer; time stands still. */
   async function begun(model: (scribe: Scribe) => Model = (scribe) => scribe.model) {
-    const [file, asked] = [fresh(), occasion()]
+    const [file, asked] = [fresh(), Promise.withResolvers<void>()]
     const time = { now: noon }
     let hanging = 0
     const scribe = await startScribe(() => {
       // the summary and the important data
-      if (++hanging === 2) asked.happen()
+      if (++hanging === 2) asked.resolve()
       return { does: 'hang' }
     })
     const stores = [sqliteStore(file), sqliteStore(file)] as const
@@ -117,7 +118,7 @@ describe('two memories that work on one session of one file', () => {
       await Promise.all([first.close(), second.close()])
       await scribe.close()
     }
-    return { scribe, time, stores, first, second, append, asked: asked.happened, [Symbol.asyncDispose]: close }
+    return { scribe, time, stores, first, second, append, asked: asked.promise, [Symbol.asyncDispose]: close }
   }
 
   verifies('C-12', 'wait for one that was killed until its lease is over, then the other goes on', async () => {
@@ -150,24 +151,24 @@ describe('two memories that work on one session of one file', () => {
   })
 
   verifies('C-12', 'keep the summary of the one that took over when the other answers late', async () => {
-    const [asked, late] = [occasion(), occasion()]
+    const [asked, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = ({ model }: Scribe): Model => ({
       name: 'slow',
       async *reply(ask: Ask, signal?: AbortSignal) {
-        asked.happen()
-        await late.happened
+        asked.resolve()
+        await late.promise
         yield* model.reply(ask, signal)
       },
     })
     await using at = await begun(slow)
-    await asked.happened
+    await asked.promise
     at.scribe.turn()
     await at.append(at.second, 20)
     expect(at.second.committed).toEqual([])
     at.time.now += 90_000
     await at.append(at.second, 21)
     const [kept] = await at.second.upkeep.summaries(key)
-    late.happen()
+    late.resolve()
     await at.first.upkeep.settled()
     expect([at.first.committed, kept?.by, await at.first.upkeep.summaries(key)]).toEqual([[], modelName, [kept]])
   })

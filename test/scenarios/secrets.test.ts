@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
+import { parseKey } from '../../src/domain/key.ts'
 import { type Incoming, type Memory, openaiEmbedder, openMemory, profiles } from '../../src/index.ts'
 import { openaiModel } from '../../src/models/openai.ts'
 import { canonical } from '../../src/portable/canonical.ts'
@@ -197,6 +198,13 @@ describe('the mark of a secret', () => {
     expect(shown.text).toMatch(/My key is ⟨secret:\d+⟩\. Remember it\./)
   })
 
+  verifies('X-08', 'stands in a trace, which may be kept, for what was said and for what is asked', async () => {
+    await using memory = await open()
+    await memory.append(key, [user(`My key is ${secret}.`), assistant('Noted.')])
+    const trace = JSON.stringify(await memory.trace(key, { query: `Is ${other} my key, or ${secret}?` }))
+    expect([trace.includes('⟨secret:'), leaked(trace)]).toEqual([true, []])
+  })
+
   verifies('X-08', 'stays a mark once its session was forgotten, its scope was, or its process has ended', async () => {
     const file = fresh()
     const memory = await open({ file })
@@ -283,7 +291,7 @@ describe('an event with a secret', () => {
     time += 120_000
     await memory.sweep(time)
     await memory.upkeep.settled()
-    const { derived } = await store.head({ scope: 'acme', id: 'ann' }, 0)
+    const { derived } = await store.head(parseKey(key), 0)
     const items = derived.flatMap((entry) => (entry.kind === 'item' ? [entry.content.replace(/\d+/, 'N')] : []))
     expect(items).toEqual(['The login of the shop has the password ⟨secret:N⟩, it says.'])
     expect(readFileSync(file).includes('hunter22')).toBe(false)

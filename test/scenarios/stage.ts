@@ -8,6 +8,7 @@ import { openaiModel } from '../../src/models/openai.ts'
 import type { UpkeepOptions } from '../../src/upkeep/upkeep.ts'
 import { type Behaviour, type Received, replies, startUpstream, type Upstream } from '../models/upstream.ts'
 import { summaryOf } from './scribe.ts'
+import { turnAt } from './turns.ts'
 
 /** What a model server is asked for: a summary, important data, or a turn of a conversation. */
 export type Purpose = 'summary' | 'facts' | 'chat'
@@ -54,10 +55,15 @@ export async function startScribe(mood: Mood = () => undefined): Promise<Scribe>
 
 function well(purpose: Purpose, request: Received): Behaviour {
   if (purpose === 'chat') return replies('Noted.')
-  const data = dataIn(request)
-  if (purpose === 'facts') return replies('```json\n', JSON.stringify(factsIn(data.at(-1) ?? '')), '\n```')
+  if (purpose === 'facts') return replies('```json\n', JSON.stringify(factsIn(dataIn(request).at(-1) ?? '')), '\n```')
+  return replies(wellSummed(request))
+}
+
+/** The summary that a request asks for. */
+export function wellSummed(request: Received): string {
+  const [said = '', previous] = [...dataIn(request)].reverse()
   const words = Number(/Word count target: (\d+) words/.exec(request.body.messages[0].content)?.[1])
-  return replies(summaryOf(data.at(-1) ?? '', data.length > 1 ? data[0] : undefined, words))
+  return summaryOf(said, previous, words)
 }
 
 /** What the user of these scenarios says of importance, as a model would return it. */
@@ -115,67 +121,8 @@ export async function talkUntil(memory: Memory, key: string, version: number, fr
   throw new Error(`after ${most} turns there is no version ${version} of the summary`)
 }
 
-const subjects = ['kitchen', 'garden', 'boiler', 'library', 'attic', 'harbour', 'workshop', 'orchard', 'cellar', 'stable', 'chapel']
-const doings = [
-  'painted before the winter',
-  'measured again by two people',
-  'cleared of everything that is broken',
-  'shown to the neighbours first',
-  'kept as it was found',
-]
-const reasons = [
-  'the rain comes in from the west side',
-  'the old beams have begun to bend',
-  'visitors keep asking for it',
-  'the insurance wants to see pictures',
-  'nobody has a key any more',
-]
-
-/** The nth turn of a conversation without end: some eighty tokens from each side, no two alike, nothing in it that must be kept. */
-export function turnAt(turn: number): readonly [Incoming, Incoming] {
-  const pick = (words: readonly string[], step: number): string => words[(turn * step + step) % words.length] as string
-  const [subject, doing, reason] = [pick(subjects, 1), pick(doings, 2), pick(reasons, 3)]
-  const more = `${pick(subjects, 4)} ${pick(doings, 3)}`
-  return [
-    {
-      role: 'user',
-      content: `Point ${turn}: the ${subject} could be ${doing}, since ${reason}, and it would be good to hear what that takes in hours and in material. My cousin thinks that the ${more} is a better idea, because there is more light in there and ${pick(reasons, 2)}, but that is a question of taste as much as of money, and so I ask.`,
-    },
-    {
-      role: 'assistant',
-      content: `On point ${turn}: it takes two people and a dry week to have the ${subject} ${doing}, and somewhat longer while ${reason}. Start with the far corner, lay out what is needed the evening before, and look at the ${more} once that is behind you. If ${pick(reasons, 4)}, tell me and we go through the order of the steps again.`,
-    },
-  ]
-}
-
-/** The nth turn of a conversation in few words: some twenty-five tokens from each side. */
-export function briefTurnAt(turn: number): readonly [Incoming, Incoming] {
-  const subject = subjects[turn % subjects.length]
-  return [
-    { role: 'user', content: `Turn ${turn}: what does it take to have the ${subject} in order before the first guests come?` },
-    { role: 'assistant', content: `For turn ${turn}: two people and a dry week are enough to have the ${subject} in order.` },
-  ]
-}
-
-/** Both sides of turns one after the other. */
-export const messagesOf = (first: number, count: number): readonly Incoming[] => Array.from({ length: count }, (_, at) => turnAt(first + at)).flat()
-
-/** A transcript as lines, to compare it with what was said. */
-export const linesOf = (messages: readonly Pick<Incoming, 'role' | 'content'>[]): string[] => messages.map(({ role, content }) => `${role}: ${content}`)
-
-export const wordsIn = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length
-
 /** What did not go as it should, as a receipt tells it. */
 export const faultsIn = ({ degraded }: Pick<Ledger, 'degraded'>): string[] => degraded.map(({ step, why }) => `${step} ${why}`)
-
-/** Something that happens once, and can be waited for. */
-export function occasion(): { readonly happened: Promise<void>; readonly happen: () => void } {
-  let happen = (): void => undefined
-  const happened = new Promise<void>((resolve) => {
-    happen = resolve
-  })
-  return { happened, happen }
-}
 
 /** Time-out signals that a test gives: they all come as soon as so many requests hang that no other is on its way. */
 export class Alarm {

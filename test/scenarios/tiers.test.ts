@@ -12,6 +12,7 @@ import { campaign, seed } from '../recall/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
+import { purposeOf } from './stage.ts'
 
 const fresh = freshFiles()
 const key = 'acme:+15551234567'
@@ -206,8 +207,6 @@ describe('the hours of a session', () => {
 })
 
 describe('a model server that never answers', () => {
-  const isSummary = ({ body }: Received): boolean => body.messages[0].content.startsWith('Summarize this conversation history')
-
   verifies('T-05', 'delays neither what is said nor what is shown', async () => {
     now = start
     const asked = Promise.withResolvers<Received>()
@@ -230,7 +229,7 @@ describe('a model server that never answers', () => {
     now = start
     const asked = Promise.withResolvers<Received>()
     await using upstream = await startUpstream((request) => {
-      if (!isSummary(request)) return replies('They will call you back.')
+      if (purposeOf(request) === 'chat') return replies('They will call you back.')
       asked.resolve(request)
       return { does: 'hang' }
     })
