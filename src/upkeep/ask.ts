@@ -6,6 +6,8 @@ import type { Model } from '../domain/ports.ts'
 export type Asking = {
   readonly model: Model
   readonly timeout: Millis
+  /** How long a context waits for what it should wait for. */
+  readonly patience: Millis
   /** A signal that is given after so much time. */
   readonly expire: (after: Millis) => AbortSignal
 }
@@ -52,7 +54,8 @@ async function collect(pieces: AsyncIterable<string>, most: number, signal: Abor
   }
 }
 
-function aborted(signal: AbortSignal): { readonly promise: Promise<never>; readonly end: () => void } {
+/** Rejects when a signal is given; `end` takes the ear off it. */
+export function aborted(signal: AbortSignal): { readonly promise: Promise<never>; readonly end: () => void } {
   let end = (): void => undefined
   const promise = new Promise<never>((_, reject) => {
     const stop = (): void => reject(signal.reason)

@@ -5,7 +5,7 @@ import type { Degradation } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { type Head, isExpired } from '../domain/session.ts'
-import type { Asking } from './ask.ts'
+import { type Asking, aborted } from './ask.ts'
 import { fold, type Outcome } from './fold.ts'
 import { perform } from './perform.ts'
 import { type Occasion, plan, type Quiet, quietOf, type Step } from './plan.ts'
@@ -78,13 +78,17 @@ export class Keeper {
     else lane.again = lane.again === undefined || lane.again === 'asked' ? occasion : lane.again
   }
 
-  /** Resolves when what the next context of a session waits for is done; never fails. */
+  /** Resolves when what the next context of a session waits for is done, or after its patience: then it is done later. Never fails. */
   async ready(key: Key, budget: Tokens): Promise<void> {
     const name = formatKey(key)
     if (budget > (this.budgets.get(name) ?? this.means.profile.budget)) this.budgets.set(name, budget)
     if (!this.isWaitedFor()) return
-    await this.lanes.get(name)?.running
-    await this.lanes.get(name)?.running
+    if (!this.lanes.has(name)) return
+    const asking = this.means.asking(key)
+    if (asking === undefined) return this.waited(name)
+    const over = aborted(asking.expire(asking.patience))
+    await Promise.race([this.waited(name), over.promise.catch(() => undefined)])
+    over.end()
   }
 
   /** Looks again at the sessions used since the last time: some rules are due by the clock alone. */
@@ -114,6 +118,12 @@ export class Keeper {
     this.stopped.abort()
     for (const resume of this.waiting.splice(0)) resume()
     await this.settled()
+  }
+
+  /** What was said while the first step was under way may ask for another. */
+  private async waited(name: string): Promise<void> {
+    await this.lanes.get(name)?.running
+    await this.lanes.get(name)?.running
   }
 
   private isQuiet(name: string, newest: Message | undefined): boolean {

@@ -207,7 +207,11 @@ class Search {
       if (other.cost < best.cost) best = other
     }
     if (2 * best.cost > most) {
-      this.#compareAll(Uint32Array.from(members, ({ place }) => place), 0, members.length)
+      this.#compareAll(
+        Uint32Array.from(members, ({ place }) => place),
+        0,
+        members.length,
+      )
       return
     }
     const { ends, order, places, rest } = best

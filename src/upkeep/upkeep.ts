@@ -24,6 +24,8 @@ export type UpkeepOptions = {
   readonly model?: ModelChoice | undefined
   /** How long a model may take for an answer; 30 seconds when left out. */
   readonly timeout?: Millis | undefined
+  /** How long a context waits for a summary it should wait for, before it does without; 10 seconds when left out. */
+  readonly patience?: Millis | undefined
   readonly expire?: Asking['expire'] | undefined
 }
 
@@ -36,11 +38,11 @@ export class Upkeep {
   private readonly keeper: Keeper
   private agedAt = Number.NEGATIVE_INFINITY
 
-  constructor(means: UpkeepMeans, { model, timeout = 30_000, expire = (after) => AbortSignal.timeout(after) }: UpkeepOptions = {}) {
+  constructor(means: UpkeepMeans, { model, timeout = 30_000, patience = 10_000, expire = (after) => AbortSignal.timeout(after) }: UpkeepOptions = {}) {
     this.means = means
     const asking = (key: Key): Asking | undefined => {
       const chosen = typeof model === 'function' ? model(key) : model
-      return chosen && { model: chosen, timeout, expire }
+      return chosen && { model: chosen, timeout, patience, expire }
     }
     this.keeper = new Keeper({ ...means, store: means.sessions, asking, holder: crypto.randomUUID() })
   }

@@ -3,6 +3,7 @@ import type { Fact, Knowledge } from '../../src/domain/entry.ts'
 import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
 import type { ProfileName } from '../../src/profiles/index.ts'
 import { replies, startUpstream } from '../models/upstream.ts'
+import { patience } from '../recall/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -39,34 +40,42 @@ const recalledIn = (messages: readonly { readonly content?: string | null }[]): 
 const said = [user('I prefer dark mode.'), user('My cat is called Miso. Never deploy on Fridays.'), user('We decided to use PostgreSQL for the archive.')]
 const policy = { category: 'domain', key: 'opening hours', value: 'The office opens at nine.' } as const
 
+/** So many turns take longer than other tests, on a machine that is busy. */
+const enough = 3 * patience
+
 describe('an assistant that repeats what it was told for 1,000 turns', () => {
   for (const profile of ['thread', 'agent'] as const) {
-    verifies(['X-09', 'A-03'], `adds no fact and no confidence in profile ${profile}`, async () => {
-      await using memory = await open(profile, 14_000)
-      await memory.remember('acme', policy)
-      await memory.append(key, said)
-      await fill(memory)
-      const before = await memory.upkeep.facts(key, { history: true })
-      let echoes = 0
-      for (let turn = 0; turn < 1_000; turn++) {
-        now += 60_000
-        await memory.append(key, [user('What do you know about me?')])
-        const { messages, ledger } = await memory.context(key)
-        const repeated = recalledIn(messages)
-        if (repeated.includes(policy.value)) echoes++
-        await memory.append(key, [assistant(`You told me: ${repeated}\nI prefer dark mode. My cat is called Miso.`)], { answers: ledger })
-        if (turn % 50 === 0) await memory.sweep(now)
-        await memory.upkeep.settled()
-      }
-      expect(echoes).toBe(1_000)
-      expect(await memory.upkeep.facts(key, { history: true })).toEqual(before)
-      // The thread has looked through most of what was repeated, for facts too; the agent's profile looks for none.
-      expect([before.length > 0, ((await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0) > 1_500]).toEqual(
-        profile === 'thread' ? [true, true] : [false, false],
-      )
-      // One session used it, however often.
-      expect((await memory.upkeep.knowledge('acme')).map(({ value, confidence, used }) => [value, confidence, used])).toEqual([[policy.value, 0.55, ['ann']]])
-    })
+    verifies(
+      ['X-09', 'A-03'],
+      `adds no fact and no confidence in profile ${profile}`,
+      async () => {
+        await using memory = await open(profile, 14_000)
+        await memory.remember('acme', policy)
+        await memory.append(key, said)
+        await fill(memory)
+        const before = await memory.upkeep.facts(key, { history: true })
+        let echoes = 0
+        for (let turn = 0; turn < 1_000; turn++) {
+          now += 60_000
+          await memory.append(key, [user('What do you know about me?')])
+          const { messages, ledger } = await memory.context(key)
+          const repeated = recalledIn(messages)
+          if (repeated.includes(policy.value)) echoes++
+          await memory.append(key, [assistant(`You told me: ${repeated}\nI prefer dark mode. My cat is called Miso.`)], { answers: ledger })
+          if (turn % 50 === 0) await memory.sweep(now)
+          await memory.upkeep.settled()
+        }
+        expect(echoes).toBe(1_000)
+        expect(await memory.upkeep.facts(key, { history: true })).toEqual(before)
+        // The thread has looked through most of what was repeated, for facts too; the agent's profile looks for none.
+        expect([before.length > 0, ((await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0) > 1_500]).toEqual(
+          profile === 'thread' ? [true, true] : [false, false],
+        )
+        // One session used it, however often.
+        expect((await memory.upkeep.knowledge('acme')).map(({ value, confidence, used }) => [value, confidence, used])).toEqual([[policy.value, 0.55, ['ann']]])
+      },
+      enough,
+    )
   }
 
   for (const name of ['thread', 'agent', 'summary'] as const satisfies ProfileName[]) {

@@ -209,6 +209,8 @@ describe('important data', () => {
     ['JSON of another shape', '{"mood":"good","list":[1,2]}'],
     ['a list', '[1, 2, 3]'],
     ['what nobody has said', '{"user_preferences":{"theme":"sepia","editor":"vim"}}'],
+    // the cousin of these conversations likes a room for its light
+    ['a word that was said of something else', '{"user_preferences":{"theme":"light"}}'],
     ['prose', 'The user prefers dark mode.'],
   ] as const) {
     verifies('C-11', `is found by the built-in rules when a model answers with ${how}`, async () => {

@@ -134,9 +134,10 @@ export class Alarm {
     this.together = together
   }
 
-  readonly expire = (_after: Millis): AbortSignal => {
+  /** What waits for a context's patience of ten seconds never ends here. */
+  readonly expire = (after: Millis): AbortSignal => {
     const controller = new AbortController()
-    this.waiting.push(controller)
+    if (after > 10_000) this.waiting.push(controller)
     return controller.signal
   }
 
