@@ -233,7 +233,8 @@ export class Memory implements AsyncDisposable {
 
   /** A context with everything it was made from, to be replayed under another profile. */
   async trace(key: string | Key, options: ContextOptions = {}): Promise<Trace> {
-    return this.contexts.trace(this.open(key), options, await this.transcript(key))
+    const query = options.query === undefined ? {} : { query: await this.masked(key, options.query) }
+    return this.contexts.trace(this.open(key), { ...options, ...query }, await this.transcript(key))
   }
 
   /** What another profile would have shown, and which messages would have fared differently. */

@@ -94,6 +94,8 @@ export type Notes = Base<'notes'> & {
   readonly lease?: { readonly holder: string; readonly until: Millis }
   /** What did not go as it should when upkeep was last done. */
   readonly faults?: readonly { readonly step: string; readonly why: string }[]
+  /** How many facts there should be: one that was damaged, and put aside, is found again. */
+  readonly facts?: number
   /** Messages that are shown shorter, not at all, or as long-term memory, once the budget is under pressure. */
   readonly triage?: { readonly compressed: readonly Run[]; readonly dropped: readonly Run[]; readonly promoted: readonly Run[] }
   readonly tuning?: Tuning

@@ -1,4 +1,4 @@
-import type { Derived, Message, Millis } from '../domain/entry.ts'
+import type { Derived, Fact, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
@@ -174,13 +174,17 @@ function isGone(gone: GoneBySession, key: Key, { id }: Message): boolean {
 
 /** What a forgotten fact had superseded holds again, as if nobody had ever said otherwise. */
 function revived(entry: Derived, derived: readonly Derived[]): readonly Derived[] {
-  if (entry.kind !== 'fact' || entry.supersedes === undefined) return []
+  if (entry.kind !== 'fact') return []
   return derived.flatMap((other) => {
-    if (other.kind !== 'fact' || other.id !== entry.supersedes) return []
-    const { until: _, ...held } = other
-    return [entry.until === undefined ? held : { ...held, until: entry.until }]
+    if (other.kind !== 'fact') return []
+    if (other.id === entry.supersedes) return [defined<Fact>({ ...other, until: entry.until })]
+    // What came after it now follows on what was before.
+    return other.supersedes === entry.id ? [defined<Fact>({ ...other, supersedes: entry.supersedes })] : []
   })
 }
+
+const defined = <T extends object>(entry: { [K in keyof T]: T[K] | undefined }): T =>
+  Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as T
 
 /** The messages of a session, a page at a time. */
 async function* walk(store: Store, key: Key, from = 0, before = everything): AsyncIterable<Message> {

@@ -56,6 +56,7 @@ export class Barrier {
   /** A value with marks in the place of secrets, in names of fields too. */
   async json(key: Key, value: Json): Promise<Json> {
     if (typeof value === 'string') return this.text(key, value)
+    if (typeof value === 'number') return this.number(key, value, `${value}`)
     if (Array.isArray(value)) return Promise.all(value.map((item) => this.json(key, item)))
     if (typeof value !== 'object' || value === null) return value
     const entries = Object.entries(value).map(
@@ -81,10 +82,14 @@ export class Barrier {
     return { ...message, ...weighed(this.tokenizer, { ...message, content, ...(calls === undefined ? {} : { calls }) }), weight }
   }
 
-  /** A summary as a prompt of its session may show it. */
+  /** What was made of a session as a prompt of it may show it. */
   shownEntry(key: Key, entry: Derived): Derived {
-    const values = entry.kind === 'summary' && marksIn(entry.text).length > 0 ? this.known(key) : undefined
-    return entry.kind !== 'summary' || values === undefined ? entry : { ...entry, text: withValues(entry.text, (mark) => values.get(mark)) }
+    const values = this.known(key)
+    if (values === undefined || marksIn(JSON.stringify(entry)).length === 0) return entry
+    const restored = (text: string): string => withValues(text, (mark) => values.get(mark))
+    if (entry.kind === 'summary') return { ...entry, text: restored(entry.text) }
+    if (entry.kind === 'item') return { ...entry, content: restored(entry.content) }
+    return entry.kind === 'fact' ? { ...entry, value: within(entry.value, restored) } : entry
   }
 
   /** Forgets the values of a session, or of all sessions of a scope. */
@@ -99,10 +104,16 @@ export class Barrier {
 
   /** The name before a value may be all that tells it for a secret: `"password": "…"`. */
   private async field(key: Key, name: string, inner: Json): Promise<Json> {
+    if (typeof inner === 'number') return this.number(key, inner, `${name}: ${inner}`)
     if (typeof inner !== 'string') return this.json(key, inner)
     const line = `${name}: ${inner}`
     const masked = await this.text(key, line)
     return masked === line || !masked.startsWith(`${name}: `) ? this.text(key, inner) : masked.slice(name.length + 2)
+  }
+
+  /** A number as it is, or as the mark of the secret it is. */
+  private async number(key: Key, value: number, line: string): Promise<Json> {
+    return marksIn(await this.text(key, line))[0] ?? value
   }
 
   private async mark(key: Key, secret: string): Promise<string> {
@@ -121,6 +132,14 @@ export class Barrier {
     values.set(markOf(number), secret)
     return markOf(number)
   }
+}
+
+/** A value with every text in it changed. */
+function within(value: Json, change: (text: string) => string): Json {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map((item) => within(item, change))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, within(inner, change)]))
 }
 
 /** Makes the barrier of a memory. */

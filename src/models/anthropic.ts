@@ -31,7 +31,7 @@ export function anthropicModel(access: Access): Model {
     async *reply(ask: Ask, signal?: AbortSignal) {
       const model = ask.model ?? access.model
       const body = bodyOf(ask, model)
-      const answer = await post(url, { headers, body, model, check, signal, timeouts: access.timeouts, wait: access.wait })
+      const answer = await post(url, { headers, body, model, check, signal, timeouts: access.timeouts, wait: access.wait, tries: access.tries })
       yield* replyOf(answer, wording)
     },
   }

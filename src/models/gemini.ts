@@ -35,7 +35,16 @@ export function geminiModel(access: Access): Model {
     name: access.model,
     async *reply(ask: Ask, signal?: AbortSignal) {
       const model = ask.model ?? access.model
-      const answer = await post(urlFor(model), { headers, body: bodyOf(ask), model, check, signal, timeouts: access.timeouts, wait: access.wait })
+      const answer = await post(urlFor(model), {
+        headers,
+        body: bodyOf(ask),
+        model,
+        check,
+        signal,
+        timeouts: access.timeouts,
+        wait: access.wait,
+        tries: access.tries,
+      })
       yield* replyOf(answer, wording)
     },
   }

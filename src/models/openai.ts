@@ -59,7 +59,7 @@ function speaking(access: Access, { base, limit, check }: Speaker): Model {
     async *reply(ask: Ask, signal?: AbortSignal) {
       const model = ask.model ?? access.model
       const body = { model, messages: ask.messages, stream: true, [limit]: ask.maxTokens, temperature: ask.temperature }
-      const answer = await post(url, { headers, body, model, check, signal, timeouts: access.timeouts, wait: access.wait })
+      const answer = await post(url, { headers, body, model, check, signal, timeouts: access.timeouts, wait: access.wait, tries: access.tries })
       yield* replyOf(answer, wording)
     },
   }

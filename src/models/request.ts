@@ -10,7 +10,12 @@ import { parseJson } from './json.ts'
 export type Wait = (ms: Millis, signal: AbortSignal) => Promise<void>
 
 /** How requests are made, whatever they ask. */
-export type Manner = { readonly timeouts?: Partial<Timeouts> | undefined; readonly wait?: Wait | undefined }
+export type Manner = {
+  readonly timeouts?: Partial<Timeouts> | undefined
+  readonly wait?: Wait | undefined
+  /** How often a request is made at most while the upstream is busy or down; three times when left out. */
+  readonly tries?: number | undefined
+}
 
 export type Posting = Manner & {
   readonly headers: Readonly<Record<string, string>>
@@ -75,7 +80,7 @@ async function persist(where: string, posting: Posting, deadline: Deadline, send
     const outcome = await attempt(where, posting, tries, send)
     if (outcome instanceof Response) return outcome
     deadline.met()
-    const wait = pauseBefore(tries, outcome)
+    const wait = pauseBefore(tries, posting.tries ?? mostTries, outcome)
     if (wait === undefined) throw outcome.error
     await (posting.wait ?? pause)(wait, deadline.signal)
   }
@@ -104,8 +109,8 @@ function kindOf(status: number, word: string): Failure['kind'] {
 }
 
 /** How long to pause before the next try, or undefined if there should be none. */
-function pauseBefore(tries: number, failure: Failure): Millis | undefined {
-  if (tries >= mostTries || failure.kind === 'final') return undefined
+function pauseBefore(tries: number, most: number, failure: Failure): Millis | undefined {
+  if (tries >= most || failure.kind === 'final') return undefined
   const wait = failure.after ?? 500 * 3 ** (tries - 1)
   return wait <= longestPause ? wait : undefined
 }

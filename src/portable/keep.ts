@@ -86,7 +86,8 @@ async function append(memory: Memory, key: Key, { messages }: ForeignSession, fr
   for (let at = from; at < messages.length; at += most) {
     stopIf(signal, 'The import was stopped by the caller. What was written stays; import the same file again to continue.')
     const some = messages.slice(at, at + most)
-    await memory.append(key, some, { operationId: `import ${at} ${hash('sha256', canonical(some))}` })
+    const known = some.map((message) => comparable(parseMessage(message, 0, message.at ?? 0)))
+    await memory.append(key, some, { operationId: `import ${at} ${hash('sha256', canonical(known))}` })
   }
   return messages.length - from
 }

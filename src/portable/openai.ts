@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import type { Incoming } from '../domain/chat.ts'
 import { isObject } from '../domain/checks.ts'
+import { barringSecrets } from '../text/secretMark.ts'
 import { type Foreign, parseLines, Sieve } from './foreign.ts'
 
 /**
- * Reads OpenAI-style JSON Lines: a line `{"messages":[…]}` is a session of its own, named by the hash of the line;
+ * Reads OpenAI-style JSON Lines: a line `{"messages":[…]}` is a session of its own, named by the hash of the line without its secrets;
  * lines that are messages themselves make one session together, named `name`, or by the hash of the first one.
  *
  * @example
@@ -15,7 +16,7 @@ export function parseOpenai(text: string, name?: string): Foreign {
   const single: (Incoming | string)[] = []
   let first: string | undefined
   for (const { line, value } of parseLines(text, sieve)) {
-    const fingerprint = `chat-${hash('sha256', JSON.stringify(value)).slice(0, 32)}`
+    const fingerprint = `chat-${hash('sha256', barringSecrets(JSON.stringify(value))).slice(0, 32)}`
     if (Array.isArray(value.messages)) sieve.keep({ id: fingerprint }, value.messages.map(candidate))
     else if (typeof value.role === 'string') {
       first ??= fingerprint

@@ -138,6 +138,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     kind: oneOf('notes'),
     'lease?': shaped<NonNullable<Notes['lease']>>({ holder: anyText, until: number }),
     'faults?': listOf(shaped<Degradation>({ step: anyText, why: anyText })),
+    'facts?': whole(0),
     'triage?': shaped<NonNullable<Notes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
     'tuning?': shaped<Tuning>({ parameters: shaped<Parameters>(parameters), runs: whole(0), saved: number, snapshots: listOf(snapshot) }),
   }),

@@ -28,7 +28,15 @@ export const thread: Profile = {
       maxShare: { budget: 1_000, upTo: 0, beyond: 0.06 },
       patience: 8,
     },
-    { name: 'summary', claim: { kind: 'summary' }, ladder: whole, fill: 3, show: 'block', heading: '## Summary', maxShare: { budget: 8_000, upTo: 0, beyond: 0.1 } },
+    {
+      name: 'summary',
+      claim: { kind: 'summary' },
+      ladder: whole,
+      fill: 3,
+      show: 'block',
+      heading: '## Summary',
+      maxShare: { budget: 8_000, upTo: 0, beyond: 0.1 },
+    },
     { name: 'seed', claim: { first: 1 }, ladder: atAnyPrice, fill: 2, show: 'turns', maxShare: 0.1 },
     {
       name: 'tail',

@@ -150,7 +150,8 @@ class Purse {
     let misses = 0
     for (const unit of wish.units) {
       if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band)) continue
-      const ladder = isWithin(wish.shorter, firstOf(unit)) ? shortened(band.ladder) : band.ladder
+      const isShorter = unit.messages.some(({ sequence }) => isWithin(wish.shorter, sequence))
+      const ladder = isShorter ? shortened(band.ladder) : band.ladder
       if (!this.buy(band, share, ladder, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
     }
     for (const derived of wish.derived) {

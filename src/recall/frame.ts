@@ -36,7 +36,7 @@ function memoryBlock(order: Order, words: Words): ChatMessage[] {
 
 const within = (begin: string, lines: readonly string[]): string => [begin, ...lines, memoryEnd].join('')
 
-/** Lines of the conversation as the background of a question. */
+/** Lines of the conversation as the background of a question, in the words of the document that asks for it. */
 function conversationBlock(order: Order, words: Words, renderer: Renderer): ChatMessage[] {
   const turning = turnHeading(order)
   const block = [...headed(order.stable), ...turning]

@@ -1,5 +1,5 @@
 import { covered, isWanted, promised, worth } from '../domain/band.ts'
-import type { Derived, Message, Run, Tokens } from '../domain/entry.ts'
+import { type Derived, isBlank, type Message, type Run, type Tokens } from '../domain/entry.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
 import type { Band, Profile, Rung, Tail } from '../domain/profile.ts'
 import { type Head, isWithin } from '../domain/session.ts'
@@ -78,7 +78,7 @@ function* claim(band: Band, reader: Reader, derived: readonly Derived[], questio
     return { ...wish, limit, units: yield* reader.last(limit < question.budget ? reaching(start) : since(start)) }
   }
   if ('rest' in what) {
-    const isOut = (unit: Unit) => isWithin(pressure.dropped, firstOf(unit)) || isWithin(pressure.promoted, firstOf(unit))
+    const isOut = (unit: Unit) => isOutOfPlace(unit, pressure)
     const units = yield* reader.last(affording(question.budget, band.ladder, isOut))
     return { ...wish, units: units.filter((unit) => !isOut(unit)), shorter: pressure.compressed }
   }
@@ -89,6 +89,12 @@ function* claim(band: Band, reader: Reader, derived: readonly Derived[], questio
   }
   const held = derived.filter((entry) => isWanted(entry, what)).sort(byWorth)
   return { ...wish, derived: held.slice(0, what.top ?? held.length) }
+}
+
+/** Whether all that was said in a unit is left out or shown elsewhere: a call says nothing without its results. */
+function isOutOfPlace({ messages }: Unit, { dropped, promoted }: Pressure): boolean {
+  const said = messages.filter(({ content }) => !isBlank(content))
+  return said.length > 0 && said.every(({ sequence: one }) => isWithin(dropped, one) || isWithin(promoted, one))
 }
 
 const sequence = (hit: Hit): number => (hit.entry.kind === 'message' ? hit.entry.sequence : 0)

@@ -40,6 +40,7 @@ export class SessionModels {
     const name = model ?? known?.model
     if (name === undefined) return undefined
     const headers = known?.authorization === undefined ? {} : { headers: { authorization: known.authorization } }
-    return openaiModel({ baseUrl: upstream, model: name, apiKey: known?.authorization === undefined ? apiKey : undefined, ...headers })
+    // Upkeep asks once more by itself, and is in no hurry.
+    return openaiModel({ tries: 1, baseUrl: upstream, model: name, apiKey: known?.authorization === undefined ? apiKey : undefined, ...headers })
   }
 }

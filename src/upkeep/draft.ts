@@ -1,14 +1,17 @@
-import { type Run, type Source, sequenceOf } from '../domain/entry.ts'
+import { isObject } from '../domain/checks.ts'
+import { isBlank, type Run, type Source, sequenceOf } from '../domain/entry.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { withGap } from '../domain/session.ts'
 import { anchorsIn } from '../text/anchors.ts'
 import { repairJson } from '../text/repair.ts'
 import { type Asking, ask } from './ask.ts'
-import { extractFacts, type Found } from './extract.ts'
+import { extractFacts, type Found, fields } from './extract.ts'
 import { groundFacts } from './ground.ts'
 import { extractionPrompt, type Material, summaryPrompt } from './prompts.ts'
+import { smuggledIn } from './summarise/smuggled.ts'
+import { isWithin } from './summarise/told.ts'
 import { type Summarised, summarise, type Target, type Told } from './summarise.ts'
-import { lossesOf, mend, verify } from './verify.ts'
+import { lossesOf, mend, saysNothing, verify } from './verify.ts'
 
 /** What a summary is made of. */
 export type Stretch = { readonly messages: readonly Told[]; readonly previous: (Summarised & { readonly lost: readonly Run[] }) | undefined }
@@ -21,18 +24,30 @@ const longest = 48_000
 
 /** Makes a summary: by the model if there is one and what it says holds, else by the built-in rules. */
 export async function draftSummary(stretch: Stretch, target: Target, words: number, asking: Asking | undefined, signal: AbortSignal): Promise<Drafted> {
-  const baseline = summarise(stretch.messages, stretch.previous, target)
+  const made = summarise(stretch.messages, stretch.previous, target)
+  const baseline = made.text === '' ? beginning(stretch, target) : made
   const builtin = { ...baseline, by: 'builtin', lost: lostIn(baseline.text, stretch), faults: [] }
-  if (asking === undefined) return builtin
+  if (asking === undefined || baseline.text === '') return builtin
   const prompt = summaryPrompt(materialOf(stretch), words)
   const answer = await ask(asking, prompt, 4_000 + 32 * words, signal)
   if ('fault' in answer) return { ...builtin, faults: [{ step: 'summary', why: answer.fault }] }
   const instructions = prompt.map(({ content }) => content ?? '')[0] ?? ''
   const given = { messages: stretch.messages, previous: stretch.previous?.text, baseline: baseline.text, prompt: instructions, target }
-  const text = mend(answer.text, given)
+  // What says next to nothing is not mended: it would be the built-in summary under another name.
+  const text = saysNothing(answer.text, given) ? answer.text : mend(answer.text, given)
   const checked = verify(text, given)
   if (!checked.ok) return { ...builtin, faults: [{ step: 'summary', why: `refused, ${checked.why}` }] }
   return { text, sources: sourcesOf(text, stretch), by: asking.model.name, lost: lostIn(text, stretch), faults: [] }
+}
+
+/** Where not even a sentence fits, the beginning of the first. */
+function beginning({ messages, previous }: Stretch, target: Target): Summarised {
+  const [first] = messages
+  const words = (previous?.text ?? first?.content ?? '').split(/\s+/).filter((word) => word !== '')
+  let count = Math.min(words.length, 40)
+  while (count > 0 && !isWithin(`${words.slice(0, count).join(' ')} …`, target)) count--
+  const text = count === 0 ? '' : `${words.slice(0, count).join(' ')} …`
+  return smuggledIn(text).length > 0 ? { text: '', sources: [] } : { text, sources: previous?.sources ?? (first === undefined ? [] : [{ message: first.id }]) }
 }
 
 /** Takes important data out of messages: by the model as far as a user has said what it finds, else by the built-in rules. */
@@ -42,15 +57,30 @@ export async function draftFacts(
   signal: AbortSignal,
 ): Promise<{ readonly found: readonly Found[]; readonly faults: readonly Degradation[] }> {
   const builtin = extractFacts(messages)
-  if (asking === undefined || !messages.some(({ role }) => role === 'user')) return { found: builtin, faults: [] }
+  if (asking === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content))) return { found: builtin, faults: [] }
   const answer = await ask(asking, extractionPrompt(materialOf({ messages, previous: undefined })), 64_000, signal)
   if ('fault' in answer) return { found: builtin, faults: [{ step: 'facts', why: answer.fault }] }
   const json = repairJson(answer.text)
-  if (typeof json !== 'object' || json === null) return { found: builtin, faults: [{ step: 'facts', why: 'refused, not JSON' }] }
+  if (!isRecord(json)) return { found: builtin, faults: [{ step: 'facts', why: 'refused, not what was asked for' }] }
   const { found, refused } = groundFacts(json, messages)
   if (found.length === 0 && refused > 0) return { found: builtin, faults: [{ step: 'facts', why: 'refused, nobody said it' }] }
-  // Addresses need no model to be found, and are easily left out by one.
-  return { found: [...found, ...builtin.filter(({ field }) => field === 'source_urls')], faults: [] }
+  // What the rules find and the model says nothing about is no less true.
+  return { found: [...found, ...builtin.filter((one) => !found.some((other) => isSameThing(one, other)))], faults: [] }
+}
+
+/** Whether both are about one thing: the same key, or the same place in what was said. */
+function isSameThing(one: Found, other: Found): boolean {
+  if (one.field !== other.field) return false
+  if (one.key !== '' && one.key === other.key) return true
+  const [[from, to], [start, end]] = [one.source.span ?? [0, 0], other.source.span ?? [0, 0]]
+  return one.source.message === other.source.message && one.field !== 'source_urls' && from < end && start < to
+}
+
+/** The fields that were asked for, or none of them. */
+function isRecord(json: unknown): boolean {
+  if (!isObject(json)) return false
+  const names = Object.keys(isObject(json.important_data) ? json.important_data : json)
+  return names.length === 0 || names.some((name) => fields.some((field) => field === name))
 }
 
 function materialOf({ messages, previous }: Stretch): Material {

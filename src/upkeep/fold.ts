@@ -17,7 +17,7 @@ export type Outcome = {
   readonly put: readonly (Summary | Item)[]
   readonly drop: readonly string[]
   readonly found: readonly Found[]
-  readonly notes: Partial<Pick<Notes, 'faults' | 'triage' | 'tuning'>>
+  readonly notes: Partial<Pick<Notes, 'faults' | 'triage' | 'tuning' | 'facts'>>
 }
 
 /** The change that brings an outcome into a session as it is now; undefined if what it was decided on is no longer so. */
@@ -25,7 +25,9 @@ export function fold(head: Head, outcome: Outcome, now: Millis): { readonly put:
   if (!stillHolds(head, outcome)) return undefined
   const facts = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
   const merged = mergeFacts(facts, outcome.found, { at: now, id: (place) => `f${head.revision + 1}.${place}` })
-  const notes = noted(head, outcome.notes, now)
+  const gone = new Set(merged.drop)
+  const count = new Set([...facts, ...merged.put].map(({ id }) => id).filter((id) => !gone.has(id))).size
+  const notes = noted(head, { ...outcome.notes, ...(count === 0 ? {} : { facts: count }) }, now)
   return { put: [...outcome.put, ...merged.put, ...notes.put], drop: [...outcome.drop, ...merged.drop, ...notes.drop] }
 }
 
@@ -46,8 +48,11 @@ export const runsIn = ({ derived }: Head): number => derived.find((entry) => ent
 /** The notes with what is new in them, without the lease: the work is done. None are kept that say nothing. */
 function noted(head: Head, news: Outcome['notes'], now: Millis): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
   const notes = head.derived.find((entry) => entry.kind === 'notes')
-  const { lease: _, faults = [], ...kept } = { ...notes, ...news }
-  const next: Notes = { ...kept, ...(faults.length === 0 ? {} : { faults }), kind: 'notes', id: 'notes', at: now, sources: [] }
-  if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined) return { put: [next], drop: [] }
+  const { lease, faults = [], facts: _, ...kept } = { ...notes, ...news }
+  const counted = news.facts === undefined ? {} : { facts: news.facts }
+  const next: Notes = { ...kept, ...counted, ...(faults.length === 0 ? {} : { faults }), kind: 'notes', id: 'notes', at: now, sources: [] }
+  const isSame = lease === undefined && notes !== undefined && JSON.stringify({ ...notes, at: now }) === JSON.stringify({ ...notes, ...next })
+  if (isSame) return { put: [], drop: [] }
+  if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined || next.facts !== undefined) return { put: [next], drop: [] }
   return { put: [], drop: notes === undefined ? [] : [notes.id] }
 }

@@ -104,6 +104,10 @@ function wantedOf({ key, value }: Claim): Wanted | undefined {
 const negative = /\b(?:not|never|no|none|nor|neither|without|cannot|can't|hates?|dislikes?|detests?|avoids?|avoiding|refuses?|allerg\w*)\b|n['’]t\b/i
 const others = /\b(?:he|she|they)\b|\b(?:prefers|likes|loves|hates|wants|uses|enjoys|dislikes)\b/i
 
+/** What somebody says who wants something so: a word alone may have been said of anything. */
+const wishes =
+  /\b(?:prefer|like|love|enjoy|want|wish|rather|favou?rite|hate|dislike|avoid|us(?:e|ing)|call me|always|never|please|(?<=^|[,:;] ?)(?:keep|make|write|answer|reply|respond|speak|format|set|switch|stick)|go with|need|allergic|vegan|vegetarian|do not|no)\b|n['’]t\b/i
+
 /** The shortest run of parts that holds all that is wanted, says it of the user, and does not deny it. */
 function nearest(parts: readonly Part[], wanted: Wanted, claim: Claim): readonly [number, number] | undefined {
   let best: readonly [number, number] | undefined
@@ -136,5 +140,5 @@ function holds(run: readonly Part[], wanted: Wanted, { field }: Claim): boolean 
   const text = run.map((part) => part.text).join(' ')
   if (isStatement && run.some((part) => !part.isStated)) return false
   if ((isStatement || field === 'custom_fields') && negative.test(text) !== wanted.isNegative) return false
-  return field !== 'user_preferences' || /\bI\b/.test(text) || !others.test(text)
+  return field !== 'user_preferences' || (wishes.test(text) && (/\bI\b/.test(text) || !others.test(text)))
 }

@@ -8,7 +8,7 @@ import { type Head, isExpired } from '../domain/session.ts'
 import { type Asking, aborted } from './ask.ts'
 import { fold, type Outcome } from './fold.ts'
 import { perform } from './perform.ts'
-import { type Occasion, plan, type Quiet, quietOf, type Step } from './plan.ts'
+import { awaitsTick, type Occasion, occasions, plan, type Quiet, quietOf, type Step } from './plan.ts'
 import { revise, wrote } from './revise.ts'
 
 /** What upkeep is done with. */
@@ -43,6 +43,9 @@ const mostSteps = 1_000
 /** So many sessions are looked at again by the clock; more are looked at when they are next used. */
 const mostAwake = 100_000
 
+/** Of so many sessions it is known what went wrong. */
+const mostFaulty = 1_000
+
 /** A session that is being worked on, and why to look at it once more after that. */
 type Lane = { running: Promise<void>; again: Occasion | undefined }
 
@@ -56,7 +59,8 @@ export class Keeper {
   private readonly awake = new Map<string, Key>()
   private readonly budgets = new Map<string, Tokens>()
   private readonly quiet = new Map<string, Quiet>()
-  private readonly faults = new Map<string, Degradation & { readonly at: Millis }>()
+  /** What last went wrong, by session. */
+  private readonly faults = new Map<string, readonly (Degradation & { readonly at: Millis })[]>()
   private readonly stopped = new AbortController()
   private readonly waiting: (() => void)[] = []
   private running = 0
@@ -75,7 +79,7 @@ export class Keeper {
     if ((occasion === 'asked' && !this.isWaitedFor()) || this.isQuiet(name, newest)) return
     const lane = this.lanes.get(name)
     if (lane === undefined) this.open(name, key, occasion)
-    else lane.again = lane.again === undefined || lane.again === 'asked' ? occasion : lane.again
+    else lane.again = occasions[Math.max(occasions.indexOf(occasion), occasions.indexOf(lane.again ?? 'asked'))]
   }
 
   /** Resolves when what the next context of a session waits for is done, or after its patience: then it is done later. Never fails. */
@@ -91,17 +95,15 @@ export class Keeper {
     over.end()
   }
 
-  /** Looks again at the sessions used since the last time: some rules are due by the clock alone. */
+  /** Looks again at the sessions in which something was said that a rule may still wait for: some are due by the clock alone. */
   tick(): void {
-    const keys = [...this.awake.values()]
-    this.awake.clear()
-    for (const key of keys) this.heard(key, 'tick')
-    for (const key of keys) this.awake.delete(formatKey(key))
+    for (const key of [...this.awake.values()]) this.heard(key, 'tick')
   }
 
   /** Lets go of what is known of a scope's sessions, some of which are gone or were changed. */
   drop(scope: Scope): void {
-    for (const known of [this.quiet, this.budgets]) for (const name of known.keys()) if (name === scope || name.startsWith(`${scope}:`)) known.delete(name)
+    for (const known of [this.quiet, this.budgets, this.faults])
+      for (const name of known.keys()) if (name === scope || name.startsWith(`${scope}:`)) known.delete(name)
   }
 
   /** Resolves when nothing is under way any more. */
@@ -110,7 +112,7 @@ export class Keeper {
   }
 
   health(): UpkeepHealth {
-    return { by: this.by, running: this.lanes.size, done: this.done, degraded: [...this.faults.values()] }
+    return { by: this.by, running: this.lanes.size, done: this.done, degraded: latestOf([...this.faults.values()].flat()) }
   }
 
   /** Stops for good; what is under way is given up, and done by whoever comes next. */
@@ -152,7 +154,7 @@ export class Keeper {
       for (let steps = 0; steps < mostSteps && !this.stopped.signal.aborted; steps++) if (!(await this.next(key, occasion))) return
     } catch (error) {
       // Its message may quote what was said: only its kind is told.
-      this.note([{ step: 'upkeep', why: error instanceof MemoryError ? error.code : 'failed' }])
+      this.note(key, [{ step: 'upkeep', why: error instanceof MemoryError ? error.code : 'failed' }])
     } finally {
       this.running--
       this.waiting.shift()?.()
@@ -167,7 +169,7 @@ export class Keeper {
     const head = await store.head(key, 1)
     const step = this.due(head, occasion)
     if (step === undefined) return false
-    if (asking !== undefined && step.do !== 'optimise') {
+    if (asking !== undefined && step.do !== 'optimise' && step.do !== 'refind') {
       const leased = await this.lease(head, asking)
       if (leased !== 'mine') return leased === 'moved on'
     }
@@ -180,11 +182,15 @@ export class Keeper {
   private due(head: Head, occasion: Occasion): Step | undefined {
     const { profile, price, clock } = this.means
     const now = clock()
-    if (head.revision === 0 || isExpired(head, now)) return undefined
     const name = formatKey(head.key)
+    if (head.revision === 0 || isExpired(head, now)) {
+      this.awake.delete(name)
+      return undefined
+    }
     const circumstances = { now, budget: this.budgets.get(name) ?? profile.budget, price }
     const [step] = plan(head, profile, occasion, circumstances)
     if (step === undefined && occasion !== 'asked') this.rest(name, quietOf(head, profile, circumstances))
+    if (step === undefined && occasion === 'tick' && !awaitsTick(head, profile)) this.awake.delete(name)
     return step
   }
 
@@ -212,16 +218,33 @@ export class Keeper {
     if (revised === undefined) return
     this.done++
     for (const entry of outcome.put) if (entry.kind === 'summary') this.by = entry.by
-    if (outcome.notes.faults !== undefined) this.note(outcome.notes.faults)
+    if (outcome.notes.faults !== undefined) this.note(key, outcome.notes.faults)
     onPut(key, revised.head.epoch, revised.put)
   }
 
-  /** What last went wrong; what goes well again is forgotten. */
-  private note(faults: readonly Degradation[]): void {
+  /** What last went wrong in a session; what goes well again is forgotten. */
+  private note(key: Key, faults: readonly Degradation[]): void {
+    const name = formatKey(key)
     const at = this.means.clock()
-    this.faults.clear()
-    for (const fault of faults) this.faults.set(fault.step, { ...fault, at })
+    this.faults.delete(name)
+    if (faults.length > 0)
+      this.faults.set(
+        name,
+        faults.map((fault) => ({ ...fault, at })),
+      )
+    const [oldest] = this.faults.keys()
+    if (this.faults.size > mostFaulty && oldest !== undefined) this.faults.delete(oldest)
   }
+}
+
+/** Of each thing that went wrong, in whichever session, the last time. */
+function latestOf(faults: readonly (Degradation & { readonly at: Millis })[]): UpkeepHealth['degraded'] {
+  const latest = new Map<string, Degradation & { readonly at: Millis }>()
+  for (const fault of faults) {
+    const name = `${fault.step} ${fault.why}`
+    if (fault.at >= (latest.get(name)?.at ?? Number.NEGATIVE_INFINITY)) latest.set(name, fault)
+  }
+  return [...latest.values()]
 }
 
 /** Changes nothing but the lease, which ends with the work. */

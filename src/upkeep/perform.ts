@@ -5,6 +5,7 @@ import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
 import type { Asking } from './ask.ts'
 import { type Drafted, draftFacts, draftSummary, type Stretch } from './draft.ts'
+import { extractFacts } from './extract.ts'
 import { type Outcome, runsIn } from './fold.ts'
 import { optimised } from './optimise.ts'
 import { hourId, hourOf, type Step, summariesIn } from './plan.ts'
@@ -25,7 +26,19 @@ type StepOf<K extends Step['do']> = Extract<Step, { do: K }>
 export function perform(step: Step, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
   if (step.do === 'compact') return compact(step, head, means, now)
   if (step.do === 'hour') return hourly(step, head, means, now)
-  return step.do === 'session' ? overall(step, head, means, now) : optimise(head, means, now)
+  if (step.do === 'session') return overall(step, head, means, now)
+  return step.do === 'refind' ? refind(step, head, means) : optimise(head, means, now)
+}
+
+/** By the rules alone: what a model found once is not worth asking it again for the whole conversation. */
+async function refind({ until }: StepOf<'refind'>, head: Head, { store }: Means): Promise<Outcome> {
+  const found: Outcome['found'][number][] = []
+  for (let after = 0; after < until; ) {
+    const page = await store.page(head.key, { after, before: until + 1, limit: 500 })
+    found.push(...extractFacts(page))
+    after = page.at(-1)?.sequence ?? until
+  }
+  return { basis: { epoch: head.epoch, messages: [], summaries: [] }, put: [], drop: [], found, notes: {} }
 }
 
 async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
@@ -43,8 +56,8 @@ async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: n
 }
 
 async function hourly({ task, after }: StepOf<'hour'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
-  const page = await means.store.page(head.key, { after, limit: task.batch + 1 })
-  const messages = wholeUnits(page.slice(0, task.batch), page[task.batch])
+  const page = await means.store.page(head.key, { after, limit: task.batch + task.keep + 1 })
+  const messages = batchOf(page, task.batch)
   const last = messages.at(-1)
   if (last === undefined) return undefined
   const newest = summariesIn(head.derived, 'hour').at(-1)
@@ -53,8 +66,17 @@ async function hourly({ task, after }: StepOf<'hour'>, head: Head, means: Means,
   const previous = newest?.id === id ? newest : undefined
   const limit = costOf(means.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
   const draft = await shortened({ messages, previous }, limit, means)
+  if (draft.text === '') return undefined
   const replaced = previous === undefined ? [] : [previous]
   return outcome(head, messages, [summaryOf('hour', id, { messages, draft, replaced, now })], replaced, { found: [], faults: draft.faults })
+}
+
+/** The first so many messages, in whole units; the first unit, if it has more. */
+function batchOf(page: readonly Message[], many: number): readonly Message[] {
+  const batch = wholeUnits(page.slice(0, many), page[many])
+  if (batch.length > 0) return batch
+  const next = page.findIndex(({ role }, at) => at > 0 && role !== 'tool')
+  return next < 0 ? page : page.slice(0, next)
 }
 
 async function overall({ task, hours, previous }: StepOf<'session'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
@@ -66,6 +88,7 @@ async function overall({ task, hours, previous }: StepOf<'session'>, head: Head,
   }
   const limit = costOf(means.tokenizer, previous) + task.share * hours.reduce((sum, one) => sum + costOf(means.tokenizer, one), 0)
   const draft = await shortened({ messages: [], previous: before }, limit, means)
+  if (draft.text === '') return undefined
   return outcome(head, [], [summaryOf('session', 'session', { messages: [], draft, replaced, now })], replaced, { found: [], faults: draft.faults })
 }
 

@@ -14,6 +14,8 @@ export type Step =
   | { readonly do: 'hour'; readonly task: TaskOf<'hour'>; readonly after: number }
   /** These hours go into the summary of the session. */
   | { readonly do: 'session'; readonly task: TaskOf<'session'>; readonly hours: readonly Summary[]; readonly previous: Summary | undefined }
+  /** Facts are missing: what was said up to this message is read again. */
+  | { readonly do: 'refind'; readonly until: number }
   | { readonly do: 'optimise' }
 
 export type Circumstances = {
@@ -25,11 +27,19 @@ export type Circumstances = {
 }
 
 /** Why upkeep looks at a session: a context will wait for it, something was said, or time has passed. Each includes those before. */
-export type Occasion = 'asked' | 'said' | 'tick'
+export const occasions = ['asked', 'said', 'tick'] as const
+export type Occasion = (typeof occasions)[number]
 
 /** What is due for a session, in the order of its profile's rules. */
 export function plan(head: Head, profile: Profile, occasion: Occasion, circumstances: Circumstances): readonly Step[] {
-  return profile.upkeep.filter((rule) => isMeant(rule, occasion)).flatMap((rule) => stepsOf(rule, head, profile, circumstances))
+  const due = profile.upkeep.filter((rule) => isMeant(rule, occasion)).flatMap((rule) => stepsOf(rule, head, profile, circumstances))
+  return [...missingFacts(head), ...due]
+}
+
+/** Damage is put aside by the store; what was there can be told from the number alone. */
+function missingFacts({ derived }: Head): Step[] {
+  const should = derived.find((entry) => entry.kind === 'notes')?.facts ?? 0
+  return derived.filter(({ kind }) => kind === 'fact').length < should ? [{ do: 'refind', until: covered(derived).last }] : []
 }
 
 const isMeant = ({ when, blocking }: Rule, occasion: Occasion): boolean =>
@@ -84,12 +94,15 @@ function oldHours(task: TaskOf<'session'>, when: When, head: Head, now: Millis):
 }
 
 /** Once in a while, if anything was said since. */
-function isOptimisable(when: When, head: Head, now: Millis): boolean {
-  const notes = head.derived.find((entry) => entry.kind === 'notes')
-  const last = notes?.tuning?.snapshots.at(-1)?.at ?? head.startedAt
-  const said = head.recent.at(-1)?.at ?? head.touchedAt
-  return head.messages > 0 && 'every' in when && now - last >= when.every && Math.max(said, head.touchedAt) >= last
-}
+const isOptimisable = (when: When, head: Head, now: Millis): boolean => 'every' in when && isUnreviewed(head) && now - lastRun(head) >= when.every
+
+/** Whether a rule waits for nothing but time. */
+export const awaitsTick = (head: Head, profile: Profile): boolean => isUnreviewed(head) && profile.upkeep.some(({ do: task }) => 'optimise' in task)
+
+/** Whether something was said that the optimizer has not seen. */
+const isUnreviewed = (head: Head): boolean => head.messages > 0 && head.touchedAt >= lastRun(head)
+
+const lastRun = ({ derived, startedAt }: Head): Millis => derived.find((entry) => entry.kind === 'notes')?.tuning?.snapshots.at(-1)?.at ?? startedAt
 
 const weightOf = (message: Message | undefined): Tokens => (message === undefined ? 0 : message.offset + message.weight)
 

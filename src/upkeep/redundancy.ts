@@ -3,21 +3,25 @@ import { wordsOf } from '../text/words.ts'
 
 /** So many sets are compared each with each: to divide them would take longer. */
 const few = 12
-/** First words are good enough if they leave so many sets to compare each one with. */
-const good = 4
+/** First words will do if they leave so many comparisons for each set: to divide it into parts takes about as long. */
+const cheap = 4
 
-/** A text that has words: these by their numbers, the rarest first, and where the text and its copies stand, in order. */
-type Entry = { readonly words: Uint32Array; readonly places: readonly number[] }
-/** Pairs of sets with so many words together differ, if they are similar, in at most so many. */
-type Class = { readonly from: number; to: number; differing: number }
-/** A set to be compared, by its place: words before `from` need no comparison, and of the others at most `spare` are missing in a similar set. */
-type Member = { readonly place: number; readonly from: number; readonly spare: number }
-/** Members under their signatures, one after the other: similar ones have one in common, and may then be looked at as `rest` has it. */
-type Posted = {
-  readonly hashes: Uint32Array
-  readonly owners: Uint32Array
-  readonly rest: (posting: number) => Member
+/** The different texts that have words, the newest first. */
+type Sets = {
+  /** The words of one text after those of another, as numbers and in order, the rarest first; each is there once for a text. */
+  readonly words: Uint32Array
+  /** Where the words of each text start, and where the last ones end. */
+  readonly starts: Uint32Array
+  /** Where each text and its copies stand, the newest first. */
+  readonly places: readonly (readonly number[])[]
 }
+/** Pairs of sets by the number of words they have together, from one to another: similar ones differ in at most so many. */
+type Class = { readonly from: number; to: number; readonly differing: number }
+/** A set to compare: its words before `from` are dealt with, and of the others a similar set lacks at most `spare`. */
+type Member = { readonly set: number; readonly from: number; readonly spare: number }
+/** Members under keys below a limit: two that are similar have a key in common, and are similar in what is left of them, too. */
+type Posted = { readonly keys: Uint32Array; readonly limit: number; readonly owners: Uint32Array; readonly left: (posting: number) => Member }
+type Meet = (older: number, newer: number) => 'go on' | 'enough'
 
 /**
  * All pairs of texts, the older one first, that are similar: the number of words both hold, divided by the number of words
@@ -29,17 +33,22 @@ type Posted = {
  */
 export function redundantPairs(texts: readonly string[], threshold = 0.9): readonly (readonly [older: number, newer: number])[] {
   const pairs: [number, number][] = []
-  const entries = entriesOf(texts)
-  for (const { places } of entries) for (const [at, older] of places.entries()) for (const newer of places.slice(at + 1)) pairs.push([older, newer])
   const met = new Set<number>()
-  findSimilar(entries, threshold, (older, newer) => {
-    const pair = older * entries.length + newer
-    if (met.has(pair)) return 'go on'
-    met.add(pair)
-    for (const left of (entries[older] as Entry).places)
-      for (const right of (entries[newer] as Entry).places) pairs.push(left < right ? [left, right] : [right, left])
+  const sets = setsOf(texts)
+  const join: Meet = (older, newer) => {
+    const both = older * texts.length + newer
+    if (met.has(both)) return 'go on'
+    met.add(both)
+    for (const one of sets.places[older] ?? []) {
+      for (const other of sets.places[newer] ?? []) {
+        if (one < other) pairs.push([one, other])
+        else if (older !== newer) pairs.push([other, one])
+      }
+    }
     return 'go on'
-  })
+  }
+  for (const set of sets.places.keys()) join(set, set)
+  findSimilar(sets, threshold, join)
   return pairs.sort((left, right) => left[0] - right[0] || left[1] - right[1])
 }
 
@@ -51,117 +60,125 @@ export function redundantPairs(texts: readonly string[], threshold = 0.9): reado
  */
 export function redundantOlder(texts: readonly string[], threshold = 0.9): ReadonlySet<number> {
   const redundant = new Set<number>()
-  const entries = entriesOf(texts)
-  for (const { places } of entries) for (let at = 0; at < places.length - 1; at++) redundant.add(places[at] as number)
-  findSimilar(entries, threshold, (older) => {
-    redundant.add(newestOf(entries[older] as Entry))
+  const sets = setsOf(texts)
+  for (const places of sets.places) for (let at = 1; at < places.length; at++) redundant.add(places[at] as number)
+  findSimilar(sets, threshold, (older) => {
+    redundant.add(sets.places[older]?.[0] as number)
     return 'enough'
   })
   return redundant
 }
 
-const newestOf = ({ places }: Entry): number => places.at(-1) as number
-
-/** All different texts that have words, the newest first. */
-function entriesOf(texts: readonly string[]): Entry[] {
+function setsOf(texts: readonly string[]): Sets {
   const placesOf = new Map<string, number[]>()
-  for (let place = 0; place < texts.length; place++) {
+  for (let place = texts.length - 1; place >= 0; place--) {
     const text = texts[place] as string
     const places = placesOf.get(text)
     if (places === undefined) placesOf.set(text, [place])
     else places.push(place)
   }
-  const { words, ends } = numbered([...placesOf.keys()])
-  const entries = Array.from(placesOf.values(), (places, at) => ({ words: words.subarray(ends[at - 1] ?? 0, ends[at]).sort(), places }))
-  return entries.filter((entry) => entry.words.length > 0).sort((left, right) => newestOf(right) - newestOf(left))
+  const { words, starts } = numbered([...placesOf.keys()])
+  const kept: number[][] = []
+  let [start, end] = [0, 0]
+  for (const [text, places] of [...placesOf.values()].entries()) {
+    const own = words.subarray(start, starts[text + 1]).sort()
+    start += own.length
+    if (own.length > 0) starts[kept.push(places) - 1] = end
+    for (let at = 0; at < own.length; at++) if (at === 0 || own[at] !== words[end - 1]) words[end++] = own[at] as number
+  }
+  starts[kept.length] = end
+  return { words, starts, places: kept }
 }
 
-/** The words of all texts, one after the other and each once for a text, numbered from the rarest to the commonest. */
-function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly ends: Uint32Array } {
+/** The words of all texts, one after the other, numbered from the rarest to the commonest. */
+function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly starts: Uint32Array } {
   const names = new Map<string, number>()
-  const uses: number[] = []
-  const lastUse: number[] = []
   let words = new Uint32Array(16 * texts.length)
-  const ends = new Uint32Array(texts.length)
+  const starts = new Uint32Array(texts.length + 1)
   let end = 0
-  for (const [place, text] of texts.entries()) {
-    const found = wordsOf(text)
-    if (end + found.length > words.length) words = enlarged(words, end + found.length)
+  for (const [text, content] of texts.entries()) {
+    const found = wordsOf(content)
+    if (end + found.length > words.length) {
+      const larger = new Uint32Array(2 * (end + found.length))
+      larger.set(words)
+      words = larger
+    }
     for (const word of found) {
-      let name = names.get(word)
-      if (name === undefined) {
-        name = uses.push(0) - 1
-        names.set(word, name)
-      } else if (lastUse[name] === place) continue
-      lastUse[name] = place
-      uses[name] = (uses[name] as number) + 1
+      const name = names.get(word) ?? names.size
+      if (name === names.size) names.set(word, name)
       words[end++] = name
     }
-    ends[place] = end
+    starts[text + 1] = end
   }
-  const ranks = inOrder(Uint32Array.from(uses), texts.length + 1).ranks
+  const uses = counts(words.subarray(0, end), names.size)
+  const { ranks } = inOrder(uses, uses.reduce((most, count) => Math.max(most, count), 0) + 1)
   for (let at = 0; at < end; at++) words[at] = ranks[words[at] as number] as number
-  return { words, ends }
+  return { words, starts }
 }
 
-/** The same numbers with room for twice as many as are needed. */
-function enlarged(numbers: Uint32Array, needed: number): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(2 * needed)
-  larger.set(numbers)
-  return larger
+/** How often each number below a limit is there. */
+function counts(numbers: Uint32Array, limit: number): Uint32Array {
+  const found = new Uint32Array(limit)
+  for (let at = 0; at < numbers.length; at++) found[numbers[at] as number] = (found[numbers[at] as number] as number) + 1
+  return found
 }
 
-/** The place each of the keys, which are below a limit, has when they are sorted, and where each key ends. */
-function inOrder(keys: Uint32Array, limit: number): { readonly ranks: Uint32Array; readonly ends: Uint32Array } {
-  const ends = new Uint32Array(limit)
-  for (let at = 0; at < keys.length; at++) ends[keys[at] as number]!++
-  let end = 0
-  for (let key = 0; key < limit; key++) {
-    const count = ends[key] as number
-    ends[key] = end
+/** The place each number has when they are sorted, equal ones as they are, and where each number below the limit ends then. */
+function inOrder(numbers: Uint32Array, limit: number): { readonly ranks: Uint32Array; readonly ends: Uint32Array } {
+  const ends = counts(numbers, limit)
+  for (let number = 0, end = 0; number < limit; number++) {
+    const count = ends[number] as number
+    ends[number] = end
     end += count
   }
-  const ranks = new Uint32Array(keys.length)
-  for (let at = 0; at < keys.length; at++) ranks[at] = ends[keys[at] as number]!++
+  const ranks = new Uint32Array(numbers.length)
+  for (let at = 0; at < numbers.length; at++) {
+    const rank = ends[numbers[at] as number] as number
+    ranks[at] = rank
+    ends[numbers[at] as number] = rank + 1
+  }
   return { ranks, ends }
 }
 
-/** Meets similar entries by their places, the older one first, until for that one it is `enough`; it may meet two of them again. */
-function findSimilar(entries: readonly Entry[], threshold: number, meet: (older: number, newer: number) => 'go on' | 'enough'): void {
+const sizeOf = ({ starts }: Sets, set: number): number => (starts[set + 1] as number) - (starts[set] as number)
+
+/** Meets similar sets, the older one first, until for that one it is `enough`; the same two may be met again. */
+function findSimilar(sets: Sets, threshold: number, meet: Meet): void {
   check('threshold', threshold, threshold > 0 && threshold <= 1, 'a number above 0 and at most 1')
-  const largest = entries.reduce((most, { words }) => Math.max(most, words.length), 0)
+  let largest = 0
+  for (const set of sets.places.keys()) largest = Math.max(largest, sizeOf(sets, set))
   const shared = Uint32Array.from({ length: 2 * largest + 1 }, (_, sum) => leastShared(sum, threshold))
-  const search = new Search(entries, shared, meet)
-  for (const one of classesOf(shared)) search.among(membersOf(one, entries, shared, threshold), one.differing)
+  const search = new Search(sets, shared, meet)
+  for (const one of classesOf(shared)) search.among(membersOf(one, sets, shared, threshold), one.differing)
 }
 
-/** Sums of sizes, those together for which similar sets may differ in about as many words. */
+/** All sums of two sizes, those together for which similar sets may differ in about as many words. */
 function classesOf(shared: Uint32Array): Class[] {
-  const classes: Class[] = [{ from: 0, to: 0, differing: 0 }]
+  let last: Class = { from: 0, to: 0, differing: 0 }
+  const classes = [last]
   for (let sum = 1; sum < shared.length; sum++) {
     const differing = sum - 2 * (shared[sum] as number)
-    const last = classes.at(-1) as Class
-    if (differing > last.differing) classes.push({ from: sum, to: sum, differing: differing + (differing >> 3) })
+    if (differing > last.differing) classes.push((last = { from: sum, to: sum, differing: differing + (differing >> 3) }))
     else last.to = sum
   }
   return classes
 }
 
-/** The sets that may be similar to another one in the class. */
-function membersOf({ from, to }: Class, entries: readonly Entry[], shared: Uint32Array, threshold: number): Member[] {
-  const members: number[] = []
-  const partner = (size: number): number => Math.max(from - size, leastPartner(size, threshold))
-  let smallest = Number.POSITIVE_INFINITY
-  for (let place = 0; place < entries.length; place++) {
-    const size = (entries[place] as Entry).words.length
-    const other = partner(size)
+/** The sets of which the class has pairs, as far as their sizes tell. */
+function membersOf({ from, to }: Class, sets: Sets, shared: Uint32Array, threshold: number): Member[] {
+  const leastOther = (size: number): number => Math.max(from - size, leastPartner(size, threshold))
+  const found: number[] = []
+  let smallest = to
+  for (const set of sets.places.keys()) {
+    const size = sizeOf(sets, set)
+    const other = leastOther(size)
     if (size + other > to || size / other < threshold) continue
-    members.push(place)
+    found.push(set)
     smallest = Math.min(smallest, size)
   }
-  return members.map((place) => {
-    const size = (entries[place] as Entry).words.length
-    return { place, from: 0, spare: size - (shared[size + Math.max(smallest, partner(size))] as number) }
+  return found.map((set) => {
+    const size = sizeOf(sets, set)
+    return { set, from: sets.starts[set] as number, spare: size - (shared[size + Math.max(leastOther(size), smallest)] as number) }
   })
 }
 
@@ -179,142 +196,139 @@ function leastShared(sum: number, threshold: number): number {
   return least
 }
 
+/** Compares few sets each with each, and divides many, again and again, in whichever way leaves fewer to compare. */
 class Search {
-  readonly #entries: readonly Entry[]
+  readonly #sets: Sets
   readonly #shared: Uint32Array
-  readonly #meet: (older: number, newer: number) => 'go on' | 'enough'
-  /** For which sets it is enough. */
+  readonly #meet: Meet
+  /** The sets for which it is enough. */
   readonly #settled: Uint8Array
 
-  constructor(entries: readonly Entry[], shared: Uint32Array, meet: (older: number, newer: number) => 'go on' | 'enough') {
-    this.#entries = entries
+  constructor(sets: Sets, shared: Uint32Array, meet: Meet) {
+    this.#sets = sets
     this.#shared = shared
     this.#meet = meet
-    this.#settled = new Uint8Array(entries.length)
+    this.#settled = new Uint8Array(sets.places.length)
   }
 
+  /** Meets similar ones among members, the newest first, if they differ in at most so many words. */
   among(members: readonly Member[], differing: number, depth = 0): void {
-    let open = 0
-    for (let at = 1; at < members.length; at++) {
-      this.#compare((members[at] as Member).place, (members[at - 1] as Member).place)
-      open += 1 - (this.#settled[(members[at] as Member).place] as number)
-    }
-    if (open === 0) return
-    const most = (open * members.length) / 2
-    let best = this.#sorted(this.#byFirstWords(members), members)
-    if (best.cost > good * members.length) {
-      const other = this.#sorted(this.#byParts(members, differing, depth), members)
-      if (other.cost < best.cost) best = other
-    }
-    if (2 * best.cost > most) {
-      this.#compareAll(
-        Uint32Array.from(members, ({ place }) => place),
-        0,
-        members.length,
-      )
-      return
-    }
-    const { ends, order, places, rest } = best
-    let start = 0
-    for (const end of ends) {
-      if (end - start > few) this.among(Array.from(order.subarray(start, end), rest), differing, depth + 1)
-      else if (end - start > 1) this.#compareAll(places, start, end)
+    const sets = Uint32Array.from(members, ({ set }) => set)
+    // A line that is written again and again is like the next one: most often nothing else has to be compared.
+    for (let at = 1; at < sets.length; at++) this.#compareAll(sets, at - 1, at + 1)
+    const open = sets.reduce((count, set) => count + 1 - (this.#settled[set] as number), 0)
+    if (open <= 1 && this.#settled[sets[0] as number] === 0) return
+    const posted = this.#posted(members, differing, depth)
+    // Half of the comparisons must be saved, or dividing could go on without end.
+    if (4 * posted.cost > open * sets.length) return this.#compareAll(sets, 0, sets.length)
+    const { ranks, ends } = inOrder(posted.keys, posted.limit)
+    const sorted = new Uint32Array(ranks.length)
+    for (let posting = 0; posting < ranks.length; posting++) sorted[ranks[posting] as number] = posting
+    const owners = sorted.map((posting) => sets[posted.owners[posting] as number] as number)
+    for (let key = 0, start = 0; key < ends.length; key++) {
+      const end = ends[key] as number
+      if (end - start > few) this.among(Array.from(sorted.subarray(start, end), posted.left), differing, depth + 1)
+      else if (end - start > 1) this.#compareAll(owners, start, end)
       start = end
     }
   }
 
-  #sorted({ hashes, owners, rest }: Posted, members: readonly Member[]) {
-    const bits = Math.ceil(Math.log2(hashes.length + 1)) + 1
-    for (let at = 0; at < hashes.length; at++) hashes[at] = (hashes[at] as number) >>> (32 - bits)
-    const { ranks, ends } = inOrder(hashes, 2 ** bits)
-    const order = new Uint32Array(hashes.length)
-    const places = new Uint32Array(hashes.length)
+  #posted(members: readonly Member[], differing: number, depth: number): Posted & { readonly cost: number } {
+    const words = byFirstWords(this.#sets, members)
+    const cost = this.#cost(words, members)
+    if (cost <= cheap * members.length) return { ...words, cost }
+    const parts = byParts(this.#sets, members, differing + 1, depth)
+    const other = this.#cost(parts, members)
+    return other < cost ? { ...parts, cost: other } : { ...words, cost }
+  }
+
+  /** How many comparisons there would be of members under one key. */
+  #cost({ keys, limit, owners }: Posted, members: readonly Member[]): number {
+    const found = counts(keys, limit)
     let cost = 0
-    for (let at = 0; at < ranks.length; at++) {
-      const place = (members[owners[at] as number] as Member).place
-      order[ranks[at] as number] = at
-      places[ranks[at] as number] = place
-      const key = hashes[at] as number
-      if (this.#settled[place] === 0) cost += ((ends[key] as number) - (key === 0 ? 0 : (ends[key - 1] as number)) - 1) / 2
+    for (let at = 0; at < keys.length; at++) {
+      if (this.#settled[(members[owners[at] as number] as Member).set] === 0) cost += (found[keys[at] as number] as number) - 1
     }
-    return { ends, order, places, cost, rest }
+    return cost / 2
   }
 
-  #byFirstWords(members: readonly Member[]): Posted {
-    const entries = this.#entries
-    let count = 0
-    const lastOf = ({ place, from, spare }: Member): number => Math.min(from + spare, (entries[place] as Entry).words.length)
-    for (const member of members) count += Math.max(0, lastOf(member) - member.from + 1)
-    const hashes = new Uint32Array(count)
-    const owners = new Uint32Array(count)
-    const ats = new Uint32Array(count)
-    let posting = 0
-    for (let owner = 0; owner < members.length; owner++) {
-      const member = members[owner] as Member
-      const { words } = entries[member.place] as Entry
-      const last = lastOf(member)
-      for (let at = member.from; at <= last; at++) {
-        hashes[posting] = Math.imul(at < words.length ? (words[at] as number) + 1 : 0, 0x9e3779b1)
-        ats[posting] = at
-        owners[posting++] = owner
+  #compareAll(sets: Uint32Array, from: number, to: number): void {
+    for (let at = from + 1; at < to; at++) {
+      const older = sets[at] as number
+      for (let newer = at - 1; newer >= from && this.#settled[older] === 0; newer--) {
+        if (this.#isSimilar(older, sets[newer] as number) && this.#meet(older, sets[newer] as number) === 'enough') this.#settled[older] = 1
       }
     }
-    const rest = (posting: number): Member => {
-      const { place, from, spare } = members[owners[posting] as number] as Member
-      const at = ats[posting] as number
-      return { place, from: Math.min(at + 1, (entries[place] as Entry).words.length), spare: spare - (at - from) }
-    }
-    return { hashes, owners, rest }
   }
 
-  #byParts(members: readonly Member[], differing: number, depth: number): Posted {
-    const parts = differing + 1
-    const hashes = new Uint32Array(members.length * parts)
-    const owners = new Uint32Array(hashes.length)
-    for (let owner = 0; owner < members.length; owner++) {
-      const { place, from } = members[owner] as Member
-      const { words } = this.#entries[place] as Entry
-      const first = owner * parts
-      for (let at = from; at < words.length; at++) {
-        let hash = Math.imul((words[at] as number) + 1, 0x9e3779b1 + 2 * depth)
-        hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
-        hash ^= hash >>> 13
-        hashes[first + (((hash >>> 16) * parts) >>> 16)]! += Math.imul(hash, 0xc2b2ae35)
-      }
-      for (let part = 0; part < parts; part++) {
-        owners[first + part] = owner
-        hashes[first + part] = Math.imul((hashes[first + part] as number) + part, 0x9e3779b1)
-      }
-    }
-    return { hashes, owners, rest: (posting) => members[owners[posting] as number] as Member }
-  }
-
-  #compareAll(places: Uint32Array, from: number, to: number): void {
-    for (let older = from + 1; older < to; older++) {
-      for (let newer = older - 1; newer >= from && this.#settled[places[older] as number] === 0; newer--)
-        this.#compare(places[older] as number, places[newer] as number)
-    }
-  }
-
-  #compare(older: number, newer: number): void {
-    if (older === newer || this.#settled[older] === 1) return
-    const [one, other] = [(this.#entries[older] as Entry).words, (this.#entries[newer] as Entry).words]
-    if (share(one, other, this.#shared[one.length + other.length] as number) && this.#meet(older, newer) === 'enough') this.#settled[older] = 1
+  #isSimilar(one: number, other: number): boolean {
+    return one !== other && share(this.#sets, one, other, this.#shared[sizeOf(this.#sets, one) + sizeOf(this.#sets, other)] as number)
   }
 }
 
-/** Whether two sets in order share so many words. */
-function share(left: Uint32Array, right: Uint32Array, needed: number): boolean {
-  let [at, other] = [0, 0]
+/**
+ * Members by their first words, one more than may be lacking: the first word two similar ones share is among them, and the
+ * words before it are lacking. Where so many may be lacking that nothing need be shared, the end counts as a word of all.
+ */
+function byFirstWords({ words, starts }: Sets, members: readonly Member[]): Posted {
+  const most = members.reduce((sum, { spare }) => sum + spare + 1, 0)
+  const [keys, owners, ats] = [new Uint32Array(most), new Uint32Array(most), new Uint32Array(most)]
+  const bits = bitsFor(most)
+  let count = 0
+  for (let owner = 0; owner < members.length; owner++) {
+    const { set, from, spare } = members[owner] as Member
+    const end = starts[set + 1] as number
+    for (let at = from; at <= end && at <= from + spare; at++) {
+      keys[count] = Math.imul(at < end ? (words[at] as number) + 1 : 0, 0x9e3779b1) >>> (32 - bits)
+      ats[count] = at
+      owners[count++] = owner
+    }
+  }
+  const left = (posting: number): Member => {
+    const { set, from, spare } = members[owners[posting] as number] as Member
+    const at = ats[posting] as number
+    return { set, from: Math.min(at + 1, starts[set + 1] as number), spare: spare - (at - from) }
+  }
+  return { keys: keys.subarray(0, count), limit: 2 ** bits, owners, left }
+}
+
+/** Members by all their words in each of some parts of the vocabulary: with more parts than differing words, one part is the same. */
+function byParts({ words, starts }: Sets, members: readonly Member[], parts: number, depth: number): Posted {
+  const [count, bits] = [members.length, bitsFor(members.length)]
+  const keys = new Uint32Array(count * parts)
+  for (let owner = 0; owner < count; owner++) {
+    const { set, from } = members[owner] as Member
+    for (let at = from; at < (starts[set + 1] as number); at++) {
+      // Each depth has parts of its own, or what was together would stay so.
+      const mixed = Math.imul((words[at] as number) + 1, 0x9e3779b1 + 2 * depth)
+      const hash = Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b)
+      const key = count * (((hash >>> 16) * parts) >>> 16) + owner
+      keys[key] = (keys[key] as number) + Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+    }
+  }
+  for (let at = 0; at < keys.length; at++) {
+    keys[at] = Math.floor(at / count) * 2 ** bits + (Math.imul(keys[at] as number, 0x9e3779b1) >>> (32 - bits))
+  }
+  const owners = Uint32Array.from(keys, (_, at) => at % count)
+  return { keys, limit: parts * 2 ** bits, owners, left: (posting) => members[posting % count] as Member }
+}
+
+/** How many bits a key needs for so many of them to be different, most of them. */
+const bitsFor = (count: number): number => Math.ceil(Math.log2(count + 1)) + 1
+
+/** Whether two sets share so many words. */
+function share({ words, starts }: Sets, one: number, another: number, needed: number): boolean {
+  let [at, other] = [starts[one] as number, starts[another] as number]
+  const [end, otherEnd] = [starts[one + 1] as number, starts[another + 1] as number]
   // how many words of each may be missing in the other
-  let [leftSpare, rightSpare] = [left.length - needed, right.length - needed]
-  while (leftSpare >= 0 && rightSpare >= 0 && at < left.length && other < right.length) {
-    const difference = (left[at] as number) - (right[other] as number)
+  let [spare, otherSpare] = [end - at - needed, otherEnd - other - needed]
+  while (spare >= 0 && otherSpare >= 0 && at < end && other < otherEnd) {
+    const difference = (words[at] as number) - (words[other] as number)
     if (difference <= 0) at++
     if (difference >= 0) other++
-    if (difference < 0) leftSpare--
-    if (difference > 0) rightSpare--
+    if (difference < 0) spare--
+    if (difference > 0) otherSpare--
   }
   // Words of one that remain when the other ends are missing too.
-  return leftSpare >= left.length - at && rightSpare >= right.length - other
+  return spare >= end - at && otherSpare >= otherEnd - other
 }

@@ -104,7 +104,7 @@ export class Upkeep {
   async clear(key: string | Key): Promise<void> {
     this.keeper.drop(parseKey(key).scope)
     await revise(this.means.sessions, parseKey(key), ({ derived }) => ({
-      put: [],
+      put: derived.flatMap((entry) => (entry.kind === 'notes' && entry.facts !== undefined ? [{ ...entry, facts: 0 }] : [])),
       drop: derived.filter((entry) => entry.kind === 'fact' || entry.kind === 'summary').map(({ id }) => id),
     }))
   }

@@ -14,7 +14,11 @@ export type Loss = { readonly kind: AnchorKind; readonly text: string; readonly 
 
 export type Checked =
   | { readonly ok: true }
-  | { readonly ok: false; readonly why: 'empty' | 'longer' | 'invented' | 'uncovered' | 'echo' | 'over target' | 'markup'; readonly detail: string }
+  | {
+      readonly ok: false
+      readonly why: 'empty' | 'too short' | 'longer' | 'invented' | 'uncovered' | 'echo' | 'over target' | 'markup'
+      readonly detail: string
+    }
 
 /** What a model was given, what the built-in summary of it says, and the instructions it was given with it. */
 export type Given = {
@@ -62,10 +66,17 @@ export function verify(candidate: string, given: Given): Checked {
   const invented = inventedIn(text, source, given.messages)
   if (invented !== undefined) return refuse('invented', invented)
   const uncovered = uncoveredIn(text, given)
-  return uncovered === undefined ? { ok: true } : refuse('uncovered', uncovered)
+  if (uncovered !== undefined) return refuse('uncovered', uncovered)
+  return countWords(text) < leastOf(given) ? refuse('too short', `it has ${countWords(text)} words`) : { ok: true }
 }
 
 const refuse = (why: Extract<Checked, { ok: false }>['why'], detail: string): Checked => ({ ok: false, why, detail })
+
+/** The fewest words a summary may have: those of its target, if there are so many to say. */
+const leastOf = ({ target, baseline }: Given): number => Math.min(target.words?.[0] ?? 0, countWords(baseline))
+
+/** Whether a model has said so little that what could be added would not be its summary any more. */
+export const saysNothing = (candidate: string, given: Given): boolean => countWords(candidate) < Math.min(leastOf(given), countWords(given.baseline)) / 2
 
 const sourceOf = ({ messages, previous }: Pick<Given, 'messages' | 'previous'>): string =>
   [previous ?? '', ...messages.map(({ name, content }) => (name === undefined ? content : `${name}: ${content}`))].join('\n').trim()
@@ -160,5 +171,15 @@ export function mend(candidate: string, given: Given): string {
   for (const { line } of missingConstraints(text, given).slice(0, mended)) if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
   const names = unnamedIn(text, namesOf(heldBy(given), []))
   const withNames = (count: number): string => (count === 0 ? text : `${text}\n${render([], names.slice(0, count))}`)
-  return withNames(largest(names.length, (count) => isWithin(withNames(count), given.target)))
+  return filled(withNames(largest(names.length, (count) => isWithin(withNames(count), given.target))), given)
+}
+
+/** With lines of the built-in summary that it does not have, until it is as long as it should be. */
+function filled(text: string, given: Given): string {
+  let result = text
+  for (const line of given.baseline.split('\n')) {
+    if (countWords(result) >= leastOf(given)) break
+    if (!result.includes(line) && isWithin(`${result}\n${line}`, given.target)) result = `${result}\n${line}`
+  }
+  return result
 }

@@ -33,7 +33,7 @@ const both = (why: string): string[] => [`summary ${why}`, `facts ${why}`]
 type Case = {
   readonly how: string
   readonly mood: (alarm: Alarm) => Mood
-  /** What is told about it, and how often the server was asked for a summary. */
+  /** What is told about it, and how often the server was asked for a summary: twice, thrice each time when it seems to be down, once for what is not worth a retry. */
   readonly faults: readonly string[]
   readonly asked: number
 }
@@ -52,8 +52,9 @@ const cases: readonly Case[] = [
   { how: 'sends ten megabytes', mood: () => always(replies(...Array(100).fill('word '.repeat(20_000)))), faults: both('too long'), asked: 1 },
   {
     how: 'writes a web page',
-    mood: () => always(replies('<html><body><p>Welcome to our site.</p></body></html>')),
-    faults: ['summary refused, markup', 'facts refused, not JSON'],
+    mood: () => (purpose, request) =>
+      purpose === 'chat' ? undefined : replies(`<html><body><p>${purpose === 'summary' ? wellSummed(request) : 'Welcome.'}</p></body></html>`),
+    faults: ['summary refused, markup', 'facts refused, not what was asked for'],
     asked: 1,
   },
   {
@@ -223,6 +224,14 @@ describe('important data', () => {
       expect(header).toEqual(expect.stringMatching(/^facts refused, /))
     })
   }
+
+  verifies('C-05', 'is taken from an answer that wraps it once more', async () => {
+    await using at = await house()
+    at.scribe.turn(upkeepOnly((purpose) => (purpose === 'facts' ? replies('{"important_data":{"user_preferences":{"theme":"dark"}}}') : undefined)))
+    await ask(at, opening)
+    expect(await askUntil(at, 1)).toBeNull()
+    expect((await at.server.memory.upkeep.record(key)).important_data.user_preferences).toEqual({ theme: 'dark' })
+  })
 
   it('that a model says there is none of is taken at its word', async () => {
     await using at = await house()

@@ -1,6 +1,5 @@
 import type { Incoming } from '../../src/domain/chat.ts'
 import type { Millis, Summary } from '../../src/domain/entry.ts'
-import { formatKey } from '../../src/domain/key.ts'
 import type { Context, Ledger } from '../../src/domain/ledger.ts'
 import type { Model } from '../../src/domain/ports.ts'
 import { type Memory, type MemoryOptions, openMemory, upkeepWith } from '../../src/index.ts'
@@ -79,14 +78,14 @@ function factsIn(said: string): Record<string, unknown> {
   }
 }
 
-export type StagedOptions = Pick<MemoryOptions, 'profile' | 'clock' | 'store'> & Pick<UpkeepOptions, 'expire' | 'timeout' | 'model'>
+type StagedOptions = Pick<MemoryOptions, 'profile' | 'clock' | 'store'> & Pick<UpkeepOptions, 'expire' | 'timeout' | 'model'>
 
-/** A memory whose upkeep tells of every summary it commits, in order, with the session it is of. */
-export type Staged = Memory & { readonly committed: readonly (Summary & { readonly session: string })[] }
+/** A memory with every summary that its upkeep has committed, in order. */
+export type Staged = Memory & { readonly committed: readonly Summary[] }
 
 /** Opens a memory with the model given, or with none, and remembers what upkeep commits. */
 export async function openStaged({ profile = 'summary', clock, store, ...options }: StagedOptions): Promise<Staged> {
-  const committed: (Summary & { session: string })[] = []
+  const committed: Summary[] = []
   const memory = await openMemory({
     profile,
     ...(store === undefined ? {} : { store }),
@@ -95,7 +94,7 @@ export async function openStaged({ profile = 'summary', clock, store, ...options
       upkeepWith(options)({
         ...means,
         onPut: (key, epoch, entries) => {
-          for (const entry of entries) if (entry.kind === 'summary') committed.push({ ...entry, session: formatKey(key) })
+          committed.push(...entries.filter((entry) => entry.kind === 'summary'))
           means.onPut(key, epoch, entries)
         },
       }),
