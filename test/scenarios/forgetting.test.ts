@@ -78,7 +78,7 @@ describe('forgetting a message that was summed up', () => {
     const file = fresh()
     const model = (request: Received) =>
       purposeOf(request) === 'summary'
-        ? replies(`${cat} ${dog} The assistant then spoke of hills and rivers at length.`)
+        ? replies(`${cat} ${dog} ${'The assistant then spoke of hills and rivers at length. '.repeat(12)}`)
         : replies(JSON.stringify({ important_facts: ['My cat is called Zephyrine', 'My dog is called Halcyon'] }))
     await using upstream = await startUpstream(model)
     const memory = await chat(file, ['Hello there.', cat, dog], { model: openaiModel({ baseUrl: upstream.url, model: 'scribe' }) })

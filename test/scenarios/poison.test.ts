@@ -178,7 +178,8 @@ describe('texts that want to be obeyed', () => {
     return [...framing, ...tags, ...poisoned.flatMap((text) => placeFaults(parts, turns, text).map((fault) => `${text.name} ${fault}`))]
   }
 
-  for (const name of names) {
+  // A tab recalls and sums up nothing: its document puts lines of the conversation itself into the system message (E-10).
+  for (const name of names.filter((one) => one !== 'ephemeral')) {
     verifies(['X-09', 'X-03'], `stand in turns or as data in memory, and nowhere else, in profile ${name}`, async () => {
       await using memory = await exposed(name)
       const isTold = profiles[name].sees.includes('scope')

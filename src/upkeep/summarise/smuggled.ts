@@ -5,11 +5,13 @@ const gap = '[\\s*"\'`“”]{1,4}'
 const earlier = `(?:(?:all|any|the|your|my|these|those|of|every|everything)${gap}){0,3}(?:previous|prior|above|earlier|preceding|foregoing|system|original|existing|initial|current|former)`
 /** The same order in other languages: a word for ignoring and one for instructions, close together in either order. */
 const ignoring =
-  'ignor[aeiouäéèà]\\w{0,6}|zignoruj|olvid[ae]\\w{0,3}|oubli(?:e|ez)|vergiss|vergessen sie|negeer|missachte\\w{0,2}|esque[cç]a\\w{0,2}|dimentica\\w{0,3}|игнорируй\\w{0,3}|забудь\\w{0,3}|忽略|无视|無視|忘记|忘れ|무시|تجاهل|yok say|unut|bỏ qua|अनदेखा|नज़रअंदाज़|abaikan'
+  'ignor[aeiouäéèà]\\p{L}{0,6}|zignoruj|olvid[ae]\\p{L}{0,3}|oubliez?|vergiss|vergessen sie|negeer|missachte\\p{L}{0,2}|esque[cç]a\\p{L}{0,2}|dimentica\\p{L}{0,3}|игнориру\\p{L}{1,4}|проигнорир\\p{L}{1,5}|забуд\\p{L}{1,4}|忽略|无视|無視|忘记|忘れ|무시|تجاهل|yok say|unut|bỏ qua|अनदेखा|नज़रअंदाज़|abaikan'
 const instructing =
-  'instruc[ct]?[ciõt]\\w{0,8}|istruzion\\w|anweisung\\w{0,3}|instrukcj\\w{1,2}|instructies|vorgaben|consignes|regeln|reglas|règles|regole|regras|инструкци\\w{1,3}|указани\\w{1,3}|правила|指令|指示|命令|规则|지시|지침|명령|التعليمات|تعليمات|talimat\\w{0,8}|hướng dẫn|chỉ thị|निर्देश\\w{0,5}|instruksi'
+  'instru[cçk]\\p{L}{1,9}|istruzion\\p{L}|anweisung\\p{L}{0,3}|vorgaben|consignes|regeln|reglas|règles|regole|regras|инструкци\\p{L}{1,3}|указани\\p{L}{1,3}|правил\\p{L}{0,2}|指令|指示|命令|规则|지시|지침|명령|التعليمات|تعليمات|talimat\\p{L}{0,8}|hướng dẫn|chỉ thị|निर्देश\\p{L}{0,5}'
 const near = '[^\\n.!?。！？]{0,40}?'
 const patterns = [
+  // a message in characters that only a machine reads; the flags of three countries have six of them
+  '[\\u{e0020}-\\u{e007e}]{8}',
   `\\b(?:ignore|disregard|forget|override|bypass)${gap}${earlier}${gap}(?:instructions?|prompts?|messages?|rules?|context|directives?|orders?|guidelines?)\\b`,
   `\\b(?:ignore|disregard|forget)${gap}(?:everything|all)${gap}(?:above|before|previously|that came before|you were told|said so far)\\b`,
   `\\b(?:you${gap}are|you['’]re)${gap}now\\b`,
@@ -20,7 +22,7 @@ const patterns = [
   `<\\|[\\w ]{1,40}\\|>|\\[/?INST\\]|<</?SYS>>|</?(?:system|instructions?|assistant|memory)\\b[^<>\\n]{0,80}>`,
   `(?<=^|\\n)[ \\t>#*\\[]{0,6}(?:system|developer)(?:[ \\t]{1,2}(?:prompt|message|note))?[ \\t*\\]]{0,4}:`,
 ]
-const order = new RegExp([...patterns, `(?:${ignoring})${near}(?:${instructing})`, `(?:${instructing})${near}(?:${ignoring})`].join('|'), 'gi')
+const order = new RegExp([...patterns, `(?:${ignoring})${near}(?:${instructing})`, `(?:${instructing})${near}(?:${ignoring})`].join('|'), 'giu')
 /** Characters nobody sees between letters keep an order from being noticed, but not from being read. */
 const invisible = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g
 
