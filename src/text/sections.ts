@@ -1,4 +1,5 @@
 import { type Sentence, sentencesOf } from './sentences.ts'
+import { amount, day, firstPerson, identifier, name, upTo } from './signals.ts'
 import { termsOf } from './words.ts'
 
 /** How often a sentence that no longer fits is passed over for the ones ranked after it. */
@@ -102,13 +103,7 @@ function wordCount(text: string): number {
 }
 
 // What later questions ask about, as measured on long dialogues: dates most, then numbers, the speaker, names.
-const day =
-  /\b(?:jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|today|tomorrow|tonight|ago|weeks?|weekend|months?|years?)\b/gi
-const amount = /\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|dozen)\b/gi
-const name = /(?<=[\p{Ll}\d,;] )\p{Lu}\p{Ll}/gu
-const firstPerson = /\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]ur|us)\b/
 const negation = /\b(?:not|no|never|without|cannot|nor|none)\b|n['’]t\b/i
-const identifier = /\w[_/]\w|\w\.\w|[a-z][A-Z]|:\/\/|`/
 const question = /\?["'”’)]*$/
 
 function weightOf(sentence: string): number {
@@ -117,12 +112,4 @@ function weightOf(sentence: string): number {
   if (negation.test(sentence)) weight += 0.3
   if (identifier.test(sentence)) weight += 0.5
   return question.test(sentence) ? weight * 0.7 : weight
-}
-
-/** How often a pattern occurs, but no more than it counts. */
-function upTo(most: number, text: string, pattern: RegExp): number {
-  let count = 0
-  pattern.lastIndex = 0
-  while (count < most && pattern.test(text)) count++
-  return count
 }

@@ -1,16 +1,11 @@
+import { amount, day, firstPerson, identifier, name, upTo } from '../../text/signals.ts'
 import { termsOf } from '../../text/words.ts'
 import type { Piece, PieceKind } from './pieces.ts'
 
 // What later questions ask about, as measured on long dialogues: an answer and a day most, then something that happened, numbers, names.
-const day =
-  /\b(?:jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|today|tomorrow|tonight|ago|weeks?|weekend|months?|years?)\b/gi
-const amount = /\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|dozen)\b/gi
-const name = /(?<=[\p{Ll}\d,;] )\p{Lu}\p{Ll}/gu
 const event =
   /\b(?:I|[Ww]e)(?:['’](?:ve|d|m|re))?\s(?:(?:just|also|finally|recently|never|always)\s)?(?:\w{2,20}ed|went|got|had|made|did|took|saw|met|bought|found|won|lost|began|wrote|gave|ran|came|left|told|kept|was|were|been|chose|prefer|want|need|hate|love)\b/g
-const person = /\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]ur|us)\b/
 const constraint = /\b(?:never|must|always|do not|don['’]t|only|without|except)\b/i
-const identifier = /\w[_/]\w|\w\.\w|[a-z][A-Z]|:\/\/|`/
 const failure = /error|exception|failure|fatal|panic|failed/i
 const question = /\?["'”’)\]]*$/
 const signature =
@@ -54,17 +49,9 @@ function isProse(text: string): boolean {
 
 function interest({ text, answers }: Piece): number {
   let interest = 1 + 1.2 * upTo(2, text, day) + 0.5 * upTo(2, text, amount) + 0.4 * upTo(3, text, name) + 0.5 * upTo(2, text, event)
-  if (person.test(text)) interest += 0.3
+  if (firstPerson.test(text)) interest += 0.3
   if (constraint.test(text)) interest += 0.3
   if (identifier.test(text)) interest += 0.3
   if (answers) interest += 1.2
   return question.test(text) ? interest * 0.8 : interest
-}
-
-/** How often a pattern occurs, but no more than it counts. */
-function upTo(most: number, text: string, pattern: RegExp): number {
-  let count = 0
-  pattern.lastIndex = 0
-  while (count < most && pattern.test(text)) count++
-  return count
 }
