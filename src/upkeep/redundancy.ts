@@ -158,8 +158,10 @@ function classesOf(shared: Uint32Array): Class[] {
   const classes = [last]
   for (let sum = 1; sum < shared.length; sum++) {
     const differing = sum - 2 * (shared[sum] as number)
-    if (differing > last.differing) classes.push((last = { from: sum, to: sum, differing: differing + (differing >> 3) }))
-    else last.to = sum
+    if (differing > last.differing) {
+      last = { from: sum, to: sum, differing: differing + (differing >> 3) }
+      classes.push(last)
+    } else last.to = sum
   }
   return classes
 }
@@ -216,11 +218,15 @@ class Search {
     const sets = Uint32Array.from(members, ({ set }) => set)
     // A line that is written again and again is like the next one: most often nothing else has to be compared.
     for (let at = 1; at < sets.length; at++) this.#compareAll(sets, at - 1, at + 1)
-    const open = sets.reduce((count, set) => count + 1 - (this.#settled[set] as number), 0)
-    if (open <= 1 && this.#settled[sets[0] as number] === 0) return
+    const open = sets.reduce((count, set, at) => count + (at === 0 ? 0 : 1 - (this.#settled[set] as number)), 0)
+    if (open === 0) return
     const posted = this.#posted(members, differing, depth)
     // Half of the comparisons must be saved, or dividing could go on without end.
-    if (4 * posted.cost > open * sets.length) return this.#compareAll(sets, 0, sets.length)
+    if (4 * posted.cost > open * sets.length) this.#compareAll(sets, 0, sets.length)
+    else this.#divide(posted, sets, differing, depth)
+  }
+
+  #divide(posted: Posted, sets: Uint32Array, differing: number, depth: number): void {
     const { ranks, ends } = inOrder(posted.keys, posted.limit)
     const sorted = new Uint32Array(ranks.length)
     for (let posting = 0; posting < ranks.length; posting++) sorted[ranks[posting] as number] = posting

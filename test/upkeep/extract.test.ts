@@ -101,6 +101,10 @@ describe('a preference', () => {
     expect(told('"Use what you like," she said. I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
     expect(told('My screen has 27". I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
   })
+  it('is told after a number, but not after somebody else’s name', () => {
+    expect(told('Message 3: I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
+    expect(told('Bob: I prefer dark mode.')).toEqual([])
+  })
   it('is told before a question in the same sentence', () => expect(told('I prefer dark mode, can you set it up?')).toEqual(['user_preferences.theme: dark']))
 })
 

@@ -20,7 +20,7 @@ const boundary = new RegExp(
   'gi',
 )
 const leadIn = new RegExp(
-  '^(?:[\\s,:*_#•–—"“\'-]+|\\d{1,2}[.)]\\s+|(?:yes|yeah|yep|no|nope|ok|okay|sure|right|great|thanks|thank you|sorry|hi|hello|hey|cool|alright|perfect|wow|haha|lol)[,.!]+\\s+|' +
+  '^(?:[\\s,:*_#•–—"“\'-]+|\\d{1,2}[.)]\\s+|[a-z]{2,15} #?\\d{1,6}:\\s+|(?:yes|yeah|yep|no|nope|ok|okay|sure|right|great|thanks|thank you|sorry|hi|hello|hey|cool|alright|perfect|wow|haha|lol)[,.!]+\\s+|' +
     '(?:and|but|so|then|also|plus|actually|oh|well|ok|okay|yes|yeah|hey|btw|fyi|by the way|just so you know|for me|for the record|personally|honestly|in general|generally|overall|' +
     'as (?:i said|mentioned|a reminder)|from now on|going forward|in the future|these days|nowadays|lately|now|please|kindly|again|first|firstly|second|finally|basically|in fact|of course|however|' +
     'i (?:just |also )?(?:think|believe|guess|said|told you|mean|should mention|forgot to (?:say|mention))(?: that)?|(?:you should|just so you) know(?: that)?)(?=[\\s,:])[,:]?\\s+)',
