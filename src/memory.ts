@@ -120,7 +120,7 @@ export class Memory implements AsyncDisposable {
     const stored = await this.parts.sessions.commit(change)
     this.embeddings[0]?.heard(parsed, epoch, stored)
     this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', stored.at(-1))
-    if (options.answers !== undefined) await use(this.parts.store, scopeKey(parsed), options.answers.knowledge, { session: parsed.id, at: now })
+    await this.count(parsed, options.answers, now)
     return stored
   }
 
@@ -252,6 +252,12 @@ export class Memory implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** Counts what was shown as used. What was said is stored by now: whether it could be counted changes nothing of that. */
+  private async count(key: Key, answers: Ledger | undefined, at: Millis): Promise<void> {
+    if (answers === undefined) return
+    await use(this.parts.store, scopeKey(key), answers.knowledge, { session: key.id, at }).catch(() => undefined)
   }
 
   /** What an operation was answered when it was done, if it was: no base is ever below zero, so nothing new is done here. */

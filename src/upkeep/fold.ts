@@ -9,8 +9,8 @@ export type Outcome = {
     readonly epoch: number
     /** Sequence numbers of the messages that were read. */
     readonly messages: readonly number[]
-    /** Summaries it continues, as they were. */
-    readonly summaries: readonly { readonly id: string; readonly version: number }[]
+    /** Summaries it continues, as they were: one made anew after something was forgotten is another. */
+    readonly summaries: readonly Pick<Summary, 'id' | 'version' | 'text'>[]
     /** How often the optimizer had run, where that matters. */
     readonly runs?: number
   }
@@ -36,7 +36,8 @@ function stillHolds(head: Head, { basis, put }: Outcome): boolean {
   if (basis.messages.some((sequence) => sequence > head.last || countBetween(head.gaps, sequence, sequence) === 0)) return false
   if (basis.runs !== undefined && basis.runs !== runsIn(head)) return false
   const summaries = head.derived.filter((entry) => entry.kind === 'summary')
-  const isSame = ({ id, version }: { id: string; version: number }) => summaries.some((one) => one.id === id && one.version === version)
+  const isSame = ({ id, version, text }: Pick<Summary, 'id' | 'version' | 'text'>) =>
+    summaries.some((one) => one.id === id && one.version === version && one.text === text)
   if (!basis.summaries.every(isSame)) return false
   // A summary that takes no other's place must not take one that has come meanwhile.
   const continued = new Set(basis.summaries.map(({ id }) => id))

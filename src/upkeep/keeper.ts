@@ -85,7 +85,7 @@ export class Keeper {
   /** Resolves when what the next context of a session waits for is done, or after its patience: then it is done later. Never fails. */
   async ready(key: Key, budget: Tokens): Promise<void> {
     const name = formatKey(key)
-    if (budget > (this.budgets.get(name) ?? this.means.profile.budget)) this.budgets.set(name, budget)
+    if (budget > (this.budgets.get(name) ?? this.means.profile.budget) && this.budgets.size < mostAwake) this.budgets.set(name, budget)
     if (!this.isWaitedFor()) return
     if (!this.lanes.has(name)) return
     const asking = this.means.asking(key)

@@ -38,7 +38,8 @@ async function refind({ until }: StepOf<'refind'>, head: Head, { store }: Means)
     found.push(...extractFacts(page))
     after = page.at(-1)?.sequence ?? until
   }
-  return { basis: { epoch: head.epoch, messages: [], summaries: [] }, put: [], drop: [], found, notes: {} }
+  const messages = [...new Set(found.map(({ source }) => sequenceOf(source.message) ?? 0))]
+  return { basis: { epoch: head.epoch, messages, summaries: [] }, put: [], drop: [], found, notes: {} }
 }
 
 async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
@@ -143,7 +144,11 @@ function outcome(
 ): Outcome {
   const ids = new Set(put.map(({ id }) => id))
   return {
-    basis: { epoch: head.epoch, messages: messages.map(({ sequence }) => sequence), summaries: replaced.map(({ id, version }) => ({ id, version })) },
+    basis: {
+      epoch: head.epoch,
+      messages: messages.map(({ sequence }) => sequence),
+      summaries: replaced.map(({ id, version, text }) => ({ id, version, text })),
+    },
     put,
     drop: replaced.map(({ id }) => id).filter((id) => !ids.has(id)),
     found,

@@ -8,7 +8,7 @@ const cheap = 4
 
 /** The different texts that have words, the newest first. */
 type Sets = {
-  /** The words of one text after those of another, as numbers and in order, the rarest first; each is there once for a text. */
+  /** The words of each text after those of the one before it, as numbers, the rarest first, each once. */
   readonly words: Uint32Array
   /** Where the words of each text start, and where the last ones end. */
   readonly starts: Uint32Array
@@ -22,6 +22,8 @@ type Member = { readonly set: number; readonly from: number; readonly spare: num
 /** Members under keys below a limit: two that are similar have a key in common, and are similar in what is left of them, too. */
 type Posted = { readonly keys: Uint32Array; readonly limit: number; readonly owners: Uint32Array; readonly left: (posting: number) => Member }
 type Meet = (older: number, newer: number) => 'go on' | 'enough'
+/** How many words sets must share that have so many together, whom to tell of similar sets, and the sets for which it is enough. */
+type Search = Sets & { readonly shared: Uint32Array; readonly meet: Meet; readonly settled: Uint8Array }
 
 /**
  * All pairs of texts, the older one first, that are similar: the number of words both hold, divided by the number of words
@@ -93,26 +95,20 @@ function setsOf(texts: readonly string[]): Sets {
 /** The words of all texts, one after the other, numbered from the rarest to the commonest. */
 function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly starts: Uint32Array } {
   const names = new Map<string, number>()
-  let words = new Uint32Array(16 * texts.length)
+  const named: number[] = []
   const starts = new Uint32Array(texts.length + 1)
-  let end = 0
   for (const [text, content] of texts.entries()) {
-    const found = wordsOf(content)
-    if (end + found.length > words.length) {
-      const larger = new Uint32Array(2 * (end + found.length))
-      larger.set(words)
-      words = larger
-    }
-    for (const word of found) {
+    for (const word of wordsOf(content)) {
       const name = names.get(word) ?? names.size
       if (name === names.size) names.set(word, name)
-      words[end++] = name
+      named.push(name)
     }
-    starts[text + 1] = end
+    starts[text + 1] = named.length
   }
-  const uses = counts(words.subarray(0, end), names.size)
+  const words = Uint32Array.from(named)
+  const uses = counts(words, names.size)
   const { ranks } = inOrder(uses, uses.reduce((most, count) => Math.max(most, count), 0) + 1)
-  for (let at = 0; at < end; at++) words[at] = ranks[words[at] as number] as number
+  for (let at = 0; at < words.length; at++) words[at] = ranks[words[at] as number] as number
   return { words, starts }
 }
 
@@ -148,8 +144,8 @@ function findSimilar(sets: Sets, threshold: number, meet: Meet): void {
   let largest = 0
   for (const set of sets.places.keys()) largest = Math.max(largest, sizeOf(sets, set))
   const shared = Uint32Array.from({ length: 2 * largest + 1 }, (_, sum) => leastShared(sum, threshold))
-  const search = new Search(sets, shared, meet)
-  for (const one of classesOf(shared)) search.among(membersOf(one, sets, shared, threshold), one.differing)
+  const search = { ...sets, shared, meet, settled: new Uint8Array(sets.places.length) }
+  for (const one of classesOf(shared)) compareAmong(search, membersOf(one, search, threshold), one.differing)
 }
 
 /** All sums of two sizes, those together for which similar sets may differ in about as many words. */
@@ -167,28 +163,21 @@ function classesOf(shared: Uint32Array): Class[] {
 }
 
 /** The sets of which the class has pairs, as far as their sizes tell. */
-function membersOf({ from, to }: Class, sets: Sets, shared: Uint32Array, threshold: number): Member[] {
-  const leastOther = (size: number): number => Math.max(from - size, leastPartner(size, threshold))
-  const found: number[] = []
-  let smallest = to
-  for (const set of sets.places.keys()) {
-    const size = sizeOf(sets, set)
-    const other = leastOther(size)
-    if (size + other > to || size / other < threshold) continue
-    found.push(set)
-    smallest = Math.min(smallest, size)
+function membersOf({ from, to }: Class, search: Search, threshold: number): Member[] {
+  const leastOther = (size: number): number => {
+    let other = Math.max(1, from - size, Math.floor(size * threshold) - 1)
+    while (other / size < threshold) other++
+    return other
   }
-  return found.map((set) => {
-    const size = sizeOf(sets, set)
-    return { set, from: sets.starts[set] as number, spare: size - (shared[size + Math.max(leastOther(size), smallest)] as number) }
+  const found = [...search.places.keys()].filter((set) => {
+    const size = sizeOf(search, set)
+    return size + leastOther(size) <= to && size / leastOther(size) >= threshold
   })
-}
-
-/** The size of the smallest set that can be similar to one of this size: all its words are shared. */
-function leastPartner(size: number, threshold: number): number {
-  let least = Math.max(1, Math.floor(size * threshold) - 1)
-  while (least / size < threshold) least++
-  return least
+  const smallest = found.reduce((least, set) => Math.min(least, sizeOf(search, set)), to)
+  return found.map((set) => {
+    const size = sizeOf(search, set)
+    return { set, from: search.starts[set] as number, spare: size - (search.shared[size + Math.max(leastOther(size), smallest)] as number) }
+  })
 }
 
 /** How many words two sets must share that have so many together. */
@@ -198,78 +187,81 @@ function leastShared(sum: number, threshold: number): number {
   return least
 }
 
-/** Compares few sets each with each, and divides many, again and again, in whichever way leaves fewer to compare. */
-class Search {
-  readonly #sets: Sets
-  readonly #shared: Uint32Array
-  readonly #meet: Meet
-  /** The sets for which it is enough. */
-  readonly #settled: Uint8Array
-
-  constructor(sets: Sets, shared: Uint32Array, meet: Meet) {
-    this.#sets = sets
-    this.#shared = shared
-    this.#meet = meet
-    this.#settled = new Uint8Array(sets.places.length)
-  }
-
-  /** Meets similar ones among members, the newest first, if they differ in at most so many words. */
-  among(members: readonly Member[], differing: number, depth = 0): void {
-    const sets = Uint32Array.from(members, ({ set }) => set)
+/**
+ * Meets similar ones among members, the newest first, that differ in at most so many words: compares few members each with
+ * each, and divides many, again and again, in whichever way leaves fewer to compare.
+ */
+function compareAmong(search: Search, members: readonly Member[], differing: number, depth = 0): void {
+  const sets = Uint32Array.from(members, ({ set }) => set)
+  let open = 0
+  for (let at = 1; at < sets.length; at++) {
     // A line that is written again and again is like the next one: most often nothing else has to be compared.
-    for (let at = 1; at < sets.length; at++) this.#compareAll(sets, at - 1, at + 1)
-    const open = sets.reduce((count, set, at) => count + (at === 0 ? 0 : 1 - (this.#settled[set] as number)), 0)
-    if (open === 0) return
-    const posted = this.#posted(members, differing, depth)
-    // Half of the comparisons must be saved, or dividing could go on without end.
-    if (4 * posted.cost > open * sets.length) this.#compareAll(sets, 0, sets.length)
-    else this.#divide(posted, sets, differing, depth)
+    compareAll(search, sets, at - 1, at + 1)
+    open += 1 - (search.settled[sets[at] as number] as number)
   }
+  if (open === 0) return
+  const words = byFirstWords(search, members)
+  let [best, cost] = [words, costOf(search, words, sets)]
+  if (cost > cheap * sets.length) {
+    const parts = byParts(search, members, differing + 1, depth)
+    const other = costOf(search, parts, sets)
+    if (other < cost) [best, cost] = [parts, other]
+  }
+  // Half of the comparisons must be saved, or dividing might never end.
+  if (4 * cost > open * sets.length) compareAll(search, sets, 0, sets.length)
+  else divide(search, best, sets, (rest) => compareAmong(search, rest, differing, depth + 1))
+}
 
-  #divide(posted: Posted, sets: Uint32Array, differing: number, depth: number): void {
-    const { ranks, ends } = inOrder(posted.keys, posted.limit)
-    const sorted = new Uint32Array(ranks.length)
-    for (let posting = 0; posting < ranks.length; posting++) sorted[ranks[posting] as number] = posting
-    const owners = sorted.map((posting) => sets[posted.owners[posting] as number] as number)
-    for (let key = 0, start = 0; key < ends.length; key++) {
-      const end = ends[key] as number
-      if (end - start > few) this.among(Array.from(sorted.subarray(start, end), posted.left), differing, depth + 1)
-      else if (end - start > 1) this.#compareAll(owners, start, end)
-      start = end
+/** How many comparisons there are of members under the same keys. */
+function costOf({ settled }: Search, { keys, limit, owners }: Posted, sets: Uint32Array): number {
+  const found = counts(keys, limit)
+  let cost = 0
+  for (let at = 0; at < keys.length; at++) {
+    if (settled[sets[owners[at] as number] as number] === 0) cost += (found[keys[at] as number] as number) - 1
+  }
+  return cost / 2
+}
+
+function divide(search: Search, { keys, limit, owners, left }: Posted, sets: Uint32Array, goOn: (members: Member[]) => void): void {
+  const { ranks, ends } = inOrder(keys, limit)
+  const [postings, sorted] = [new Uint32Array(ranks.length), new Uint32Array(ranks.length)]
+  for (let posting = 0; posting < ranks.length; posting++) {
+    postings[ranks[posting] as number] = posting
+    sorted[ranks[posting] as number] = sets[owners[posting] as number] as number
+  }
+  for (let key = 0, start = 0; key < limit; key++) {
+    const end = ends[key] as number
+    if (end - start > few) goOn(Array.from(postings.subarray(start, end), left))
+    else compareAll(search, sorted, start, end)
+    start = end
+  }
+}
+
+function compareAll(search: Search, sets: Uint32Array, from: number, to: number): void {
+  for (let at = from + 1; at < to; at++) {
+    const older = sets[at] as number
+    for (let next = at - 1; next >= from && search.settled[older] === 0; next--) {
+      const newer = sets[next] as number
+      if (older !== newer && isSimilar(search, older, newer) && search.meet(older, newer) === 'enough') search.settled[older] = 1
     }
   }
+}
 
-  #posted(members: readonly Member[], differing: number, depth: number): Posted & { readonly cost: number } {
-    const words = byFirstWords(this.#sets, members)
-    const cost = this.#cost(words, members)
-    if (cost <= cheap * members.length) return { ...words, cost }
-    const parts = byParts(this.#sets, members, differing + 1, depth)
-    const other = this.#cost(parts, members)
-    return other < cost ? { ...parts, cost: other } : { ...words, cost }
+function isSimilar({ words, starts, shared }: Search, one: number, another: number): boolean {
+  let [at, other] = [starts[one] as number, starts[another] as number]
+  const [end, otherEnd] = [starts[one + 1] as number, starts[another + 1] as number]
+  const needed = shared[end - at + otherEnd - other] as number
+  // how many words of each may be missing in the other
+  let [spare, otherSpare] = [end - at - needed, otherEnd - other - needed]
+  while (spare >= 0 && otherSpare >= 0 && at < end && other < otherEnd) {
+    const difference = (words[at] as number) - (words[other] as number)
+    if (difference <= 0) at++
+    if (difference >= 0) other++
+    if (difference < 0) spare--
+    if (difference > 0) otherSpare--
   }
-
-  /** How many comparisons there would be of members under one key. */
-  #cost({ keys, limit, owners }: Posted, members: readonly Member[]): number {
-    const found = counts(keys, limit)
-    let cost = 0
-    for (let at = 0; at < keys.length; at++) {
-      if (this.#settled[(members[owners[at] as number] as Member).set] === 0) cost += (found[keys[at] as number] as number) - 1
-    }
-    return cost / 2
-  }
-
-  #compareAll(sets: Uint32Array, from: number, to: number): void {
-    for (let at = from + 1; at < to; at++) {
-      const older = sets[at] as number
-      for (let newer = at - 1; newer >= from && this.#settled[older] === 0; newer--) {
-        if (this.#isSimilar(older, sets[newer] as number) && this.#meet(older, sets[newer] as number) === 'enough') this.#settled[older] = 1
-      }
-    }
-  }
-
-  #isSimilar(one: number, other: number): boolean {
-    return one !== other && share(this.#sets, one, other, this.#shared[sizeOf(this.#sets, one) + sizeOf(this.#sets, other)] as number)
-  }
+  // Words of one that remain when the other ends are missing too.
+  return spare >= end - at && otherSpare >= otherEnd - other
 }
 
 /**
@@ -312,29 +304,13 @@ function byParts({ words, starts }: Sets, members: readonly Member[], parts: num
       keys[key] = (keys[key] as number) + Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
     }
   }
+  const owners = new Uint32Array(keys.length)
   for (let at = 0; at < keys.length; at++) {
     keys[at] = Math.floor(at / count) * 2 ** bits + (Math.imul(keys[at] as number, 0x9e3779b1) >>> (32 - bits))
+    owners[at] = at % count
   }
-  const owners = Uint32Array.from(keys, (_, at) => at % count)
   return { keys, limit: parts * 2 ** bits, owners, left: (posting) => members[posting % count] as Member }
 }
 
 /** How many bits a key needs for so many of them to be different, most of them. */
 const bitsFor = (count: number): number => Math.ceil(Math.log2(count + 1)) + 1
-
-/** Whether two sets share so many words. */
-function share({ words, starts }: Sets, one: number, another: number, needed: number): boolean {
-  let [at, other] = [starts[one] as number, starts[another] as number]
-  const [end, otherEnd] = [starts[one + 1] as number, starts[another + 1] as number]
-  // how many words of each may be missing in the other
-  let [spare, otherSpare] = [end - at - needed, otherEnd - other - needed]
-  while (spare >= 0 && otherSpare >= 0 && at < end && other < otherEnd) {
-    const difference = (words[at] as number) - (words[other] as number)
-    if (difference <= 0) at++
-    if (difference >= 0) other++
-    if (difference < 0) spare--
-    if (difference > 0) otherSpare--
-  }
-  // Words of one that remain when the other ends are missing too.
-  return spare >= end - at && otherSpare >= otherEnd - other
-}

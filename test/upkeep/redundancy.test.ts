@@ -109,11 +109,36 @@ const fewWords = fc.integer({ min: 2, max: 30 }).chain((vocabulary) =>
   ),
 )
 
+/** Fields of few values in the words of one template, which is long or short: first words tell short ones apart, parts of them long ones. */
+const fields = fc
+  .record({ template: fc.integer({ min: 0, max: 60 }), values: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 40 }) })
+  .chain(({ template, values }) =>
+    fc.array(
+      fc.tuple(...values.map((most) => fc.nat(most))).map((filled) => [words(template), ...filled.map((value, field) => `f${field}v${value}`)].join(' ')),
+      { maxLength: 80, size: 'max' },
+    ),
+  )
+
+/** Texts of many words that are nearly all in most of the others: only parts of them tell them apart. */
+const manyShared = fc.record({ size: fc.integer({ min: 60, max: 120 }), most: fc.integer({ min: 1, max: 12 }) }).chain(({ size, most }) =>
+  fc.array(
+    fc.array(fc.nat(size + 10), { maxLength: most, size: 'max' }).map((missing) =>
+      Array.from({ length: size + 10 }, (_, at) => at)
+        .filter((at) => !missing.includes(at))
+        .map((at) => `w${at}`)
+        .join(' '),
+    ),
+    { maxLength: 60, size: 'max' },
+  ),
+)
+
 const mixes = {
   'short ones': nearCopies({ min: 0, max: 12 }, 3, 60),
   'templates filled in': nearCopies({ min: 15, max: 36 }, 3, 80),
   'longer ones': nearCopies({ min: 40, max: 130 }, 9, 60),
   'few words': fewWords,
+  'fields of few values': fields,
+  'many shared words': manyShared,
   'any text': fc.array(fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'É', '東', '.', '-') }), { maxLength: 40 }),
 }
 
