@@ -1,20 +1,21 @@
 import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
-import { type Incoming, parseMessage } from './domain/chat.ts'
+import type { Incoming, Parsed } from './domain/chat.ts'
 import type { Json, Knowledge, Message, Millis } from './domain/entry.ts'
 import { check, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Ledger, Provider } from './domain/ledger.ts'
 import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
-import { type Head, isExpired } from './domain/session.ts'
+import { isExpired } from './domain/session.ts'
+import { type AppendOptions, appended } from './memory/appending.ts'
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
 import { Embedding, type EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
 import { type Remembered, remember, use } from './memory/remembering.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
 import type { Barrier } from './memory/secrets.ts'
-import { admit, crowded, isFull } from './recall/admit.ts'
-import { Renderer, weighed } from './recall/render.ts'
+import { crowded } from './recall/admit.ts'
+import { Renderer } from './recall/render.ts'
 import type { Difference, Trace } from './recall/replay.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
 import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
@@ -41,15 +42,6 @@ export type Parts = {
 export type Portable = {
   exportBundle(store: Store, options: ExportOptions): AsyncIterable<Uint8Array>
   importBundle(store: Store, open: () => AsyncIterable<Uint8Array>, options: ImportOptions): Promise<Imported>
-}
-
-export type AppendOptions = {
-  readonly operationId?: string
-  readonly epoch?: number
-  /** The receipt of the context that these messages answer: knowledge that was shown in it counts as used. */
-  readonly answers?: Ledger
-  /** Whether a reply follows at once: upkeep that nobody waits for then comes after it. */
-  readonly replyFollows?: boolean
 }
 
 export type TranscriptOptions = { readonly after?: number; readonly limit?: number; readonly newest?: boolean }
@@ -99,28 +91,11 @@ export class Memory implements AsyncDisposable {
    */
   async append(key: string | Key, messages: readonly Incoming[], options: AppendOptions = {}): Promise<readonly Message[]> {
     const parsed = this.open(key)
-    if (!Array.isArray(messages))
-      throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
-    const now = this.parts.clock()
-    const said = messages.map((message, place) => parseMessage(message, place, now))
-    const safe = await Promise.all(said.map((one) => this.parts.barrier?.masked(parsed, one) ?? one))
-    const append = safe.map((one) => weighed(this.tokenizer, one, this.profile.cap))
-    if (append.length === 0) return []
-    let head = await this.parts.sessions.head(parsed, 0)
-    const before = isFull(head, append, this.profile.lifetime, now) ? await this.answered(head, options) : undefined
-    if (before !== undefined) return before
-    const { ended, drop, expiresAt } = admit(head, append, this.profile.lifetime, now)
-    if (ended) {
-      await this.parts.sessions.erase(parsed, { expiredBy: now })
-      head = await this.parts.sessions.head(parsed, 0)
-    }
-    const epoch = options.epoch ?? head.epoch
-    const operation = options.operationId === undefined ? {} : { id: options.operationId }
-    const change = { ...operation, key: parsed, at: now, epoch, append, put: [], drop, expiresAt }
-    const stored = await this.parts.sessions.commit(change)
+    const { stored, epoch, at, isNew } = await appended(this.parts, parsed, messages, options)
+    if (!isNew) return stored
     this.embeddings[0]?.heard(parsed, epoch, stored)
     this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', stored.at(-1))
-    await this.count(parsed, options.answers, now)
+    await this.count(parsed, options.answers, at)
     return stored
   }
 
@@ -179,7 +154,6 @@ export class Memory implements AsyncDisposable {
   async forget(target: Target): Promise<Forgotten> {
     const { scope } = this.open('scope' in target ? target.scope : target.key)
     for (const embedding of this.embeddings) embedding.drop(scope)
-    this.parts.barrier?.drop(scope, 'key' in target ? parseKey(target.key).id : undefined)
     const forgotten = await new Forgetting(this.parts, this.rederive()).forget(target, this.parts.clock())
     this.keeping?.forgot(scope)
     // What was written meanwhile may be gone too; what is still there, or was made anew, wants its vector.
@@ -226,6 +200,16 @@ export class Memory implements AsyncDisposable {
     return { ended: [...over, ...others].map(formatKey) }
   }
 
+  /** Whether the secrets behind all marks in a text of a session are at hand: then the same secret has the same mark again. */
+  knowsSecrets(key: string | Key, text: string): boolean {
+    return this.parts.barrier?.knowsAll(this.open(key), text) ?? true
+  }
+
+  /** A message as it would be kept: with marks in the place of secrets. */
+  async asKept(key: string | Key, said: Parsed): Promise<Parsed> {
+    return (await this.parts.barrier?.masked(this.open(key), said)) ?? said
+  }
+
   /** Text or data as it may be kept, sent or logged: with marks in the place of secrets. */
   async masked<T extends Json>(key: string | Key, value: T): Promise<T> {
     return ((await this.parts.barrier?.json(this.open(key), value)) ?? value) as T
@@ -258,17 +242,6 @@ export class Memory implements AsyncDisposable {
   private async count(key: Key, answers: Ledger | undefined, at: Millis): Promise<void> {
     if (answers === undefined) return
     await use(this.parts.store, scopeKey(key), answers.knowledge, { session: key.id, at }).catch(() => undefined)
-  }
-
-  /** What an operation was answered when it was done, if it was: no base is ever below zero, so nothing new is done here. */
-  private async answered({ key, epoch, expiresAt, touchedAt }: Head, { operationId: id }: AppendOptions): Promise<readonly Message[] | undefined> {
-    if (id === undefined) return undefined
-    try {
-      return await this.parts.sessions.commit({ id, key, at: touchedAt, epoch, base: -1, append: [], put: [], drop: [], expiresAt })
-    } catch (error) {
-      if (error instanceof MemoryError && error.code === 'conflict') return undefined
-      throw error
-    }
   }
 
   private rederive(): Rederive {

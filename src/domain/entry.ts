@@ -108,6 +108,9 @@ export type Entry = Message | Derived
 /** The id of the message with this sequence number. */
 export const messageId = (sequence: number): string => `m${sequence}`
 
+/** The id of the long-term entry of a message. */
+export const promotedId = (message: string): string => `i${message}`
+
 /** The sequence number behind a message id, or undefined for any other id. */
 export function sequenceOf(id: string): number | undefined {
   return /^m[1-9][0-9]{0,14}$/.test(id) ? Number(id.slice(1)) : undefined

@@ -1,9 +1,10 @@
-import type { Derived, Fact, Message, Millis } from '../domain/entry.ts'
+import { type Derived, type Fact, type Knowledge, type Message, type Millis, sequenceOf } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
 import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
 import { revise } from '../upkeep/revise.ts'
+import type { Barrier } from './secrets.ts'
 
 /** What `forget` takes: a session, one message of it, a scope with all its sessions, or whatever in a scope holds a text. */
 export type Target =
@@ -21,7 +22,7 @@ export type Forgotten = {
 /** Makes a derived entry anew from the messages that are left of its sources; undefined when nothing is left to say. */
 export type Rederive = (entry: Derived, from: readonly Message[]) => Promise<Derived | undefined>
 
-type Stores = { readonly sessions: Store; readonly store: Store }
+type Stores = { readonly sessions: Store; readonly store: Store; readonly barrier?: Barrier | undefined }
 type Went = { entries: string[]; renewed: string[] }
 
 const everything = Number.MAX_SAFE_INTEGER
@@ -54,21 +55,35 @@ export class Forgetting {
   }
 
   private async scope({ scope }: Key): Promise<void> {
+    this.stores.barrier?.drop(scope)
     for (const store of this.both()) {
       for (const { key } of await store.list({ scope, limit: everything })) await this.erase(store, key)
     }
   }
 
+  /** The values of secrets go with the messages that held them, and no others do. */
+  private async uncover(store: Store, key: Key, ids: readonly string[]): Promise<void> {
+    const { barrier } = this.stores
+    if (barrier?.knows(key) !== true) return
+    for (const sequence of ids.map(sequenceOf)) {
+      if (sequence === undefined) continue
+      for (const message of await store.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })) barrier.dropIn(key, JSON.stringify(message))
+    }
+  }
+
   private async session(store: Store, key: Key): Promise<void> {
+    this.stores.barrier?.drop(key.scope, key.id)
     const tainted = [...(await this.untaint(key, 'all'))]
     await this.erase(store, key)
     // Until then somebody could still derive something from it.
     tainted.push(...(await this.untaint(key, 'all')))
+    await this.unname(key)
     await this.renew(tainted)
   }
 
   private async messages(store: Store, key: Key, ids: readonly string[]): Promise<void> {
     const gone = new Set(ids)
+    await this.uncover(store, key, ids)
     const above = key.id === '' ? [] : await this.untaint(key, gone)
     const own: Tainted[] = []
     // Somebody may derive something from the message until it is gone; then nobody can any more.
@@ -107,9 +122,18 @@ export class Forgetting {
     return tainted.map((entry) => ({ store, key: home, entry, gone: bySession }))
   }
 
+  /** Takes the name of a session out of what others have told: that it told or used it too is forgotten. */
+  private async unname({ scope, id }: Key): Promise<void> {
+    if (id === '') return
+    await revise(this.stores.store, parseKey(scope), ({ derived }) => ({
+      put: derived.flatMap((entry) => (entry.kind === 'knowledge' && names(entry, id) ? [withoutSession(entry, id)] : [])),
+      drop: [],
+    }))
+  }
+
   private async renew(tainted: readonly Tainted[]): Promise<void> {
     for (const { store, key, entry, gone } of tainted) {
-      const fresh = await this.rederive(entry, await this.left(store, key, entry, gone))
+      const fresh = entry.kind === 'knowledge' ? stillTold(entry, gone) : await this.rederive(entry, await this.left(store, key, entry, gone))
       const revised = await revise(store, key, ({ revision, derived }) => {
         if (revision === 0) return undefined
         return { put: fresh === undefined ? revived(entry, derived) : [fresh], drop: [] }
@@ -170,6 +194,24 @@ async function holding(store: Store, key: Key, text: string): Promise<readonly s
 function isGone(gone: GoneBySession, key: Key, { id }: Message): boolean {
   const ids = gone.get(key.id)
   return ids === 'all' || ids?.has(id) === true
+}
+
+const names = ({ told = [], used = [] }: Knowledge, session: string): boolean => told.includes(session) || used.includes(session)
+
+function withoutSession(entry: Knowledge, session: string): Knowledge {
+  const others = (sessions: readonly string[] | undefined) => sessions?.filter((one) => one !== session)
+  return defined<Knowledge>({
+    ...entry,
+    told: others(entry.told),
+    used: others(entry.used),
+    sources: entry.sources.filter((source) => source.session !== session),
+  })
+}
+
+/** Knowledge that others have told as well stays with them; what nobody else has told goes. */
+function stillTold(entry: Knowledge, gone: GoneBySession): Knowledge | undefined {
+  const left = [...gone.keys()].reduce(withoutSession, entry)
+  return left.sources.length === 0 ? undefined : left
 }
 
 /** What a forgotten fact had superseded holds again, as if nobody had ever said otherwise. */

@@ -1,4 +1,4 @@
-import type { Derived, Json, Knowledge, Millis } from '../domain/entry.ts'
+import type { Derived, Json, Knowledge, Millis, Source } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import { type Category, parseKnowledge } from '../domain/knowledge.ts'
@@ -65,6 +65,10 @@ function permitted({ name, learns }: Profile, by: keyof Learning, { scope }: Key
   })
 }
 
+/** Who has told it: a session, or with an empty name the scope itself. What nobody tells any more is forgotten with them. */
+const withTeller = (sources: readonly Source[], session = ''): readonly Source[] =>
+  sources.some((source) => source.session === session) ? sources : [...sources, { message: '', session }].slice(-16)
+
 /** What is known after it was told, perhaps again. What waited for approval still does; what did not is not made to. */
 function believed(
   { category, key, value, confidence, session }: Remembered,
@@ -75,7 +79,7 @@ function believed(
   // What a model claims does not change what a person has said, nor make it more certain.
   if (isPending && known !== undefined && known.pending !== true) return known
   const belief = told(known, { at, ...(session === undefined ? {} : { session }), ...(confidence === undefined ? {} : { confidence }) })
-  const sources = known?.sources ?? []
+  const sources = withTeller(known?.sources ?? [], session)
   // An id can be read where the rest is encrypted, so it tells nothing; each revision is there once.
   return { kind: 'knowledge', id: known?.id ?? id, category, key, value, ...belief, ...(waits ? { pending: true } : {}), sources }
 }

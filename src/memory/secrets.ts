@@ -1,5 +1,5 @@
 import type { Parsed } from '../domain/chat.ts'
-import type { Derived, Json, Message } from '../domain/entry.ts'
+import type { Derived, Json, Message, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
@@ -31,12 +31,18 @@ export class Barrier {
   /** What was said, with marks in the place of secrets. */
   async masked(key: Key, said: Parsed): Promise<Parsed> {
     if (this.policy === 'keep') return said
-    const { content, name, calls } = said
+    const { content, name, calls, answers } = said
+    const call = async (one: ToolCall): Promise<ToolCall> => ({
+      id: await this.text(key, one.id),
+      name: await this.text(key, one.name),
+      arguments: await this.text(key, one.arguments),
+    })
     return {
       ...said,
       content: await this.text(key, content),
       ...(name === undefined ? {} : { name: await this.text(key, name) }),
-      ...(calls === undefined ? {} : { calls: await Promise.all(calls.map(async (call) => ({ ...call, arguments: await this.text(key, call.arguments) }))) }),
+      ...(calls === undefined ? {} : { calls: await Promise.all(calls.map(call)) }),
+      ...(answers === undefined ? {} : { answers: await this.text(key, answers) }),
     }
   }
 
@@ -53,14 +59,14 @@ export class Barrier {
     return withMarks(text, (secret) => marks.get(secret) as string)
   }
 
-  /** A value with marks in the place of secrets, in names of fields too. */
-  async json(key: Key, value: Json): Promise<Json> {
-    if (typeof value === 'string') return this.text(key, value)
-    if (typeof value === 'number') return this.number(key, value, `${value}`)
-    if (Array.isArray(value)) return Promise.all(value.map((item) => this.json(key, item)))
+  /** A value with marks in the place of secrets, in names of fields too; `names` are those it stands under, the nearest first. */
+  async json(key: Key, value: Json, names: readonly string[] = []): Promise<Json> {
+    if (typeof value === 'string') return this.named(key, value, names)
+    if (typeof value === 'number') return marksIn(await this.named(key, `${value}`, names))[0] ?? value
+    if (Array.isArray(value)) return Promise.all(value.map((item) => this.json(key, item, names)))
     if (typeof value !== 'object' || value === null) return value
     const entries = Object.entries(value).map(
-      async ([name, inner]): Promise<[string, Json]> => [await this.text(key, name), await this.field(key, name, inner)],
+      async ([name, inner]): Promise<[string, Json]> => [await this.text(key, name), await this.json(key, inner, [name, ...names])],
     )
     return Object.fromEntries(await Promise.all(entries))
   }
@@ -92,6 +98,17 @@ export class Barrier {
     return entry.kind === 'fact' ? { ...entry, value: within(entry.value, restored) } : entry
   }
 
+  /** Whether the values behind all marks in a text are at hand: then the same secret has the same mark. */
+  knowsAll(key: Key, text: string): boolean {
+    const values = this.values.get(formatKey(key))
+    return marksIn(text).every((mark) => values?.has(mark) === true)
+  }
+
+  /** Forgets the values behind the marks in a text. */
+  dropIn(key: Key, text: string): void {
+    for (const mark of marksIn(text)) this.values.get(formatKey(key))?.delete(mark)
+  }
+
   /** Forgets the values of a session, or of all sessions of a scope. */
   drop(scope: Scope, id?: string): void {
     const whole = id === undefined || id === '' ? scope : `${scope}:${id}`
@@ -102,18 +119,14 @@ export class Barrier {
     return this.policy === 'mask' ? this.values.get(formatKey(key)) : undefined
   }
 
-  /** The name before a value may be all that tells it for a secret: `"password": "…"`. */
-  private async field(key: Key, name: string, inner: Json): Promise<Json> {
-    if (typeof inner === 'number') return this.number(key, inner, `${name}: ${inner}`)
-    if (typeof inner !== 'string') return this.json(key, inner)
-    const line = `${name}: ${inner}`
-    const masked = await this.text(key, line)
-    return masked === line || !masked.startsWith(`${name}: `) ? this.text(key, inner) : masked.slice(name.length + 2)
-  }
-
-  /** A number as it is, or as the mark of the secret it is. */
-  private async number(key: Key, value: number, line: string): Promise<Json> {
-    return marksIn(await this.text(key, line))[0] ?? value
+  /** The name before a value may be all that tells it for a secret: `{ "password": "…" }`, `{ "passwords": ["…"] }`. */
+  private async named(key: Key, value: string, names: readonly string[]): Promise<string> {
+    for (const name of names.slice(0, 3)) {
+      const label = `${name.replace(/s$/i, '')}: `
+      const masked = await this.text(key, label + value)
+      if (masked !== label + value && masked.startsWith(label)) return masked.slice(label.length)
+    }
+    return this.text(key, value)
   }
 
   private async mark(key: Key, secret: string): Promise<string> {

@@ -5,6 +5,8 @@ export const minute = 60_000
 export const day = 1_440 * minute
 
 export const whole: readonly Rung[] = [{ as: 'whole' }]
+/** A summary stands for what is not shown: rather its best sentences than nothing. */
+export const summed: readonly Rung[] = [{ as: 'whole' }, { as: 'sections' }]
 /** For what must be in, however short. */
 export const atAnyPrice: readonly Rung[] = [{ as: 'whole' }, { as: 'json' }, { as: 'squeeze' }, { as: 'fit' }]
 

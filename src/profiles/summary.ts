@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, growing, people, whole } from './parts.ts'
+import { atAnyPrice, growing, people, summed } from './parts.ts'
 
 /** A long chat: important data, a summary that grows with it, and a window of recent messages. */
 export const summary: Profile = {
@@ -22,8 +22,8 @@ export const summary: Profile = {
       max: 500,
       patience: 8,
     },
-    { name: 'summary', claim: { kind: 'summary' }, ladder: whole, fill: 3, show: 'block', heading: '[CONVERSATION SUMMARY]', max: 1_000 },
-    { name: 'recent', claim: { lastTokens: 2_500, uncovered: true }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
+    { name: 'summary', claim: { kind: 'summary' }, ladder: summed, fill: 3, show: 'block', heading: '[CONVERSATION SUMMARY]', max: 1_000 },
+    { name: 'recent', claim: { lastTokens: 3_000, uncovered: true }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
   ],
   upkeep: [{ when: { tokens: 3_000 }, do: { summarise: 'progressive', words: growing, keep: { tokens: 500 }, facts: true }, blocking: true }],
   lifetime: { whenFull: 'refuse' },

@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, people, whole } from './parts.ts'
+import { atAnyPrice, day, people, summed, whole } from './parts.ts'
 
 /** Many users of one tenant behind a proxy: what the tenant knows, summaries of what is older, the last thirty to forty-nine messages. */
 export const support: Profile = {
@@ -13,8 +13,8 @@ export const support: Profile = {
   learns: people,
   bands: [
     { name: 'tenant', claim: { kind: 'knowledge', top: 5 }, ladder: whole, fill: 3, show: 'block', heading: '[KNOWN ABOUT THIS TENANT]', maxShare: 0.3 },
-    { name: 'earlier', claim: { kind: 'summary' }, ladder: whole, fill: 2, show: 'block', heading: '[CONVERSATION SUMMARY]', maxShare: 0.2 },
-    { name: 'recent', claim: { last: 49, uncovered: true }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
+    { name: 'earlier', claim: { kind: 'summary' }, ladder: summed, fill: 2, show: 'block', heading: '[CONVERSATION SUMMARY]', maxShare: 0.2, patience: 8 },
+    { name: 'recent', claim: { last: 49, uncovered: true }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]', share: 0.6 },
   ],
   upkeep: [
     { when: { messages: 50 }, do: { summarise: 'hour', batch: 20, keep: 30, share: 0.2 } },

@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, growing, people, whole } from './parts.ts'
+import { atAnyPrice, day, growing, people, summed, whole } from './parts.ts'
 
 const cap = 4_096
 
@@ -31,7 +31,7 @@ export const thread: Profile = {
     {
       name: 'summary',
       claim: { kind: 'summary' },
-      ladder: whole,
+      ladder: summed,
       fill: 3,
       show: 'block',
       heading: '## Summary',

@@ -1,10 +1,10 @@
 import { mostOf } from '../domain/band.ts'
-import type { Derived, Message, Tokens } from '../domain/entry.ts'
+import { type Derived, type Message, promotedId, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Band, Rung } from '../domain/profile.ts'
 import { isWithin } from '../domain/session.ts'
 import type { Fees } from './fees.ts'
-import type { Gathered, Wish } from './gather.ts'
+import { type Gathered, isElsewhere, type Wish } from './gather.ts'
 import { asTurn, type Form, type Manner, type Renderer } from './render.ts'
 import { firstOf, isSendable, type Unit } from './unit.ts'
 
@@ -68,6 +68,7 @@ class Purse {
   private readonly pieces: Piece[] = []
   /** Derived entries, and the sequence numbers of messages. */
   private readonly placed = new Set<number | Derived>()
+  private readonly shownItems = new Set<string>()
   private readonly perBand = new Map<Band, Tokens>()
   private readonly paid = new Set<string>()
   private feesPaid = 0
@@ -149,7 +150,7 @@ class Purse {
     const manner = mannerOf(band)
     let misses = 0
     for (const unit of wish.units) {
-      if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band)) continue
+      if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band) || this.isPromoted(unit, band)) continue
       const isShorter = unit.messages.some(({ sequence }) => isWithin(wish.shorter, sequence))
       const ladder = isShorter ? shortened(band.ladder) : band.ladder
       if (!this.buy(band, share, ladder, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
@@ -201,6 +202,13 @@ class Purse {
     return unit.messages.some((message) => this.placed.has(message.sequence))
   }
 
+  /** Whether all of it stands in long-term memory, or is left out: what has no place there keeps the one it has. */
+  private isPromoted(unit: Unit, band: Band): boolean {
+    const { promoted, dropped } = this.gathered.pressure
+    if (!('rest' in band.claim) || promoted.length === 0) return false
+    return isElsewhere(unit, ({ id, sequence }) => isWithin(dropped, sequence) || (isWithin(promoted, sequence) && this.shownItems.has(promotedId(id))))
+  }
+
   /** A block is read before the newest turn: what was said after it must not stand there. */
   private isLate(unit: Unit, band: Band): boolean {
     const { asked, stored } = this.gathered
@@ -210,6 +218,7 @@ class Purse {
   private take(piece: Piece): void {
     this.pieces.push(piece)
     if (piece.derived !== undefined) this.placed.add(piece.derived)
+    if (piece.derived?.kind === 'item') this.shownItems.add(piece.derived.id)
     for (const message of piece.unit?.messages ?? []) this.placed.add(message.sequence)
     this.spent += piece.form.tokens
   }

@@ -78,7 +78,7 @@ function* claim(band: Band, reader: Reader, derived: readonly Derived[], questio
     return { ...wish, limit, units: yield* reader.last(limit < question.budget ? reaching(start) : since(start)) }
   }
   if ('rest' in what) {
-    const isOut = (unit: Unit) => isOutOfPlace(unit, pressure)
+    const isOut = (unit: Unit) => isElsewhere(unit, ({ sequence: one }) => isWithin(pressure.dropped, one))
     const units = yield* reader.last(affording(question.budget, band.ladder, isOut))
     return { ...wish, units: units.filter((unit) => !isOut(unit)), shorter: pressure.compressed }
   }
@@ -92,9 +92,9 @@ function* claim(band: Band, reader: Reader, derived: readonly Derived[], questio
 }
 
 /** Whether all that was said in a unit is left out or shown elsewhere: a call says nothing without its results. */
-function isOutOfPlace({ messages }: Unit, { dropped, promoted }: Pressure): boolean {
+export function isElsewhere({ messages }: Unit, isOut: (message: Message) => boolean): boolean {
   const said = messages.filter(({ content }) => !isBlank(content))
-  return said.length > 0 && said.every(({ sequence: one }) => isWithin(dropped, one) || isWithin(promoted, one))
+  return said.length > 0 && said.every(isOut)
 }
 
 const sequence = (hit: Hit): number => (hit.entry.kind === 'message' ? hit.entry.sequence : 0)

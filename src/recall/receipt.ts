@@ -1,6 +1,6 @@
-import { type Derived, type Message, messageId, type Run, type Tokens } from '../domain/entry.ts'
+import { type Derived, type Message, messageId, type Run, sequenceOf, type Tokens } from '../domain/entry.ts'
 import type { Line, Verdict } from '../domain/ledger.ts'
-import { countBetween, type Gap, type Head } from '../domain/session.ts'
+import { countBetween, type Gap, type Head, isWithin } from '../domain/session.ts'
 import type { Fitted, Piece } from './fit.ts'
 import type { Gathered } from './gather.ts'
 import { firstOf, lastOf, type Unit } from './unit.ts'
@@ -20,7 +20,11 @@ function absences({ pressure }: Gathered, pieces: readonly Piece[]): Absence[] {
   const covers = pieces.flatMap((piece): Absence[] =>
     piece.derived?.kind === 'summary' ? [{ run: piece.derived.covers, verdict: 'covered', why: 'summary' }] : [],
   )
-  const promoted = pressure.promoted.map((run): Absence => ({ run, verdict: 'covered', why: 'long-term' }))
+  const items = pieces.flatMap(({ derived }) => (derived?.kind === 'item' ? derived.sources : []))
+  const promoted = items.flatMap(({ message }): Absence[] => {
+    const sequence = sequenceOf(message) ?? 0
+    return isWithin(pressure.promoted, sequence) ? [{ run: [sequence, sequence], verdict: 'covered', why: 'long-term' }] : []
+  })
   return [...covers, ...promoted, ...pressure.dropped.map((run): Absence => ({ run, verdict: 'dropped', why: 'triage' }))]
 }
 

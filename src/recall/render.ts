@@ -232,7 +232,9 @@ export function speaker(message: Parsed): string {
   return /^[\p{L}\p{N}]/u.test(name) ? name : titles[message.role]
 }
 
-function chatOf(message: Parsed, content: string, withCalls: boolean): ChatMessage {
+function chatOf(message: Parsed, said: string, withCalls: boolean): ChatMessage {
+  // what a tool brings in, or a model says, must not pass for memory; a user's words are the user's
+  const content = message.role === 'user' ? said : disarmed(said)
   if (message.role === 'tool') return { role: 'tool', content: isBlank(content) ? nothing : content, tool_call_id: message.answers ?? '' }
   // cut, then made whole again: the cut may fall into a surrogate pair
   const name = message.name === undefined ? undefined : wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))

@@ -1,22 +1,20 @@
 import type { Parsed } from '../domain/chat.ts'
-import type { Message } from '../domain/entry.ts'
-import { barringSecrets, marksIn } from '../text/secretMark.ts'
 
-type Compared = Pick<Parsed, 'role' | 'content' | 'calls' | 'answers'>
+/** What of a message tells it from others. */
+export type Compared = Pick<Parsed, 'role' | 'content' | 'calls' | 'answers'>
 
 /**
  * Which of the messages sent are new. The most of them, counted from the first, that the stored ones end with are known;
- * so a client may send its whole history, the end of it or only its newest message.
+ * so a client may send its whole history, the end of it or only its newest message. `seen` are those sent as they would
+ * be stored, if that is not as they are.
  *
  * Only what is missing at the end is found: a client that edits or takes back what was said before has it all appended.
  *
  * @example
  * reconcile([hello, hi], [hello, hi, bye]) // [bye]
  */
-export function reconcile<Sent extends Compared>(stored: readonly Pick<Message, keyof Compared>[], sent: readonly Sent[]): readonly Sent[] {
-  const isMasked = stored.some(hasMark)
-  const fingerprint = (message: Compared): string => fingerprintOf(message, isMasked ? barringSecrets : (text) => text)
-  const wanted = sent.map(fingerprint)
+export function reconcile<Sent extends Compared>(stored: readonly Compared[], sent: readonly Sent[], seen: readonly Compared[] = sent): readonly Sent[] {
+  const wanted = seen.map(fingerprint)
   const borders = bordersOf(wanted)
   let known = 0
   for (const text of stored.map(fingerprint)) {
@@ -27,11 +25,19 @@ export function reconcile<Sent extends Compared>(stored: readonly Pick<Message, 
   return sent.slice(known)
 }
 
-/** Secrets are not kept: what a client resends with them is known by the rest. */
-const hasMark = ({ content, calls }: Compared): boolean => marksIn(content).length > 0 || calls?.some((call) => marksIn(call.arguments).length > 0) === true
+const fingerprint = ({ role, content, calls, answers }: Compared): string =>
+  JSON.stringify([role, content, calls?.map((call) => [call.id, call.name, call.arguments]) ?? [], answers ?? ''])
 
-const fingerprintOf = ({ role, content, calls, answers }: Compared, text: (text: string) => string): string =>
-  JSON.stringify([role, text(content), calls?.map((call) => [call.id, call.name, text(call.arguments)]) ?? [], answers ?? ''])
+/** A message with every text in it changed. */
+export function reworded(message: Compared, change: (text: string) => string): Compared {
+  const { role, content, calls, answers } = message
+  return {
+    role,
+    content: change(content),
+    ...(calls === undefined ? {} : { calls: calls.map((call) => ({ id: change(call.id), name: change(call.name), arguments: change(call.arguments) })) }),
+    ...(answers === undefined ? {} : { answers: change(answers) }),
+  }
+}
 
 /** For each beginning of a list, how long its longest end is that is a beginning too: with it, no message is compared again and again. */
 function bordersOf(texts: readonly string[]): number[] {

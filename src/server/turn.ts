@@ -1,14 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../domain/chat.ts'
-import type { Tokens } from '../domain/entry.ts'
+import type { Message, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Memory } from '../memory.ts'
-import { type Ask, isInstruction, parseAsk } from './ask.ts'
+import { barringSecrets, marksIn } from '../text/secretMark.ts'
+import { type Ask, isInstruction, parseAsk, type Sent } from './ask.ts'
 import type { Backend } from './backend.ts'
 import type { Lanes } from './lanes.ts'
-import { reconcile } from './reconcile.ts'
+import { type Compared, reconcile, reworded } from './reconcile.ts'
 import { type Client, relay } from './relay.ts'
 import type { SessionModels } from './sessionModels.ts'
 import { asSent, type Shown, withMemory } from './show.ts'
@@ -49,13 +50,25 @@ async function hear(memory: Memory, key: Key, ask: Ask): Promise<Heard> {
   const stored = (await memory.transcript(key, { limit: ask.sent.length, newest: true })).filter((message) => !isInstruction(message))
   const fresh = await memory.append(
     key,
-    reconcile(stored, said).map((message) => message.raw),
+    (await unheard(memory, key, stored, said)).map((message) => message.raw),
     { replyFollows: true },
   )
   const whole = [...stored, ...fresh]
   const turn = whole.at(-ask.turn.filter((message) => !isInstruction(message)).length)
   const epoch = await memory.epoch(key)
   return { shown: await recall(memory, key, ask, turn?.sequence ?? 0), epoch }
+}
+
+/**
+ * What of the messages sent is not stored yet. Secrets are not kept: what a client resends is compared as it would be
+ * kept; what was kept by another process, whose marks mean nothing here, is known by the rest.
+ */
+async function unheard(memory: Memory, key: Key, stored: readonly Message[], said: readonly Sent[]): Promise<readonly Sent[]> {
+  const kept = stored.map((message) => JSON.stringify(message)).join()
+  if (marksIn(kept).length === 0) return reconcile(stored, said)
+  if (memory.knowsSecrets(key, kept)) return reconcile(stored, said, await Promise.all(said.map((message) => memory.asKept(key, message))))
+  const bare = (message: Compared): Compared => reworded(message, barringSecrets)
+  return reconcile(stored.map(bare), said, said.map(bare))
 }
 
 async function recall(memory: Memory, key: Key, ask: Ask, first: number): Promise<Shown> {
@@ -74,7 +87,7 @@ function tell({ response }: Client, shown: Shown, { profile }: Memory): void {
   response.setHeader('x-threadkeep-profile', encodeURIComponent(profile.name))
   const faults = shown.ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []
   const degraded = [...(shown.degraded === undefined ? [] : [shown.degraded]), ...faults]
-  if (degraded.length > 0) response.setHeader('x-threadkeep-degraded', degraded.join('; '))
+  if (degraded.length > 0) response.setHeader('x-threadkeep-degraded', degraded.join('; ').replace(/[^\x20-\x7e]/g, '?'))
 }
 
 /** A reply that cannot be kept is still the client's; one that comes after its session was forgotten must not bring it back. */

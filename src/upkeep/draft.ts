@@ -25,9 +25,10 @@ const longest = 48_000
 /** Makes a summary: by the model if there is one and what it says holds, else by the built-in rules. */
 export async function draftSummary(stretch: Stretch, target: Target, words: number, asking: Asking | undefined, signal: AbortSignal): Promise<Drafted> {
   const made = summarise(stretch.messages, stretch.previous, target)
-  const baseline = made.text === '' ? beginning(stretch, target) : made
+  const isPoor = made.text === ''
+  const baseline = isPoor ? beginning(stretch, target) : made
   const builtin = { ...baseline, by: 'builtin', lost: lostIn(baseline.text, stretch), faults: [] }
-  if (asking === undefined || baseline.text === '') return builtin
+  if (asking === undefined || isPoor) return builtin
   const prompt = summaryPrompt(materialOf(stretch), words)
   const answer = await ask(asking, prompt, 4_000 + 32 * words, signal)
   if ('fault' in answer) return { ...builtin, faults: [{ step: 'summary', why: answer.fault }] }
@@ -40,14 +41,15 @@ export async function draftSummary(stretch: Stretch, target: Target, words: numb
   return { text, sources: sourcesOf(text, stretch), by: asking.model.name, lost: lostIn(text, stretch), faults: [] }
 }
 
-/** Where not even a sentence fits, the beginning of the first. */
+/** Where not even a sentence fits, the beginning of the first; where nobody says anything, how many say it. */
 function beginning({ messages, previous }: Stretch, target: Target): Summarised {
   const [first] = messages
   const words = (previous?.text ?? first?.content ?? '').split(/\s+/).filter((word) => word !== '')
   let count = Math.min(words.length, 40)
   while (count > 0 && !isWithin(`${words.slice(0, count).join(' ')} …`, target)) count--
-  const text = count === 0 ? '' : `${words.slice(0, count).join(' ')} …`
-  return smuggledIn(text).length > 0 ? { text: '', sources: [] } : { text, sources: previous?.sources ?? (first === undefined ? [] : [{ message: first.id }]) }
+  const text = `${words.slice(0, count).join(' ')} …`
+  if (count === 0 || smuggledIn(text).length > 0) return { text: messages.length === 0 ? '(earlier messages)' : `(${messages.length} messages)`, sources: [] }
+  return { text, sources: previous?.sources ?? (first === undefined ? [] : [{ message: first.id }]) }
 }
 
 /** Takes important data out of messages: by the model as far as a user has said what it finds, else by the built-in rules. */

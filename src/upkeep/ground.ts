@@ -5,6 +5,8 @@ import { type Claim, claimsIn } from './extract/claims.ts'
 import { clausesOf } from './extract/clauses.ts'
 import { type Found, importanceOf, isKeyed, type Told } from './extract/found.ts'
 import { linesSpoken, sentencesSpoken } from './extract/spoken.ts'
+import { topicCalled } from './extract/topics.ts'
+import { keyFrom } from './extract/wording.ts'
 
 /** What stands at most this many sentences apart is taken for one statement. */
 const nearby = 3
@@ -70,16 +72,28 @@ const urlsIn = (text: string): readonly string[] =>
 type Wanted = { readonly terms: readonly string[]; readonly urls: readonly string[]; readonly isNegative: boolean; readonly reach: number }
 
 function ground(claim: Claim, said: readonly SaidParts[]): Found | undefined {
-  const { field, key, value } = claim
-  if (value === undefined || (isKeyed(field) && key === '')) return undefined
+  const { field, value } = claim
+  if (value === undefined || (isKeyed(field) && claim.key === '')) return undefined
   const wanted = wantedOf(claim)
   if (wanted === undefined) return undefined
   for (const { message, parts, terms } of said) {
     if (!wanted.terms.every((term) => terms.has(term))) continue
     const span = nearest(parts, wanted, claim)
-    if (span !== undefined) return { field, key, value, importance: importanceOf[field], at: message.at, source: { message: message.id, span } }
+    if (span === undefined) continue
+    const key = isKeyed(field) ? keyOf(claim.key, terms, message.content.slice(...span)) : ''
+    return { field, key, value, importance: importanceOf[field], at: message.at, source: { message: message.id, span } }
   }
   return undefined
+}
+
+/** What parts of a document are called, whoever calls them so. */
+const structural = /^(?:sections?|chapters?|title|outline|format|type|parts?|headings?|constraints\.\w+)$/
+
+/** The model's name for something if the user has said it, or it is a name everybody uses; else one from the user's words. */
+function keyOf(key: string, terms: ReadonlySet<string>, said: string): string {
+  const words = termsOf(key.replace(/[._-]/g, ' ')).filter((term) => !framing.has(term))
+  const isTheirs = words.length > 0 && words.length <= 4 && words.every((term) => terms.has(term))
+  return isTheirs || topicCalled(key) !== undefined || structural.test(key) ? key : keyFrom(said)
 }
 
 /** A model says `the user` where the user says `I`. */

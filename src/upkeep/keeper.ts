@@ -36,7 +36,7 @@ export type UpkeepHealth = {
   readonly degraded: readonly (Degradation & { readonly at: Millis })[]
 }
 
-/** So many sessions are worked on at once. */
+/** So many models are asked at once. */
 const abreast = 4
 /** So many steps are done in one go. */
 const mostSteps = 1_000
@@ -85,7 +85,8 @@ export class Keeper {
   /** Resolves when what the next context of a session waits for is done, or after its patience: then it is done later. Never fails. */
   async ready(key: Key, budget: Tokens): Promise<void> {
     const name = formatKey(key)
-    if (budget > (this.budgets.get(name) ?? this.means.profile.budget) && this.budgets.size < mostAwake) this.budgets.set(name, budget)
+    if (budget <= this.means.profile.budget) this.budgets.delete(name)
+    else if (this.budgets.size < mostAwake) this.budgets.set(name, budget)
     if (!this.isWaitedFor()) return
     if (!this.lanes.has(name)) return
     const asking = this.means.asking(key)
@@ -131,7 +132,7 @@ export class Keeper {
   private isQuiet(name: string, newest: Message | undefined): boolean {
     const quiet = newest && this.quiet.get(name)
     if (newest === undefined || quiet === undefined) return false
-    return newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
+    return newest.sequence > quiet.last && newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
   }
 
   private isWaitedFor(): boolean {
@@ -148,13 +149,21 @@ export class Keeper {
   }
 
   private async work(key: Key, occasion: Occasion): Promise<void> {
-    if (this.running >= abreast) await new Promise<void>((resume) => this.waiting.push(resume))
-    this.running++
     try {
       for (let steps = 0; steps < mostSteps && !this.stopped.signal.aborted; steps++) if (!(await this.next(key, occasion))) return
     } catch (error) {
       // Its message may quote what was said: only its kind is told.
       this.note(key, [{ step: 'upkeep', why: error instanceof MemoryError ? error.code : 'failed' }])
+    }
+  }
+
+  /** Models are asked a few at a time; what needs none waits for nobody. */
+  private async inTurn<T>(asking: Asking | undefined, work: () => Promise<T>): Promise<T> {
+    if (asking === undefined) return work()
+    if (this.running >= abreast) await new Promise<void>((resume) => this.waiting.push(resume))
+    this.running++
+    try {
+      return await work()
     } finally {
       this.running--
       this.waiting.shift()?.()
@@ -173,10 +182,16 @@ export class Keeper {
       const leased = await this.lease(head, asking)
       if (leased !== 'mine') return leased === 'moved on'
     }
-    const outcome = await perform(step, head, { profile, store, tokenizer, asking, signal }, clock())
-    const isDone = outcome !== undefined && !signal.aborted
-    await this.commit(key, isDone ? outcome : nothing(head))
-    return isDone
+    let outcome: Outcome | undefined
+    try {
+      outcome = await this.inTurn(asking, () => perform(step, head, { profile, store, tokenizer, asking, signal }, clock()))
+    } finally {
+      // What came to nothing leaves no lease behind.
+      if (outcome === undefined || signal.aborted) await this.commit(key, nothing(head))
+    }
+    if (outcome === undefined || signal.aborted) return false
+    await this.commit(key, outcome)
+    return true
   }
 
   private due(head: Head, occasion: Occasion): Step | undefined {
@@ -204,9 +219,11 @@ export class Keeper {
     const { holder, clock } = this.means
     const now = clock()
     const notes = head.derived.find((entry) => entry.kind === 'notes')
-    if (notes?.lease !== undefined && notes.lease.holder !== holder && notes.lease.until > now) return 'taken'
-    // Two attempts, and some time for what comes after.
-    const lease = { holder, until: now + 2 * timeout + 30_000 }
+    // Two attempts, and some time for what comes after. Who claims more has a clock that is wrong.
+    const longest = 2 * timeout + 30_000
+    const left = (notes?.lease?.until ?? now) - now
+    if (notes?.lease?.holder !== holder && left > 0 && left <= longest) return 'taken'
+    const lease = { holder, until: now + longest }
     const put: Notes = { ...notes, kind: 'notes', id: 'notes', at: now, sources: [], lease }
     return (await wrote(this.means.store, head, { put: [put], drop: [] })) ? 'mine' : 'moved on'
   }
@@ -218,7 +235,8 @@ export class Keeper {
     if (revised === undefined) return
     this.done++
     for (const entry of outcome.put) if (entry.kind === 'summary') this.by = entry.by
-    if (outcome.notes.faults !== undefined) this.note(key, outcome.notes.faults)
+    const before = this.faults.get(formatKey(key)) ?? []
+    this.note(key, outcome.notes.faults ?? before.filter(({ step }) => step !== 'upkeep'))
     onPut(key, revised.head.epoch, revised.put)
   }
 

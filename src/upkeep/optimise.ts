@@ -1,4 +1,4 @@
-import type { Item, Message, Millis, Notes, Tokens } from '../domain/entry.ts'
+import { type Item, type Message, type Millis, type Notes, promotedId, type Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { type Head, isWithin } from '../domain/session.ts'
 import { digest } from '../text/digest.ts'
@@ -41,7 +41,7 @@ function promoted(messages: readonly Message[], sequences: readonly number[], no
     .filter(({ sequence }) => chosen.has(sequence))
     .map(({ id, role, content }) => ({
       kind: 'item',
-      id: `i${id}`,
+      id: promotedId(id),
       at: now,
       category: 'data',
       content: digest(content, role),

@@ -8,7 +8,7 @@ import { type Drafted, draftFacts, draftSummary, type Stretch } from './draft.ts
 import { extractFacts } from './extract.ts'
 import { type Outcome, runsIn } from './fold.ts'
 import { optimised } from './optimise.ts'
-import { hourId, hourOf, type Step, summariesIn } from './plan.ts'
+import { hourId, hourOf, roomOf, type Step, summariesIn } from './plan.ts'
 import type { Target } from './summarise.ts'
 
 /** What a step is done with. */
@@ -49,7 +49,7 @@ async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: n
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
   const [draft, facts] = await Promise.all([
-    draftSummary({ messages, previous }, { words }, words[0], means.asking, means.signal),
+    draftSummary({ messages, previous }, { words, fits: fitting(means.tokenizer, roomOf(means.profile)) }, words[0], means.asking, means.signal),
     task.facts ? draftFacts(messages, means.asking, means.signal) : { found: [], faults: [] },
   ])
   const made = summaryOf('progressive', 'summary', { messages, draft, replaced: previous === undefined ? [] : [previous], now })
@@ -63,11 +63,11 @@ async function hourly({ task, after }: StepOf<'hour'>, head: Head, means: Means,
   if (last === undefined) return undefined
   const newest = summariesIn(head.derived, 'hour').at(-1)
   // Clocks go back: what comes later in the conversation never goes into an earlier hour.
-  const id = newest !== undefined && hourOf(hourId(last.at)) <= hourOf(newest.id) ? newest.id : hourId(last.at)
+  const own = hourId(Math.min(last.at, now))
+  const id = newest !== undefined && hourOf(own) <= hourOf(newest.id) ? newest.id : own
   const previous = newest?.id === id ? newest : undefined
   const limit = costOf(means.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
   const draft = await shortened({ messages, previous }, limit, means)
-  if (draft.text === '') return undefined
   const replaced = previous === undefined ? [] : [previous]
   return outcome(head, messages, [summaryOf('hour', id, { messages, draft, replaced, now })], replaced, { found: [], faults: draft.faults })
 }
@@ -89,7 +89,6 @@ async function overall({ task, hours, previous }: StepOf<'session'>, head: Head,
   }
   const limit = costOf(means.tokenizer, previous) + task.share * hours.reduce((sum, one) => sum + costOf(means.tokenizer, one), 0)
   const draft = await shortened({ messages: [], previous: before }, limit, means)
-  if (draft.text === '') return undefined
   return outcome(head, [], [summaryOf('session', 'session', { messages: [], draft, replaced, now })], replaced, { found: [], faults: draft.faults })
 }
 
@@ -103,12 +102,17 @@ async function optimise(head: Head, { store, profile, tokenizer }: Means, now: n
 /** So many of the newest messages the optimizer looks at. */
 const reviewed = 2_000
 
-/** In at most `limit` tokens, but never in fewer than something can be said with. */
-function shortened(stretch: Stretch, limit: Tokens, { tokenizer, asking, signal }: Means): Promise<Drafted> {
-  const most = Math.max(16, Math.floor(limit))
-  const target: Target = { fits: (text) => tokenizer.count(text) <= most }
+/** In at most `limit` tokens, and in a part of what summaries may take together, but never in fewer than something can be said with. */
+function shortened(stretch: Stretch, limit: Tokens, { profile, tokenizer, asking, signal }: Means): Promise<Drafted> {
+  const most = Math.max(16, Math.floor(Math.min(limit, roomOf(profile) / 3)))
+  const target: Target = { fits: fitting(tokenizer, most) }
   return draftSummary(stretch, target, Math.max(10, Math.floor(most * 0.6)), asking, signal)
 }
+
+const fitting =
+  (tokenizer: Tokenizer, most: Tokens) =>
+  (text: string): boolean =>
+    tokenizer.count(text) <= most
 
 const costOf = (tokenizer: Tokenizer, summary: Summary | undefined): Tokens => (summary === undefined ? 0 : tokenizer.count(summary.text))
 

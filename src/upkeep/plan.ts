@@ -1,4 +1,4 @@
-import { covered, promised } from '../domain/band.ts'
+import { covered, mostOf, promised } from '../domain/band.ts'
 import type { Derived, Message, Millis, Summary, Tokens } from '../domain/entry.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Rule, Task, When } from '../domain/rule.ts'
@@ -46,7 +46,13 @@ const isMeant = ({ when, blocking }: Rule, occasion: Occasion): boolean =>
   occasion === 'tick' || (occasion === 'asked' ? blocking === true : !('every' in when))
 
 /** Nothing that is said is due before the session weighs more, reaches this message, or this time has come. */
-export type Quiet = { readonly weight: Tokens; readonly sequence: number; readonly until: Millis }
+export type Quiet = {
+  readonly weight: Tokens
+  readonly sequence: number
+  readonly until: Millis
+  /** The last message there was: an earlier one belongs to a session begun anew. */
+  readonly last: number
+}
 
 /** How long a session for which nothing is due needs not be looked at: what is said changes nothing else. */
 export function quietOf(head: Head, profile: Profile, { budget, price }: Circumstances): Quiet {
@@ -58,7 +64,7 @@ export function quietOf(head: Head, profile: Profile, { budget, price }: Circums
     else if (task.summarise === 'hour') sequence = Math.min(sequence, head.last + task.batch + task.keep - countBetween(head.gaps, last + 1, head.last))
     else for (const { id } of summariesIn(head.derived, 'hour')) until = Math.min(until, (hourOf(id) + 1) * hour + ('age' in when ? when.age : 0))
   }
-  return { weight, sequence, until }
+  return { weight, sequence, until, last: head.last }
 }
 
 function stepsOf(rule: Rule, head: Head, profile: Profile, circumstances: Circumstances): Step[] {
@@ -105,6 +111,12 @@ const isUnreviewed = (head: Head): boolean => head.messages > 0 && head.touchedA
 const lastRun = ({ derived, startedAt }: Head): Millis => derived.find((entry) => entry.kind === 'notes')?.tuning?.snapshots.at(-1)?.at ?? startedAt
 
 const weightOf = (message: Message | undefined): Tokens => (message === undefined ? 0 : message.offset + message.weight)
+
+/** What a profile can show of summaries at its own budget, less their heading and what frames them. */
+export function roomOf({ bands, budget }: Profile): Tokens {
+  const band = bands.find(({ claim }) => 'kind' in claim && claim.kind === 'summary')
+  return band === undefined ? Number.POSITIVE_INFINITY : Math.max(16, mostOf(band, budget) - 48)
+}
 
 /** Summaries of a tier in conversation order. */
 export const summariesIn = (derived: readonly Derived[], tier: Summary['tier']): readonly Summary[] =>

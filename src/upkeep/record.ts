@@ -1,4 +1,5 @@
 import type { Derived, Fact, Json, Millis, Summary } from '../domain/entry.ts'
+import { countBetween, type Gap } from '../domain/session.ts'
 import { type Field, fields, isKeyed } from './extract/found.ts'
 import { constraints } from './extract/statements.ts'
 import { bySaid, factsAsOf } from './merge.ts'
@@ -18,12 +19,12 @@ export type MemoryRecord = {
 }
 
 /**
- * The record of a session, as it is or as it was at a time. A session nothing is known of has the empty record.
+ * The record of a session whose messages have these gaps, as it is or as it was at a time. A session nothing is known of has the empty record.
  *
  * @example
  * recordOf([]).important_data.user_preferences // {}
  */
-export function recordOf(derived: readonly Derived[], asOf?: Millis): MemoryRecord {
+export function recordOf(derived: readonly Derived[], asOf?: Millis, gaps: readonly Gap[] = []): MemoryRecord {
   const facts = derived.filter((entry): entry is Fact => entry.kind === 'fact')
   const held = asOf === undefined ? facts.filter((fact) => fact.until === undefined) : factsAsOf(facts, asOf)
   const summary = newest(derived, asOf)
@@ -32,7 +33,7 @@ export function recordOf(derived: readonly Derived[], asOf?: Millis): MemoryReco
     conversation_summary: summary?.text ?? '',
     summary_version: summary?.version ?? 0,
     last_summarized_at: summary === undefined ? null : isoOf(summary.at),
-    messages_summarized_count: summary === undefined ? 0 : Math.max(0, summary.covers[1] - summary.covers[0] + 1),
+    messages_summarized_count: summary === undefined ? 0 : countBetween(gaps, ...summary.covers),
     last_keep_window_index: summary?.covers[1] ?? 0,
   }
 }

@@ -3,6 +3,7 @@ import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { lostIn } from './draft.ts'
 import { extractFacts } from './extract.ts'
+import { roomOf } from './plan.ts'
 import { summarise, type Target } from './summarise.ts'
 
 /** What an entry says when it is made anew by the built-in rules from the messages that are left; undefined when nothing is left to say. */
@@ -27,8 +28,12 @@ function resummed(summary: Summary, left: readonly Message[], profile: Profile, 
 function targetOf({ tier, version }: Summary, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Target {
   for (const { do: task } of profile.upkeep) {
     if (!('summarise' in task) || task.summarise !== tier) continue
-    if (task.summarise === 'progressive') return { words: task.words[Math.min(version, task.words.length) - 1] as readonly [number, number] }
-    const most = Math.max(16, task.share * left.reduce((sum, { tokens }) => sum + tokens, 0))
+    const room = roomOf(profile)
+    if (task.summarise === 'progressive')
+      return { words: task.words[Math.min(version, task.words.length) - 1] as readonly [number, number], fits: (text) => tokenizer.count(text) <= room }
+    // A session's summary was made of those of its hours.
+    const share = task.summarise === 'session' ? task.share ** 2 : task.share
+    const most = Math.max(16, Math.min(room / 3, share * left.reduce((sum, { tokens }) => sum + tokens, 0)))
     return { fits: (text) => tokenizer.count(text) <= most }
   }
   return { words: [100, 150] }

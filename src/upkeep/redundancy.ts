@@ -6,15 +6,8 @@ const few = 12
 /** First words will do if they leave so many comparisons for each set: to divide it into parts takes about as long. */
 const cheap = 4
 
-/** The different texts that have words, the newest first. */
-type Sets = {
-  /** The words of each text after those of the one before it, as numbers, the rarest first, each once. */
-  readonly words: Uint32Array
-  /** Where the words of each text start, and where the last ones end. */
-  readonly starts: Uint32Array
-  /** Where each text and its copies stand, the newest first. */
-  readonly places: readonly (readonly number[])[]
-}
+/** The different texts that have words, the newest first: their words as numbers, the rarest first, where those of each start, and where all its copies stand. */
+type Sets = { readonly words: Uint32Array; readonly starts: Uint32Array; readonly places: readonly (readonly number[])[] }
 /** Pairs of sets by the number of words they have together, from one to another: similar ones differ in at most so many. */
 type Class = { readonly from: number; to: number; readonly differing: number }
 /** A set to compare: its words before `from` are dealt with, and of the others a similar set lacks at most `spare`. */
@@ -41,12 +34,8 @@ export function redundantPairs(texts: readonly string[], threshold = 0.9): reado
     const both = older * texts.length + newer
     if (met.has(both)) return 'go on'
     met.add(both)
-    for (const one of sets.places[older] ?? []) {
-      for (const other of sets.places[newer] ?? []) {
-        if (one < other) pairs.push([one, other])
-        else if (older !== newer) pairs.push([other, one])
-      }
-    }
+    for (const one of sets.places[older] ?? [])
+      for (const other of sets.places[newer] ?? []) if (one < other || older !== newer) pairs.push(one < other ? [one, other] : [other, one])
     return 'go on'
   }
   for (const set of sets.places.keys()) join(set, set)
@@ -73,12 +62,8 @@ export function redundantOlder(texts: readonly string[], threshold = 0.9): Reado
 
 function setsOf(texts: readonly string[]): Sets {
   const placesOf = new Map<string, number[]>()
-  for (let place = texts.length - 1; place >= 0; place--) {
-    const text = texts[place] as string
-    const places = placesOf.get(text)
-    if (places === undefined) placesOf.set(text, [place])
-    else places.push(place)
-  }
+  for (let place = texts.length - 1; place >= 0; place--)
+    if (placesOf.get(texts[place] as string)?.push(place) === undefined) placesOf.set(texts[place] as string, [place])
   const { words, starts } = numbered([...placesOf.keys()])
   const kept: number[][] = []
   let [start, end] = [0, 0]
@@ -95,20 +80,26 @@ function setsOf(texts: readonly string[]): Sets {
 /** The words of all texts, one after the other, numbered from the rarest to the commonest. */
 function numbered(texts: readonly string[]): { readonly words: Uint32Array; readonly starts: Uint32Array } {
   const names = new Map<string, number>()
-  const named: number[] = []
+  let words = new Uint32Array(16 * texts.length)
   const starts = new Uint32Array(texts.length + 1)
+  let end = 0
   for (const [text, content] of texts.entries()) {
-    for (const word of wordsOf(content)) {
+    const found = wordsOf(content)
+    if (end + found.length > words.length) {
+      const larger = new Uint32Array(2 * (end + found.length))
+      larger.set(words)
+      words = larger
+    }
+    for (const word of found) {
       const name = names.get(word) ?? names.size
       if (name === names.size) names.set(word, name)
-      named.push(name)
+      words[end++] = name
     }
-    starts[text + 1] = named.length
+    starts[text + 1] = end
   }
-  const words = Uint32Array.from(named)
-  const uses = counts(words, names.size)
+  const uses = counts(words.subarray(0, end), names.size)
   const { ranks } = inOrder(uses, uses.reduce((most, count) => Math.max(most, count), 0) + 1)
-  for (let at = 0; at < words.length; at++) words[at] = ranks[words[at] as number] as number
+  for (let at = 0; at < end; at++) words[at] = ranks[words[at] as number] as number
   return { words, starts }
 }
 
@@ -129,9 +120,8 @@ function inOrder(numbers: Uint32Array, limit: number): { readonly ranks: Uint32A
   }
   const ranks = new Uint32Array(numbers.length)
   for (let at = 0; at < numbers.length; at++) {
-    const rank = ends[numbers[at] as number] as number
-    ranks[at] = rank
-    ends[numbers[at] as number] = rank + 1
+    ranks[at] = ends[numbers[at] as number] as number
+    ends[numbers[at] as number] = (ranks[at] as number) + 1
   }
   return { ranks, ends }
 }
@@ -141,8 +131,7 @@ const sizeOf = ({ starts }: Sets, set: number): number => (starts[set + 1] as nu
 /** Meets similar sets, the older one first, until for that one it is `enough`; the same two may be met again. */
 function findSimilar(sets: Sets, threshold: number, meet: Meet): void {
   check('threshold', threshold, threshold > 0 && threshold <= 1, 'a number above 0 and at most 1')
-  let largest = 0
-  for (const set of sets.places.keys()) largest = Math.max(largest, sizeOf(sets, set))
+  const largest = sets.places.reduce((most, _, set) => Math.max(most, sizeOf(sets, set)), 0)
   const shared = Uint32Array.from({ length: 2 * largest + 1 }, (_, sum) => leastShared(sum, threshold))
   const search = { ...sets, shared, meet, settled: new Uint8Array(sets.places.length) }
   for (const one of classesOf(shared)) compareAmong(search, membersOf(one, search, threshold), one.differing)
@@ -150,14 +139,12 @@ function findSimilar(sets: Sets, threshold: number, meet: Meet): void {
 
 /** All sums of two sizes, those together for which similar sets may differ in about as many words. */
 function classesOf(shared: Uint32Array): Class[] {
-  let last: Class = { from: 0, to: 0, differing: 0 }
-  const classes = [last]
+  const classes: Class[] = [{ from: 0, to: 0, differing: 0 }]
   for (let sum = 1; sum < shared.length; sum++) {
     const differing = sum - 2 * (shared[sum] as number)
-    if (differing > last.differing) {
-      last = { from: sum, to: sum, differing: differing + (differing >> 3) }
-      classes.push(last)
-    } else last.to = sum
+    const last = classes.at(-1) as Class
+    if (differing > last.differing) classes.push({ from: sum, to: sum, differing: differing + (differing >> 3) })
+    else last.to = sum
   }
   return classes
 }
@@ -187,10 +174,7 @@ function leastShared(sum: number, threshold: number): number {
   return least
 }
 
-/**
- * Meets similar ones among members, the newest first, that differ in at most so many words: compares few members each with
- * each, and divides many, again and again, in whichever way leaves fewer to compare.
- */
+/** Meets similar ones among members, the newest first: compares few each with each, and divides many in whichever way leaves fewer to compare. */
 function compareAmong(search: Search, members: readonly Member[], differing: number, depth = 0): void {
   const sets = Uint32Array.from(members, ({ set }) => set)
   let open = 0

@@ -97,7 +97,8 @@ export class Upkeep {
    * (await memory.upkeep.record('acme:ann')).important_data.user_preferences // { theme: 'dark' }
    */
   async record(key: string | Key, options: { readonly asOf?: Millis } = {}): Promise<MemoryRecord> {
-    return recordOf((await this.head(parseKey(key))).derived, options.asOf)
+    const { derived, gaps } = await this.head(parseKey(key))
+    return recordOf(derived, options.asOf, gaps)
   }
 
   /** Takes the record of a session away; what was said stays, and is summed up anew when there is enough of it. */

@@ -1,0 +1,71 @@
+import { type Incoming, parseMessage } from '../domain/chat.ts'
+import type { Message, Millis } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import type { Key } from '../domain/key.ts'
+import type { Ledger } from '../domain/ledger.ts'
+import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import { type Head, isExpired } from '../domain/session.ts'
+import { admit, isFull } from '../recall/admit.ts'
+import { weighed } from '../recall/render.ts'
+import type { Barrier } from './secrets.ts'
+
+export type AppendOptions = {
+  readonly operationId?: string
+  readonly epoch?: number
+  /** The receipt of the context that these messages answer: knowledge that was shown in it counts as used. */
+  readonly answers?: Ledger
+  /** Whether a reply follows at once: upkeep that nobody waits for then comes after it. */
+  readonly replyFollows?: boolean
+}
+
+type Means = {
+  readonly sessions: Store
+  readonly profile: Profile
+  readonly tokenizer: Tokenizer
+  readonly barrier: Barrier | undefined
+  readonly clock: Clock
+}
+
+/** What was stored, in which epoch, and when. */
+export type Appended = { readonly stored: readonly Message[]; readonly epoch: number; readonly at: Millis; readonly isNew: boolean }
+
+/** Stores messages at the end of a session, without their secrets; one that is over begins anew with them. */
+export async function appended(means: Means, key: Key, messages: readonly Incoming[], options: AppendOptions): Promise<Appended> {
+  const { sessions, profile, tokenizer, barrier, clock } = means
+  if (!Array.isArray(messages))
+    throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
+  const at = clock()
+  const parsed = messages.map((message, place) => parseMessage(message, place, at))
+  if (parsed.length === 0) return { stored: [], epoch: 0, at, isNew: false }
+  const head = await current(means, key, at)
+  const safe = barrier === undefined ? parsed : await Promise.all(parsed.map((one) => barrier.masked(key, one)))
+  const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
+  const id = options.operationId === undefined ? undefined : ((await barrier?.text(key, options.operationId)) ?? options.operationId)
+  const epoch = options.epoch ?? head.epoch
+  const before = isFull(head, append, profile.lifetime, at) ? await answered(sessions, head, id) : undefined
+  if (before !== undefined) return { stored: before, epoch, at, isNew: false }
+  const { drop, expiresAt } = admit(head, append, profile.lifetime, at)
+  const change = { ...(id === undefined ? {} : { id }), key, at, epoch, append, put: [], drop, expiresAt }
+  return { stored: await sessions.commit(change), epoch, at, isNew: true }
+}
+
+/** The session as it is now. One that is over goes first, with all that is known of it. */
+async function current({ sessions, barrier }: Means, key: Key, now: Millis): Promise<Head> {
+  const head = await sessions.head(key, 0)
+  if (!isExpired(head, now)) return head
+  await sessions.erase(key, { expiredBy: now })
+  barrier?.drop(key.scope, key.id)
+  return sessions.head(key, 0)
+}
+
+/** What an operation was answered when it was done, if it was: no base is ever below zero, so nothing new is done here. */
+async function answered(store: Store, { key, epoch, expiresAt, touchedAt }: Head, id: string | undefined): Promise<readonly Message[] | undefined> {
+  if (id === undefined) return undefined
+  try {
+    return await store.commit({ id, key, at: touchedAt, epoch, base: -1, append: [], put: [], drop: [], expiresAt })
+  } catch (error) {
+    if (error instanceof MemoryError && error.code === 'conflict') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,193 @@
+import { describe, expect } from 'vitest'
+import type { Incoming } from '../../src/domain/chat.ts'
+import type { Summary } from '../../src/domain/entry.ts'
+import { parseKey } from '../../src/domain/key.ts'
+import type { Context, Line } from '../../src/domain/ledger.ts'
+import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { assistant, user } from '../server/start.ts'
+import { freshFiles } from '../stores/places.ts'
+import { wordsIn } from './turns.ts'
+
+const fresh = freshFiles()
+const key = 'acme:ann'
+const minute = 60_000
+const hour = 60 * minute
+const start = Date.UTC(2026, 2, 2, 9)
+
+const many = (count: number, say: (place: number) => string, between = ' '): string => Array.from({ length: count }, (_, place) => say(place)).join(between)
+
+/** Talk of which a summary of so many words takes few tokens, many, or has no spaces between its words. */
+const talk = {
+  'plain English': (turn: number) =>
+    many(10, (item) => `In meeting ${turn} we spoke about item ${10 * turn + item}, and Anna wants the Berlin office to ship it on ${item + 1} May.`),
+  Chinese: (turn: number) =>
+    many(8, (item) => `第${turn}次会议我们讨论了项目${10 * turn + item}的预算和上海仓库的交付时间，客户王先生要求在${item + 1}月${(turn % 28) + 1}日之前完成测试。`, ''),
+  'paths and addresses': (turn: number) =>
+    many(14, (item) => `Please open src/modules/feature_${turn}_${item}/controllers/Factory${31 * turn + item}.ts, see https://git.example.org/acme/issues/${turn}${item}.`),
+}
+
+const sides = (turn: number, content: string): Incoming => (turn % 2 === 1 ? user(content) : assistant(content))
+
+async function say(memory: Memory, turn: number, content: string): Promise<void> {
+  await memory.append(key, [sides(turn, content)])
+  await memory.upkeep.settled()
+}
+
+const countOf = (lines: readonly Line[]): number => lines.reduce((sum, { count }) => sum + count, 0)
+const sentencesOf = (text: string): string[] => text.split(/(?<=[.。…])\s*/).filter((sentence) => /[\p{L}\p{N}]/u.test(sentence))
+
+/** Of the summaries of a session, those of which a context tells a sentence or more, and says so in the receipt. */
+async function toldBy(memory: Memory, { text, ledger }: Context, band: string): Promise<readonly Summary[]> {
+  const [told = ''] = text.split('</memory>')
+  const summaries = (await memory.upkeep.summaries(key)).filter((summary) => sentencesOf(summary.text).some((sentence) => told.includes(sentence)))
+  expect(countOf(ledger.lines.filter((line) => line.band === band))).toBe(summaries.length)
+  return summaries
+}
+
+describe('a summary that grows with its conversation', () => {
+  const kinds = Object.keys(talk) as (keyof typeof talk)[]
+  for (const kind of kinds)
+    verifies(['C-07', 'C-03'], `is shown in every version, in ${kind}`, async () => {
+      await using memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
+      const versions: number[] = []
+      for (let turn = 1; versions.length < 7; turn++) {
+        await say(memory, turn, talk[kind](turn))
+        const [summary] = await memory.upkeep.summaries(key)
+        if (summary === undefined || summary.version === versions.at(-1)) continue
+        versions.push(summary.version)
+        const context = await memory.context(key)
+        expect([summary.version, await toldBy(memory, context, 'summary')]).toEqual([summary.version, [summary]])
+        expect(context.ledger.spent).toBeLessThanOrEqual(3_000)
+        if (kind === 'plain English' && summary.version >= 5) expect(wordsIn(summary.text)).toBeGreaterThanOrEqual(500)
+      }
+      expect(versions).toEqual([1, 2, 3, 4, 5, 6, 7])
+    })
+
+  for (const kind of kinds)
+    verifies('C-07', `is shown in a thread too, in ${kind}`, async () => {
+      await using memory = await openMemory({ profile: 'thread', store: `sqlite:${fresh()}` })
+      for (let turn = 1, version = 0; version < 3; turn++) {
+        await say(memory, turn, talk[kind](turn))
+        const [summary] = await memory.upkeep.summaries(key)
+        if (summary === undefined || summary.version === version) continue
+        version = summary.version
+        expect([version, await toldBy(memory, await memory.context(key), 'summary')]).toEqual([version, [summary]])
+      }
+    })
+})
+
+const things = 'order parcel invoice Berlin warehouse Monday refund ticket customer address router firmware Hamburg delivery contract'.split(' ')
+/** A message of so many words, with a number in every twelfth. */
+const wordy = (turn: number, words: number): string =>
+  `Message ${turn}: ${many(words, (place) => `${things[(turn * 7 + place * (turn % 5) + place) % things.length]}${place % 12 === 11 ? ` ${1_000 + turn * 40 + place}.` : ''}`)}`
+
+describe('the summaries of a tenant with long messages', () => {
+  const knowledge = { category: 'domain', key: 'opening hours', value: 'nine to five' } as const
+
+  for (const words of [40, 80, 250])
+    verifies('T-04', `are shown after two hundred messages of ${words} words in one hour, and so is what the tenant knows`, async () => {
+      await using memory = await openMemory({ profile: 'support', clock: () => start })
+      await memory.remember('acme', knowledge)
+      for (let turn = 1; turn <= 200; turn++) {
+        await say(memory, turn, wordy(turn, words))
+        if (turn < 50 || turn % 10 !== 0) continue
+        const context = await memory.context(key)
+        expect([turn, (await toldBy(memory, context, 'earlier')).length]).toEqual([turn, 1])
+        expect(context.text).toContain('nine to five')
+      }
+      expect((await memory.upkeep.summaries(key)).map(({ tier, covers }) => [tier, covers])).toEqual([['hour', [1, 160]]])
+    })
+
+  for (const large of [0, 1, 2])
+    verifies('T-04', `do not hide each other, though number ${large + 1} of three is larger than all may be together`, async () => {
+      const sessions = ramStore()
+      await using memory = await openMemory({ profile: 'support', sessions, clock: () => start })
+      for (let turn = 1; turn <= 40; turn++) await memory.append(key, [sides(turn, `Message ${turn} is short.`)])
+      const head = await sessions.head(parseKey(key), 0)
+      const put = [0, 1, 2].map((place): Summary => {
+        const text = place === large ? many(300, (item) => `Customer ${item} waits for parcel ${4_000 + item}.`) : `In hour ${place} a clerk took parcel 7${place} back.`
+        const covers = [1 + 2 * place, 2 + 2 * place] as const
+        const id = `hour${start / hour - 3 + place}`
+        return { kind: 'summary', id, at: start, tier: 'hour', text, covers, reach: 0, version: 1, by: 'builtin', sources: [], lost: [] }
+      })
+      await sessions.commit({ key: head.key, at: start, epoch: head.epoch, base: head.revision, append: [], put, drop: [], expiresAt: head.expiresAt })
+      expect((await toldBy(memory, await memory.context(key), 'earlier')).map(({ id }) => id)).toEqual(put.map(({ id }) => id))
+    })
+
+  verifies(['T-04', 'X-05'], 'are shown after a message of theirs was forgotten, and are no longer than before', async () => {
+    let now = start
+    await using memory = await openMemory({ profile: { ...profiles.support, durability: 'durable' }, store: `sqlite:${fresh()}`, clock: () => now })
+    for (let turn = 1; turn <= 120; turn++) {
+      now += turn % 40 === 0 ? 12 * hour : 5 * minute
+      await say(memory, turn, `In turn ${turn} we spoke of ticket ${1_000 + turn} and of the router at ${turn} Main Street in Hamburg, which is slow.`)
+    }
+    now += 18 * hour
+    await say(memory, 121, 'Hello again, how are things?')
+    const lengths = async () => (await toldBy(memory, await memory.context(key), 'earlier')).map(({ id, text }) => [id, memory.tokenizer.count(text)] as const)
+    const before = await lengths()
+    expect(before.map(([id]) => id)).toContain('session')
+    await memory.forget({ key, messageId: 'm5' })
+    const after = await lengths()
+    expect(after.map(([id]) => id)).toEqual(before.map(([id]) => id))
+    for (const [place, [, tokens]] of after.entries()) expect(tokens).toBeLessThanOrEqual((before[place]?.[1] ?? 0) + 16)
+  })
+})
+
+describe('a conversation of fewer than three thousand tokens', () => {
+  for (const [kind, times] of [
+    ['long', 10],
+    ['short', 1],
+  ] as const)
+    verifies(['C-02', 'C-03'], `is shown whole, in ${kind} messages, and nothing after the summary is left out later`, async () => {
+      await using memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
+      const said = ['Hello, my name is Ann, and whatever happens never deploy on Fridays.']
+      await memory.append(key, [user(said[0] as string)])
+      for (let turn = 2, last = 0; last === 0 || turn < 60; turn++) {
+        said.push(`Turn ${turn}. ${`We talked about Berlin and harbour number ${turn}. `.repeat(times)}`.trim())
+        await memory.append(key, [sides(turn, said.at(-1) as string)])
+        const { messages, ledger } = await memory.context(key)
+        last = (await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0
+        expect(ledger.lines.filter(({ verdict }) => verdict === 'dropped')).toEqual([])
+        expect(messages.slice(-(turn - last)).map(({ content }) => content)).toEqual(said.slice(last))
+      }
+    })
+})
+
+/** What became of each message, as the receipt tells it. */
+function fates({ ledger }: Context): ReadonlyMap<number, string> {
+  const fate = new Map<number, string>()
+  for (const { entries, verdict } of ledger.lines) {
+    const [from = 1, to = 0] = entries?.map((id) => Number(/^m(\d+)$/.exec(id)?.[1])) ?? []
+    for (let sequence = from; sequence <= to; sequence++) fate.set(sequence, verdict)
+  }
+  return fate
+}
+
+describe('a message that was promoted', () => {
+  verifies('A-08', 'stands in long-term memory or as a turn, and where the receipt says so', async () => {
+    let now = start
+    const finding = (number: number): string => `Important finding ${number}: see https://example.org/report/${number} for the whole story of quay ${number}.`
+    for (const budget of [8_000, 6_000]) {
+      await using memory = await openMemory({ profile: { ...profiles.agent, budget }, store: `sqlite:${fresh()}`, clock: () => now })
+      for (let number = 1; number <= 60; number++) await memory.append(key, [user(`${finding(number)} ${`More about ${number}. `.repeat(20)}`)])
+      await memory.append(key, [user('Go on please with what we had, thank you very much.')])
+      now += 3 * minute
+      await memory.sweep(now)
+      await memory.upkeep.settled()
+      const context = await memory.context(key)
+      const longTerm = context.messages.flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [content] : [])).join()
+      const turns = context.messages.flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [] : [content])).join()
+      const fate = fates(context)
+      const stands = (number: number): string => {
+        if (turns.includes(`report/${number} `)) return 'turn'
+        return longTerm.includes(`report/${number} `) ? 'long-term' : 'nowhere'
+      }
+      const told: Record<string, string> = { whole: 'turn', shortened: 'turn', covered: 'long-term', dropped: 'nowhere' }
+      const places = Array.from({ length: 60 }, (_, at) => stands(at + 1))
+      expect(places).toEqual(places.map((_, at) => told[fate.get(at + 1) ?? '']))
+      expect([places.includes('long-term'), places.includes('nowhere') && budget === 8_000]).toEqual([true, false])
+      expect(places.slice(0, 30)).toContain('turn')
+    }
+  })
+})
