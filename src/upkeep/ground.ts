@@ -93,7 +93,9 @@ const structural = /^(?:sections?|chapters?|title|outline|format|type|parts?|hea
 function keyOf(key: string, terms: ReadonlySet<string>, said: string): string {
   const words = termsOf(key.replace(/[._-]/g, ' ')).filter((term) => !framing.has(term))
   const isTheirs = words.length > 0 && words.length <= 4 && words.every((term) => terms.has(term))
-  return isTheirs || topicCalled(key) !== undefined || structural.test(key) ? key : keyFrom(said)
+  // `ui.theme` is a theme
+  const topic = topicCalled(key.replace(/^[a-z]{1,12}\./, ''))
+  return isTheirs || topic !== undefined || structural.test(key) ? key : keyFrom(said)
 }
 
 /** A model says `the user` where the user says `I`. */

@@ -44,17 +44,17 @@ export function redundantPairs(texts: readonly string[], threshold = 0.9): reado
 }
 
 /**
- * Where the texts stand that a newer one makes redundant: the older ones of `redundantPairs`, without making the pairs.
+ * Marks with 1 each text that a newer one makes redundant: the older ones of `redundantPairs`, without making the pairs.
  *
  * @example
- * redundantOlder(['ok', 'Wait for it', 'ok', 'wait for IT!']) // Set { 0, 1 }
+ * redundantOlder(['ok', 'Wait for it', 'ok', 'wait for IT!']) // [1, 1, 0, 0]
  */
-export function redundantOlder(texts: readonly string[], threshold = 0.9): ReadonlySet<number> {
-  const redundant = new Set<number>()
+export function redundantOlder(texts: readonly string[], threshold = 0.9): Uint8Array {
+  const redundant = new Uint8Array(texts.length)
   const sets = setsOf(texts)
-  for (const places of sets.places) for (let at = 1; at < places.length; at++) redundant.add(places[at] as number)
+  for (const places of sets.places) for (let at = 1; at < places.length; at++) redundant[places[at] as number] = 1
   findSimilar(sets, threshold, (older) => {
-    redundant.add(sets.places[older]?.[0] as number)
+    redundant[sets.places[older]?.[0] as number] = 1
     return 'enough'
   })
   return redundant

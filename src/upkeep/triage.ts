@@ -25,7 +25,7 @@ export function triage(entries: readonly Judged[], marks: Marks, { minRelevance 
   const redundant = redundantOlder(shown.map(({ content }) => content))
   const actions = { compress: [] as number[], drop: [] as number[], promote: [] as number[] }
   for (const [place, entry] of shown.entries()) {
-    const action = actionOn(entry, marks, { minRelevance, now, isRedundant: redundant.has(place) })
+    const action = actionOn(entry, marks, { minRelevance, now, isRedundant: redundant[place] === 1 })
     if (action !== undefined) actions[action].push(entry.sequence)
   }
   return actions

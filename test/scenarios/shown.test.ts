@@ -17,10 +17,16 @@ const start = Date.UTC(2026, 2, 2, 9)
 
 const many = (count: number, say: (place: number) => string, between = ' '): string => Array.from({ length: count }, (_, place) => say(place)).join(between)
 
-/** Talk of which a summary of so many words takes few tokens, many, or has no spaces between its words. */
+const people = ['Marguerite', 'Thaddeus', 'Philippa', 'Bartholomew', 'Genevieve', 'Cornelius', 'Rosalind']
+const matters = ['reconciliation', 'groundskeeping', 'bookbinding', 'refurbishment', 'landscaping', 'upholstery', 'stonemasonry', 'rewiring']
+
+/** Talk of which a summary of so many words takes rather many tokens, very many, or has no spaces between its words. */
 const talk = {
   'plain English': (turn: number) =>
-    many(10, (item) => `In meeting ${turn} we spoke about item ${10 * turn + item}, and Anna wants the Berlin office to ship it on ${item + 1} May.`),
+    many(10, (item) => {
+      const [person, matter] = [people[(turn + item) % people.length], matters[(3 * turn + item) % matters.length]]
+      return `${person} has not finished the ${matter} of house ${10 * turn + item}, since the apprentices of Cornelius mislaid the drawings, and will be paid on ${item + 1} May.`
+    }),
   Chinese: (turn: number) =>
     many(8, (item) => `第${turn}次会议我们讨论了项目${10 * turn + item}的预算和上海仓库的交付时间，客户王先生要求在${item + 1}月${(turn % 28) + 1}日之前完成测试。`, ''),
   'paths and addresses': (turn: number) =>

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { wordsOf } from '../../src/text/words.ts'
-import { redundantOlder, redundantPairs } from '../../src/upkeep/redundancy.ts'
+import { redundantOlder as marksOf, redundantPairs } from '../../src/upkeep/redundancy.ts'
 import { verifies } from '../requirements/verifies.ts'
+
+/** Where the marks stand. */
+const redundantOlder = (texts: readonly string[], threshold?: number): ReadonlySet<number> =>
+  new Set([...marksOf(texts, threshold).entries()].flatMap(([place, mark]) => (mark === 1 ? [place] : [])))
 
 /** The comparison of each with each that the document describes. */
 function scanned(texts: readonly string[], threshold: number): [number, number][] {
@@ -47,6 +51,13 @@ describe('a redundant entry', () => {
       [1, 2],
     ])
     expect(redundantPairs(['a b', 'B A', 'a'], 1)).toEqual([[0, 1]])
+  })
+
+  it('may share a single word with many others, if the threshold is low', () => {
+    const texts = Array.from({ length: 200 }, (_, at) => `shared${at % 10} one${at} two${at}`)
+    const pairs = redundantPairs(texts, 0.2)
+    expect(pairs).toHaveLength(10 * 190)
+    expect(pairs.every(([older, newer]) => (newer - older) % 10 === 0)).toBe(true)
   })
 
   it.each([0, -1, 1.1, Number.NaN])('is not measured by a threshold of %s', (threshold) => {
@@ -109,7 +120,7 @@ const fewWords = fc.integer({ min: 2, max: 30 }).chain((vocabulary) =>
   ),
 )
 
-/** Fields of few values in the words of one template, which is long or short: first words tell short ones apart, parts of them long ones. */
+/** One template, long or short, with fields of few values. */
 const fields = fc
   .record({ template: fc.integer({ min: 0, max: 60 }), values: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 40 }) })
   .chain(({ template, values }) =>
@@ -119,7 +130,7 @@ const fields = fc
     ),
   )
 
-/** Texts of many words that are nearly all in most of the others: only parts of them tell them apart. */
+/** Long texts in which nearly every word is in most of the others. */
 const manyShared = fc.record({ size: fc.integer({ min: 60, max: 120 }), most: fc.integer({ min: 1, max: 12 }) }).chain(({ size, most }) =>
   fc.array(
     fc.array(fc.nat(size + 10), { maxLength: most, size: 'max' }).map((missing) =>

@@ -162,7 +162,7 @@ function distinct(units: readonly Unit[]): readonly Unit[] {
       turned.map(({ text }) => text),
       alike,
     )
-    for (const [at, { unit }] of turned.entries()) if (!repeated.has(at)) kept.push(unit)
+    for (const [at, { unit }] of turned.entries()) if (repeated[at] !== 1) kept.push(unit)
   }
   return kept.sort((left, right) => left.place - right.place)
 }
