@@ -133,7 +133,7 @@ export class Forgetting {
 
   private async renew(tainted: readonly Tainted[]): Promise<void> {
     for (const { store, key, entry, gone } of tainted) {
-      const fresh = entry.kind === 'knowledge' ? stillTold(entry, gone) : await this.rederive(entry, await this.left(store, key, entry, gone))
+      const fresh = isTold(entry) ? stillTold(entry, gone) : await this.rederive(entry, await this.left(store, key, entry, gone))
       const revised = await revise(store, key, ({ revision, derived }) => {
         if (revision === 0) return undefined
         return { put: fresh === undefined ? revived(entry, derived) : [fresh], drop: [] }
@@ -207,6 +207,9 @@ function withoutSession(entry: Knowledge, session: string): Knowledge {
     sources: entry.sources.filter((source) => source.session !== session),
   })
 }
+
+/** Whether an entry was not made of messages, but told by sessions. */
+const isTold = (entry: Derived): entry is Knowledge => entry.kind === 'knowledge' && entry.sources.every(({ message }) => message === '')
 
 /** Knowledge that others have told as well stays with them; what nobody else has told goes. */
 function stillTold(entry: Knowledge, gone: GoneBySession): Knowledge | undefined {

@@ -1,4 +1,4 @@
-import { type Message, type Summary, sequenceOf, type Tokens } from '../domain/entry.ts'
+import { isBlank, type Message, type Summary, sequenceOf, type Tokens } from '../domain/entry.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
@@ -45,7 +45,7 @@ async function refind({ until }: StepOf<'refind'>, head: Head, { store }: Means)
 async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
   const { task, previous, until } = step
   const messages = await windowBefore(means.store, head, previous?.covers[1] ?? 0, until)
-  if (messages.length === 0) return undefined
+  if (messages.every(({ content }) => isBlank(content))) return undefined
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
   const [draft, facts] = await Promise.all([

@@ -28,9 +28,17 @@ const talk = {
       return `${person} has not finished the ${matter} of house ${10 * turn + item}, since the apprentices of Cornelius mislaid the drawings, and will be paid on ${item + 1} May.`
     }),
   Chinese: (turn: number) =>
-    many(8, (item) => `第${turn}次会议我们讨论了项目${10 * turn + item}的预算和上海仓库的交付时间，客户王先生要求在${item + 1}月${(turn % 28) + 1}日之前完成测试。`, ''),
+    many(
+      8,
+      (item) => `第${turn}次会议我们讨论了项目${10 * turn + item}的预算和上海仓库的交付时间，客户王先生要求在${item + 1}月${(turn % 28) + 1}日之前完成测试。`,
+      '',
+    ),
   'paths and addresses': (turn: number) =>
-    many(14, (item) => `Please open src/modules/feature_${turn}_${item}/controllers/Factory${31 * turn + item}.ts, see https://git.example.org/acme/issues/${turn}${item}.`),
+    many(
+      14,
+      (item) =>
+        `Please open src/modules/feature_${turn}_${item}/controllers/Factory${31 * turn + item}.ts, see https://git.example.org/acme/issues/${turn}${item}.`,
+    ),
 }
 
 const sides = (turn: number, content: string): Incoming => (turn % 2 === 1 ? user(content) : assistant(content))
@@ -112,7 +120,8 @@ describe('the summaries of a tenant with long messages', () => {
       for (let turn = 1; turn <= 40; turn++) await memory.append(key, [sides(turn, `Message ${turn} is short.`)])
       const head = await sessions.head(parseKey(key), 0)
       const put = [0, 1, 2].map((place): Summary => {
-        const text = place === large ? many(300, (item) => `Customer ${item} waits for parcel ${4_000 + item}.`) : `In hour ${place} a clerk took parcel 7${place} back.`
+        const text =
+          place === large ? many(300, (item) => `Customer ${item} waits for parcel ${4_000 + item}.`) : `In hour ${place} a clerk took parcel 7${place} back.`
         const covers = [1 + 2 * place, 2 + 2 * place] as const
         const id = `hour${start / hour - 3 + place}`
         return { kind: 'summary', id, at: start, tier: 'hour', text, covers, reach: 0, version: 1, by: 'builtin', sources: [], lost: [] }

@@ -43,7 +43,6 @@ const down: Model = {
 /** A model that never answers. */
 const silent: Model = {
   name: 'silent',
-  // biome-ignore lint/correctness/useYield: it never comes to that
   async *reply(_, signal) {
     await new Promise((_, refuse) => signal?.addEventListener('abort', () => refuse(signal.reason)))
   },
