@@ -1,7 +1,8 @@
-import { type Derived, type Fact, type Knowledge, type Message, type Millis, sequenceOf } from '../domain/entry.ts'
+import type { Derived, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
+import { marksIn } from '../text/secretMark.ts'
 import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
 import { revise } from '../upkeep/revise.ts'
 import type { Barrier } from './secrets.ts'
@@ -65,19 +66,21 @@ export class Forgetting {
   private async uncover(store: Store, key: Key, ids: readonly string[]): Promise<void> {
     const { barrier } = this.stores
     if (barrier?.knows(key) !== true) return
-    for (const sequence of ids.map(sequenceOf)) {
-      if (sequence === undefined) continue
-      for (const message of await store.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })) barrier.dropIn(key, JSON.stringify(message))
-    }
+    const [gone, left] = [new Set<string>(), new Set<string>()]
+    for await (const message of walk(store, key)) for (const mark of marksIn(JSON.stringify(message))) (ids.includes(message.id) ? gone : left).add(mark)
+    barrier.dropMarks(
+      key,
+      [...gone].filter((mark) => !left.has(mark)),
+    )
   }
 
   private async session(store: Store, key: Key): Promise<void> {
     this.stores.barrier?.drop(key.scope, key.id)
     const tainted = [...(await this.untaint(key, 'all'))]
     await this.erase(store, key)
+    await this.unname(key)
     // Until then somebody could still derive something from it.
     tainted.push(...(await this.untaint(key, 'all')))
-    await this.unname(key)
     await this.renew(tainted)
   }
 

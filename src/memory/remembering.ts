@@ -66,8 +66,11 @@ function permitted({ name, learns }: Profile, by: keyof Learning, { scope }: Key
 }
 
 /** Who has told it: a session, or with an empty name the scope itself. What nobody tells any more is forgotten with them. */
-const withTeller = (sources: readonly Source[], session = ''): readonly Source[] =>
-  sources.some((source) => source.session === session) ? sources : [...sources, { message: '', session }].slice(-16)
+function withTeller(sources: readonly Source[], session = ''): readonly Source[] {
+  if (sources.some((source) => source.session === session)) return sources
+  const tellers = [...sources, { message: '', session }]
+  return [...tellers.filter((source) => source.session === ''), ...tellers.filter((source) => source.session !== '').slice(-16)]
+}
 
 /** What is known after it was told, perhaps again. What waited for approval still does; what did not is not made to. */
 function believed(

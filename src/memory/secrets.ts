@@ -81,11 +81,17 @@ export class Barrier {
     const values = this.known(key)
     if (values === undefined) return message
     const restored = (text: string): string => (marksIn(text).length === 0 ? text : withValues(text, (mark) => values.get(mark)))
-    const content = restored(message.content)
-    const calls = message.calls?.map((call) => ({ ...call, arguments: restored(call.arguments) }))
-    if (content === message.content && !calls?.some((call, at) => call.arguments !== message.calls?.[at]?.arguments)) return message
-    const { weight } = message
-    return { ...message, ...weighed(this.tokenizer, { ...message, content, ...(calls === undefined ? {} : { calls }) }), weight }
+    if (marksIn(JSON.stringify(message)).length === 0) return message
+    const { content, calls, answers, weight } = message
+    const said = {
+      ...message,
+      content: restored(content),
+      ...(calls === undefined
+        ? {}
+        : { calls: calls.map((call) => ({ id: restored(call.id), name: restored(call.name), arguments: restored(call.arguments) })) }),
+      ...(answers === undefined ? {} : { answers: restored(answers) }),
+    }
+    return { ...message, ...weighed(this.tokenizer, said), weight }
   }
 
   /** What was made of a session as a prompt of it may show it. */
@@ -104,9 +110,9 @@ export class Barrier {
     return marksIn(text).every((mark) => values?.has(mark) === true)
   }
 
-  /** Forgets the values behind the marks in a text. */
-  dropIn(key: Key, text: string): void {
-    for (const mark of marksIn(text)) this.values.get(formatKey(key))?.delete(mark)
+  /** Forgets the values behind some marks. */
+  dropMarks(key: Key, marks: readonly string[]): void {
+    for (const mark of marks) this.values.get(formatKey(key))?.delete(mark)
   }
 
   /** Forgets the values of a session, or of all sessions of a scope. */
@@ -121,8 +127,8 @@ export class Barrier {
 
   /** The name before a value may be all that tells it for a secret: `{ "password": "…" }`, `{ "passwords": ["…"] }`. */
   private async named(key: Key, value: string, names: readonly string[]): Promise<string> {
-    for (const name of names.slice(0, 3)) {
-      const label = `${name.replace(/s$/i, '')}: `
+    for (const name of names.slice(0, 3).flatMap((one) => [one, one.replace(/s$/i, '')])) {
+      const label = `${name}: `
       const masked = await this.text(key, label + value)
       if (masked !== label + value && masked.startsWith(label)) return masked.slice(label.length)
     }

@@ -155,11 +155,11 @@ class Purse {
       const ladder = isShorter ? shortened(band.ladder) : band.ladder
       if (!this.buy(band, share, ladder, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
     }
-    for (const derived of wish.derived) {
-      if (this.placed.has(derived)) continue
-      if (!this.buy(band, share, band.ladder, (room, rung) => this.renderer.derived(derived, rung, room), { derived }) && ++misses > (band.patience ?? 0))
-        return
-    }
+    wish.derived.forEach((derived, at) => {
+      if (this.placed.has(derived) || misses > (band.patience ?? 0)) return
+      const left = wish.derived.length - at
+      if (!this.buy(band, share, band.ladder, (room, rung) => this.renderer.derived(derived, rung, room), { derived, left })) misses++
+    })
   }
 
   private buy(
@@ -167,14 +167,16 @@ class Purse {
     share: Tokens,
     ladder: readonly Rung[],
     render: (room: Tokens, rung: Rung) => Form | null,
-    what: { unit?: Unit; derived?: Derived },
+    what: { unit?: Unit; derived?: Derived; left?: number },
   ): boolean {
     const had = this.perBand.get(band) ?? 0
     const limit = Math.min(share, mostOf(band, this.budget)) - had
     const entrance = this.entrance(band, what.unit)
     for (const rung of ladder) {
+      // what must be shortened leaves the others their part
+      const fair = rung.as === 'sections' && what.left !== undefined ? Math.floor(limit / what.left) : limit
       const room =
-        Math.min(limit, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
+        Math.min(fair, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
       const form = room < crumb ? null : render(room, rung)
       if (form === null) continue
       this.enter(entrance)

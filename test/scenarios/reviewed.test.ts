@@ -66,6 +66,8 @@ describe('a message forgotten while a model sums up what came after it', () => {
       )
       expect(tracesOf('Zebulon', databaseFiles(file))).toEqual([])
       await memory.append(key, messagesOf(turns + 20, 20))
+      await memory.upkeep.settled()
+      expect((await memory.upkeep.summaries(key))[0]?.covers[1]).toBeGreaterThan(summary?.covers[1] ?? 0)
       await memory.close()
       expect(tracesOf('Zebulon', databaseFiles(file))).toEqual([])
     })

@@ -69,23 +69,37 @@ describe('a secret in a place where none belongs', () => {
   /** The nth of many keys. */
   const secret = (number: number): string => `sk-proj-${number}Abc4dEf7GhI2jKlMn0pQrStUvWx`
 
+  const calls: readonly Incoming[] = [
+    user('Look it up.'),
+    { role: 'assistant', content: null, tool_calls: [{ id: secret(1), type: 'function', function: { name: secret(2), arguments: `{"k":"${secret(3)}"}` } }] },
+    { role: 'tool', tool_call_id: secret(1), content: `{"found":"${secret(4)}"}` },
+    { ...user('What did you find?'), name: secret(5) },
+  ]
+
   verifies('X-08', 'is masked in the id and the name of a call and in what answers it, and call and result stay together', async () => {
     const file = fresh()
     const memory = await openMemory({ store: `sqlite:${file}`, clock: () => start })
-    const calls: readonly Incoming[] = [
-      { ...user('Look it up.'), name: secret(1) },
-      { role: 'assistant', content: null, tool_calls: [{ id: secret(2), type: 'function', function: { name: secret(3), arguments: `{"k":"${secret(4)}"}` } }] },
-      { role: 'tool', tool_call_id: secret(2), content: `{"found":"${secret(5)}"}` },
-      user('What did you find?'),
-    ]
     await memory.append(key, calls, { operationId: `first ${secret(6)}` })
     const again = await memory.append(key, calls, { operationId: `first ${secret(6)}` })
     expect([again.map(({ id }) => id), (await memory.transcript(key)).length]).toEqual([['m1', 'm2', 'm3', 'm4'], 4])
-    const [, call, result] = (await memory.context(key)).messages
-    const id = call?.role === 'assistant' ? call.tool_calls?.[0]?.id : undefined
-    expect([typeof id, result?.role === 'tool' && result.tool_call_id === id]).toEqual(['string', true])
+    const [, { calls: made = [] } = {}, { answers } = {}] = await memory.transcript(key)
+    expect(made.map(({ id, name }) => [markIn(id), markIn(name)])).toEqual([[answers, expect.stringMatching(/^⟨secret:/)]])
     await memory.close()
     for (let number = 1; number <= 6; number++) expect(tracesOf(secret(number), databaseFiles(file))).toEqual([])
+  })
+
+  verifies('X-08', 'is given back in prompts of its own session: no provider takes a mark for the name of a tool', async () => {
+    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
+    await memory.append(key, calls)
+    expect((await memory.context(key)).messages.slice(1, 3)).toEqual(calls.slice(1, 3))
+  })
+
+  verifies('X-08', 'is not seen in an ordinary id of a call or name of a tool', async () => {
+    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
+    const names = ['call_abc123DEF456ghi789JKL012', 'toolu_01D7FLrfh4GYq7yT1ULFeyMV', 'fc_68a1b2c3d4e5f60718293a4b5c6d7e8f', 'reset_password', 'create_api_key']
+    const tool_calls = names.map((name) => ({ id: `${name}0`, type: 'function', function: { name, arguments: '{}' } }))
+    const [stored] = await memory.append(key, [{ role: 'assistant', content: null, tool_calls }])
+    expect(stored?.calls?.map(({ id, name }) => [id, name])).toEqual(names.map((name) => [`${name}0`, name]))
   })
 
   for (const [where, value] of [
@@ -93,6 +107,7 @@ describe('a secret in a place where none belongs', () => {
     ['a list under a telling name', { passwords: ['hunter2abc!', 'hunter2abc!'] }],
     ['a list under the name of one', { api_key: ['hunter2abc!Zx9kQ2mPv8'] }],
     ['objects in a list under a telling name', { credentials: { passwords: [{ of: 'the shop', value: 'hunter2abc!' }] } }],
+    ['a text under a short name that ends like many', { pass: 'hunter2abc!' }],
     ['a number under a telling name', { pin: { value: 48_213_377 } }],
   ] as const)
     verifies('X-08', `is masked in knowledge: ${where}`, async () => {

@@ -91,10 +91,14 @@ describe('a summary that grows with its conversation', () => {
     })
 })
 
-const things = 'order parcel invoice Berlin warehouse Monday refund ticket customer address router firmware Hamburg delivery contract'.split(' ')
-/** A message of so many words, with a number in every twelfth. */
+const things = ['parcel', 'invoice', 'refund', 'router', 'contract', 'delivery', 'receipt']
+const fates = ['did not arrive on Monday', 'was sent to the wrong address', 'is still in the warehouse', 'came back from Hamburg', 'got lost on its way']
+/** A message of about so many words, in sentences of fifteen, no two alike. */
 const wordy = (turn: number, words: number): string =>
-  `Message ${turn}: ${many(words, (place) => `${things[(turn * 7 + place * (turn % 5) + place) % things.length]}${place % 12 === 11 ? ` ${1_000 + turn * 40 + place}.` : ''}`)}`
+  many(Math.round(words / 15), (place) => {
+    const [thing, fate] = [things[(turn * 3 + place) % things.length], fates[(turn + place * 2) % fates.length]]
+    return `The ${thing} with the number ${1_000 + 20 * turn + place} ${fate}, and ${people[(turn + place) % people.length]} cannot say why.`
+  })
 
 describe('the summaries of a tenant with long messages', () => {
   const knowledge = { category: 'domain', key: 'opening hours', value: 'nine to five' } as const
@@ -111,6 +115,19 @@ describe('the summaries of a tenant with long messages', () => {
         expect(context.text).toContain('nine to five')
       }
       expect((await memory.upkeep.summaries(key)).map(({ tier, covers }) => [tier, covers])).toEqual([['hour', [1, 160]]])
+    })
+
+  for (const words of [40, 80])
+    verifies('T-04', `are shown for every hour of a long day with messages of ${words} words`, async () => {
+      let now = start
+      await using memory = await openMemory({ profile: 'support', clock: () => now })
+      for (let turn = 1; turn <= 260; turn++) {
+        now += 3 * minute
+        await say(memory, turn, wordy(turn, words))
+      }
+      const context = await memory.context(key)
+      expect((await toldBy(memory, context, 'earlier')).map(({ covers }) => covers)).toEqual((await memory.upkeep.summaries(key)).map(({ covers }) => covers))
+      expect(context.ledger.lines.filter(({ verdict }) => verdict === 'dropped')).toEqual([])
     })
 
   for (const large of [0, 1, 2])
@@ -170,13 +187,13 @@ describe('a conversation of fewer than three thousand tokens', () => {
 })
 
 /** What became of each message, as the receipt tells it. */
-function fates({ ledger }: Context): ReadonlyMap<number, string> {
-  const fate = new Map<number, string>()
+function verdicts({ ledger }: Context): ReadonlyMap<number, string> {
+  const found = new Map<number, string>()
   for (const { entries, verdict } of ledger.lines) {
     const [from = 1, to = 0] = entries?.map((id) => Number(/^m(\d+)$/.exec(id)?.[1])) ?? []
-    for (let sequence = from; sequence <= to; sequence++) fate.set(sequence, verdict)
+    for (let sequence = from; sequence <= to; sequence++) found.set(sequence, verdict)
   }
-  return fate
+  return found
 }
 
 describe('a message that was promoted', () => {
@@ -193,14 +210,14 @@ describe('a message that was promoted', () => {
       const context = await memory.context(key)
       const longTerm = context.messages.flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [content] : [])).join()
       const turns = context.messages.flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [] : [content])).join()
-      const fate = fates(context)
+      const verdict = verdicts(context)
       const stands = (number: number): string => {
         if (turns.includes(`report/${number} `)) return 'turn'
         return longTerm.includes(`report/${number} `) ? 'long-term' : 'nowhere'
       }
       const told: Record<string, string> = { whole: 'turn', shortened: 'turn', covered: 'long-term', dropped: 'nowhere' }
       const places = Array.from({ length: 60 }, (_, at) => stands(at + 1))
-      expect(places).toEqual(places.map((_, at) => told[fate.get(at + 1) ?? '']))
+      expect(places).toEqual(places.map((_, at) => told[verdict.get(at + 1) ?? '']))
       expect([places.includes('long-term'), places.includes('nowhere') && budget === 8_000]).toEqual([true, false])
       expect(places.slice(0, 30)).toContain('turn')
     }

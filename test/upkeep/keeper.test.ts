@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Notes } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { Model, Store } from '../../src/domain/ports.ts'
@@ -62,7 +62,7 @@ describe('a lease', () => {
     ['that is over', 0, true],
     ['from a clock that is a year ahead', 365 * 24 * hour, true],
   ] as const)
-    it(`${whose} is ${summed ? 'not waited for' : 'waited for'}`, async () => {
+    verifies('C-12', `${whose} is ${summed ? 'not waited for' : 'waited for'}`, async () => {
       const store = ramStore()
       await using memory = await openMemory({ profile: 'summary', store, model: down, clock: () => start })
       await memory.append(key, [turn(1)])
