@@ -94,7 +94,8 @@ export class Memory implements AsyncDisposable {
     const { stored, epoch, at, isNew } = await appended(this.parts, parsed, messages, options)
     if (!isNew) return stored
     this.embeddings[0]?.heard(parsed, epoch, stored)
-    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', stored.at(-1))
+    const newest = stored.at(-1)
+    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', newest && { ...newest, epoch })
     await this.count(parsed, options.answers, at)
     return stored
   }

@@ -36,6 +36,9 @@ export type UpkeepHealth = {
   readonly degraded: readonly (Degradation & { readonly at: Millis })[]
 }
 
+/** The newest message of a session, and in which epoch it was said. */
+export type Newest = Pick<Message, 'sequence' | 'offset' | 'weight'> & { readonly epoch: number }
+
 /** So many models are asked at once. */
 const abreast = 4
 /** So many steps are done in one go. */
@@ -71,8 +74,8 @@ export class Keeper {
     this.means = means
   }
 
-  /** Takes note that something happened in a session, of which `newest` is the newest message, and returns at once. */
-  heard(key: Key, occasion: Occasion, newest?: Message): void {
+  /** Takes note that something happened in a session, of which `newest` is known, and returns at once. */
+  heard(key: Key, occasion: Occasion, newest?: Newest): void {
     if (this.means.profile.upkeep.length === 0 || this.stopped.signal.aborted) return
     const name = formatKey(key)
     if (this.awake.size < mostAwake) this.awake.set(name, key)
@@ -85,8 +88,7 @@ export class Keeper {
   /** Resolves when what the next context of a session waits for is done, or after its patience: then it is done later. Never fails. */
   async ready(key: Key, budget: Tokens): Promise<void> {
     const name = formatKey(key)
-    if (budget <= this.means.profile.budget) this.budgets.delete(name)
-    else if (this.budgets.size < mostAwake) this.budgets.set(name, budget)
+    this.expect(name, budget)
     if (!this.isWaitedFor()) return
     if (!this.lanes.has(name)) return
     const asking = this.means.asking(key)
@@ -123,16 +125,25 @@ export class Keeper {
     await this.settled()
   }
 
+  /** Contexts are built for this budget from now on; what is due depends on it. */
+  private expect(name: string, budget: Tokens): void {
+    const { profile } = this.means
+    if (Math.max(budget, profile.budget) === (this.budgets.get(name) ?? profile.budget)) return
+    this.quiet.delete(name)
+    if (budget <= profile.budget) this.budgets.delete(name)
+    else if (this.budgets.size < mostAwake) this.budgets.set(name, budget)
+  }
+
   /** What was said while the first step was under way may ask for another. */
   private async waited(name: string): Promise<void> {
     await this.lanes.get(name)?.running
     await this.lanes.get(name)?.running
   }
 
-  private isQuiet(name: string, newest: Message | undefined): boolean {
+  private isQuiet(name: string, newest: Newest | undefined): boolean {
     const quiet = newest && this.quiet.get(name)
     if (newest === undefined || quiet === undefined) return false
-    return newest.sequence > quiet.last && newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
+    return newest.epoch === quiet.epoch && newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
   }
 
   private isWaitedFor(): boolean {

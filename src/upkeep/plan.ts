@@ -50,8 +50,8 @@ export type Quiet = {
   readonly weight: Tokens
   readonly sequence: number
   readonly until: Millis
-  /** The last message there was: an earlier one belongs to a session begun anew. */
-  readonly last: number
+  /** A session begun anew is another. */
+  readonly epoch: number
 }
 
 /** How long a session for which nothing is due needs not be looked at: what is said changes nothing else. */
@@ -64,7 +64,7 @@ export function quietOf(head: Head, profile: Profile, { budget, price }: Circums
     else if (task.summarise === 'hour') sequence = Math.min(sequence, head.last + task.batch + task.keep - countBetween(head.gaps, last + 1, head.last))
     else for (const { id } of summariesIn(head.derived, 'hour')) until = Math.min(until, (hourOf(id) + 1) * hour + ('age' in when ? when.age : 0))
   }
-  return { weight, sequence, until, last: head.last }
+  return { weight, sequence, until, epoch: head.epoch }
 }
 
 function stepsOf(rule: Rule, head: Head, profile: Profile, circumstances: Circumstances): Step[] {

@@ -5,7 +5,7 @@ import type { Model, Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
 import { ageKnowledge } from './age.ts'
 import type { Asking } from './ask.ts'
-import { Keeper, type Means, type UpkeepHealth } from './keeper.ts'
+import { Keeper, type Means, type Newest, type UpkeepHealth } from './keeper.ts'
 import { factsAsOf } from './merge.ts'
 import { type Occasion, summariesIn } from './plan.ts'
 import { type MemoryRecord, recordOf } from './record.ts'
@@ -48,7 +48,7 @@ export class Upkeep {
   }
 
   /** Takes note that something was said, and returns at once. */
-  heard(key: Key, occasion: Occasion, newest?: Message): void {
+  heard(key: Key, occasion: Occasion, newest?: Newest): void {
     this.keeper.heard(key, occasion, newest)
   }
 
