@@ -47,12 +47,17 @@ function stillHolds(head: Head, { basis, put }: Outcome): boolean {
 export const runsIn = ({ derived }: Head): number => derived.find((entry) => entry.kind === 'notes')?.tuning?.runs ?? 0
 
 /** The notes with what is new in them, without the lease: the work is done. None are kept that say nothing. */
-function noted(head: Head, news: Outcome['notes'], now: Millis): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
+export function noted(head: Head, news: Outcome['notes'], now: Millis): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
   const notes = head.derived.find((entry) => entry.kind === 'notes')
   const { lease, faults = [], facts: _, ...kept } = { ...notes, ...news }
   const counted = news.facts === undefined ? {} : { facts: news.facts }
   const next: Notes = { ...kept, ...counted, ...(faults.length === 0 ? {} : { faults }), kind: 'notes', id: 'notes', at: now, sources: [] }
-  const isSame = lease === undefined && notes !== undefined && JSON.stringify({ ...notes, at: now }) === JSON.stringify({ ...notes, ...next })
+  const isSame =
+    lease === undefined &&
+    notes?.facts === next.facts &&
+    notes?.triage === next.triage &&
+    notes?.tuning === next.tuning &&
+    JSON.stringify(notes?.faults) === JSON.stringify(next.faults)
   if (isSame) return { put: [], drop: [] }
   if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined || next.facts !== undefined) return { put: [next], drop: [] }
   return { put: [], drop: notes === undefined ? [] : [notes.id] }

@@ -5,6 +5,7 @@ import type { Model, Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
 import { ageKnowledge } from './age.ts'
 import type { Asking } from './ask.ts'
+import { noted } from './fold.ts'
 import { Keeper, type Means, type Newest, type UpkeepHealth } from './keeper.ts'
 import { factsAsOf } from './merge.ts'
 import { type Occasion, summariesIn } from './plan.ts'
@@ -104,10 +105,11 @@ export class Upkeep {
   /** Takes the record of a session away; what was said stays, and is summed up anew when there is enough of it. */
   async clear(key: string | Key): Promise<void> {
     this.keeper.drop(parseKey(key).scope)
-    await revise(this.means.sessions, parseKey(key), ({ derived }) => ({
-      put: derived.flatMap((entry) => (entry.kind === 'notes' && entry.facts !== undefined ? [{ ...entry, facts: 0 }] : [])),
-      drop: derived.filter((entry) => entry.kind === 'fact' || entry.kind === 'summary').map(({ id }) => id),
-    }))
+    await revise(this.means.sessions, parseKey(key), (head) => {
+      const notes = noted(head, { faults: [] }, this.means.clock())
+      const drop = head.derived.filter((entry) => entry.kind === 'fact' || entry.kind === 'summary').map(({ id }) => id)
+      return drop.length === 0 ? undefined : { put: notes.put, drop: [...drop, ...notes.drop] }
+    })
   }
 
   /** What a session's user has said that matters, as it holds now, or held at a time; with `history` also what was superseded. */

@@ -193,7 +193,7 @@ describe('facts', () => {
         custom_fields: { constraints: ['Never deploy on Fridays'] },
       },
       summary_version: 1,
-      messages_summarized_count: 17,
+      messages_summarized_count: 18,
     })
     const people = await said('facts', 'acme:ann', '--record')
     expect(people.startsWith('{\n  "important_data": {\n')).toBe(true)
@@ -222,9 +222,9 @@ type Lost = {
 describe('summaries', () => {
   it('are shown with tier, version, maker, messages and words', async () => {
     const [summary] = (await json<Items<{ text: string }>>('summaries', 'acme:ann')).items
-    expect(summary).toMatchObject({ tier: 'progressive', version: 1, by: 'builtin', covers: [1, 17] })
+    expect(summary).toMatchObject({ tier: 'progressive', version: 1, by: 'builtin', covers: [1, 18] })
     const text = summary?.text ?? ''
-    const line = `progressive  version 1  by builtin  m1–m17  ${text.split(/\s+/).length} words  ${text.replaceAll('\n', ' ').slice(0, 99)}…\n`
+    const line = `progressive  version 1  by builtin  m1–m18  ${text.split(/\s+/).length} words  ${text.replaceAll('\n', ' ').slice(0, 99)}…\n`
     expect(await said('summaries', 'acme:ann')).toBe(line)
   })
 
@@ -287,8 +287,8 @@ describe('replay', () => {
       key: 'acme:ann',
       budget: 16_000,
       was: { profile: 'thread', tokens: expect.any(Number), verdicts: { whole: 28, shortened: 0, covered: 0, dropped: 1 } },
-      is: { profile: 'summary', tokens: expect.any(Number), verdicts: { whole: 11, shortened: 0, covered: 17, dropped: 1 } },
-      differences: [{ entries: ['m1', 'm17'], count: 17, was: 'whole', is: 'covered' }],
+      is: { profile: 'summary', tokens: expect.any(Number), verdicts: { whole: 10, shortened: 0, covered: 18, dropped: 1 } },
+      differences: [{ entries: ['m1', 'm18'], count: 18, was: 'whole', is: 'covered' }],
     })
     expect(shown.is.tokens).toBeLessThan(shown.was.tokens)
     expect(await said('replay', 'acme:ann', '--profile', 'summary')).toBe(
@@ -297,7 +297,7 @@ describe('replay', () => {
         '     profile  tokens  whole  shortened  covered  dropped',
         `was  thread   ${`${shown.was.tokens}`.padStart(6)}     28          0        0        1`,
         `is   summary  ${`${shown.is.tokens}`.padStart(6)}     11          0       17        1`,
-        'm1–m17  17 messages  whole → covered',
+        'm1–m18  18 messages  whole → covered',
       ),
     )
   })

@@ -1,4 +1,4 @@
-import type { Fact, Message } from '../../src/domain/entry.ts'
+import type { Derived, Fact, Message } from '../../src/domain/entry.ts'
 import { countBetween } from '../../src/domain/session.ts'
 import type { Journal, Place } from './journal.ts'
 import type { Kept } from './kept.ts'
@@ -59,9 +59,15 @@ function placed(messages: readonly Message[]): { readonly messages: Map<string, 
 
 function strangers(says: readonly Say[], kept: Kept | undefined, found: ReadonlyMap<string, unknown>): readonly string[] {
   const known = new Set(says.map(({ id }) => id))
-  const facts = (kept?.head.derived ?? []).map(({ id }) => id)
-  return [...found.keys(), ...facts].filter((id) => !known.has(id)).map((id) => `${id} is kept, but was forgotten or never asked for`)
+  const { derived = [], last = 0 } = kept?.head ?? {}
+  const facts = derived.filter((entry) => !isMade(entry)).map(({ id }) => id)
+  const strange = [...found.keys(), ...facts].filter((id) => !known.has(id)).map((id) => `${id} is kept, but was forgotten or never asked for`)
+  const half = derived.filter((entry) => entry.kind === 'summary' && (entry.text === '' || entry.covers[1] > last || entry.version < 1))
+  return [...strange, ...half.map(({ id }) => `${id} was made by half`)]
 }
+
+/** What upkeep has made of its own accord, beside what was asked for. */
+const isMade = ({ kind, id }: Derived): boolean => kind === 'summary' || kind === 'notes' || /^f\d+\.\d+$/.test(id)
 
 /** What an operation was acknowledged for and is not where its writer was told. */
 function lost(
