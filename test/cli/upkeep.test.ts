@@ -296,7 +296,7 @@ describe('replay', () => {
         'acme:ann in at most 16000 tokens',
         '     profile  tokens  whole  shortened  covered  dropped',
         `was  thread   ${`${shown.was.tokens}`.padStart(6)}     28          0        0        1`,
-        `is   summary  ${`${shown.is.tokens}`.padStart(6)}     11          0       17        1`,
+        `is   summary  ${`${shown.is.tokens}`.padStart(6)}     10          0       18        1`,
         'm1–m18  18 messages  whole → covered',
       ),
     )
