@@ -21,6 +21,8 @@ export type Drafted = Summarised & { readonly by: string; readonly lost: readonl
 
 /** More than this is not put before a model: what says least of it is left out first. */
 const longest = 48_000
+/** A summary cites at most so many messages. */
+const mostSources = 256
 
 /** Makes a summary: by the model if there is one and what it says holds, else by the built-in rules. */
 export async function draftSummary(stretch: Stretch, target: Target, words: number, asking: Asking | undefined, signal: AbortSignal): Promise<Drafted> {
@@ -38,7 +40,10 @@ export async function draftSummary(stretch: Stretch, target: Target, words: numb
   const text = saysNothing(answer.text, given) ? answer.text : mend(answer.text, given)
   const checked = verify(text, given)
   if (!checked.ok) return { ...builtin, faults: [{ step: 'summary', why: `refused, ${checked.why}` }] }
-  return { text, sources: sourcesOf(text, stretch), by: asking.model.name, lost: lostIn(text, stretch), faults: [] }
+  const sources = sourcesOf(text, stretch)
+  // What is no longer cited must be found in another way.
+  const lost = runsWith(lostIn(text, stretch), sources.slice(0, -mostSources))
+  return { text, sources: sources.slice(-mostSources), by: asking.model.name, lost, faults: [] }
 }
 
 /** Where not even a sentence fits, the beginning of the first; where nobody says anything, how many say it. */
