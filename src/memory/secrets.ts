@@ -127,7 +127,7 @@ export class Barrier {
 
   /** The name before a value may be all that tells it for a secret: `{ "password": "…" }`, `{ "passwords": ["…"] }`. */
   private async named(key: Key, value: string, names: readonly string[]): Promise<string> {
-    for (const name of names.slice(0, 3).flatMap((one) => [one, one.replace(/s$/i, '')])) {
+    for (const name of names.slice(0, 8).flatMap((one) => [one, one.replace(/s$/i, '')])) {
       const label = `${name}: `
       const masked = await this.text(key, label + value)
       if (masked !== label + value && masked.startsWith(label)) return masked.slice(label.length)
