@@ -4,6 +4,7 @@ import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/k
 import type { Erasure, Store } from '../domain/ports.ts'
 import { marksIn } from '../text/secretMark.ts'
 import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
+import { overlaps } from '../upkeep/fold.ts'
 import { revise } from '../upkeep/revise.ts'
 import type { Barrier } from './secrets.ts'
 
@@ -97,6 +98,7 @@ export class Forgetting {
       own.push(...tainted.map((entry) => ({ store, key, entry, gone: new Map([[key.id, gone]]) })))
     }
     await this.renew([...own, ...above])
+    await this.recount(store, key)
   }
 
   private async text({ scope }: Key, text: string): Promise<void> {
@@ -105,7 +107,7 @@ export class Forgetting {
     }
     for (const store of this.both()) {
       for (const { key } of await store.list({ scope, limit: everything })) {
-        const ids = await holding(store, key, text)
+        const ids = await holding(store, key, [text, ...(this.stores.barrier?.marksOf(key, text) ?? [])])
         if (ids.length > 0) await this.messages(store, key, ids)
       }
       // What the store keeps beside entries, such as remains of damaged ones, may hold it too.
@@ -125,6 +127,15 @@ export class Forgetting {
     return tainted.map((entry) => ({ store, key: home, entry, gone: bySession }))
   }
 
+  /** Facts that were forgotten are not missed. */
+  private async recount(store: Store, key: Key): Promise<void> {
+    await revise(store, key, ({ derived }) => {
+      const facts = derived.filter(({ kind }) => kind === 'fact').length
+      const notes = derived.find((entry) => entry.kind === 'notes')
+      return notes?.facts === undefined || notes.facts <= facts ? undefined : { put: [{ ...notes, facts }], drop: [] }
+    })
+  }
+
   /** Takes the name of a session out of what others have told: that it told or used it too is forgotten. */
   private async unname({ scope, id }: Key): Promise<void> {
     if (id === '') return
@@ -134,12 +145,14 @@ export class Forgetting {
     }))
   }
 
-  private async renew(tainted: readonly Tainted[]): Promise<void> {
+  private async renew(all: readonly Tainted[]): Promise<void> {
+    // The newest last: what it had superseded holds for as long as nothing else does.
+    const tainted = [...all].sort((left, right) => left.entry.at - right.entry.at)
     for (const { store, key, entry, gone } of tainted) {
       const fresh = isTold(entry) ? stillTold(entry, gone) : await this.rederive(entry, await this.left(store, key, entry, gone))
       const revised = await revise(store, key, ({ revision, derived }) => {
-        if (revision === 0) return undefined
-        return { put: fresh === undefined ? revived(entry, derived) : [fresh], drop: [] }
+        if (revision === 0 || isOvertaken(fresh, derived)) return undefined
+        return { put: fresh === undefined ? revived(entry, derived, tainted) : [fresh], drop: [] }
       })
       this.of(key).renewed.push(...(revised?.put.map(({ id }) => id) ?? []))
     }
@@ -187,10 +200,11 @@ export class Forgetting {
 
 type Tainted = { readonly store: Store; readonly key: Key; readonly entry: Derived; readonly gone: GoneBySession }
 
-async function holding(store: Store, key: Key, text: string): Promise<readonly string[]> {
+async function holding(store: Store, key: Key, texts: readonly string[]): Promise<readonly string[]> {
   const ids: string[] = []
-  for await (const message of walk(store, key)) if (says(message, text)) ids.push(message.id)
-  for (const entry of (await store.head(key, 0)).derived) if (says(entry, text)) ids.push(entry.id)
+  const holds = (entry: Message | Derived): boolean => texts.some((text) => says(entry, text))
+  for await (const message of walk(store, key)) if (holds(message)) ids.push(message.id)
+  for (const entry of (await store.head(key, 0)).derived) if (holds(entry)) ids.push(entry.id)
   return ids
 }
 
@@ -220,14 +234,21 @@ function stillTold(entry: Knowledge, gone: GoneBySession): Knowledge | undefined
   return left.sources.length === 0 ? undefined : left
 }
 
+/** Whether upkeep has summed up meanwhile what a summary made anew would stand for. */
+const isOvertaken = (fresh: Derived | undefined, derived: readonly Derived[]): boolean =>
+  fresh?.kind === 'summary' && derived.some((entry) => entry.kind === 'summary' && overlaps(fresh, entry))
+
 /** What a forgotten fact had superseded holds again, as if nobody had ever said otherwise. */
-function revived(entry: Derived, derived: readonly Derived[]): readonly Derived[] {
+function revived(entry: Derived, derived: readonly Derived[], tainted: readonly Tainted[]): readonly Derived[] {
   if (entry.kind !== 'fact') return []
+  const forgotten = new Map(tainted.map((one) => [one.entry.id, one.entry]))
+  let before = entry.supersedes
+  for (let link = forgotten.get(before ?? ''); link?.kind === 'fact'; link = forgotten.get(before ?? '')) before = link.supersedes
   return derived.flatMap((other) => {
     if (other.kind !== 'fact') return []
-    if (other.id === entry.supersedes) return [defined<Fact>({ ...other, until: entry.until })]
+    if (other.id === before) return [defined<Fact>({ ...other, until: entry.until })]
     // What came after it now follows on what was before.
-    return other.supersedes === entry.id ? [defined<Fact>({ ...other, supersedes: entry.supersedes })] : []
+    return other.supersedes === entry.id ? [defined<Fact>({ ...other, supersedes: before })] : []
   })
 }
 

@@ -110,6 +110,12 @@ export class Barrier {
     return marksIn(text).every((mark) => values?.has(mark) === true)
   }
 
+  /** The marks of secrets that hold a text, in whichever case. */
+  marksOf(key: Key, text: string): readonly string[] {
+    const values = this.values.get(formatKey(key)) ?? new Map<string, string>()
+    return [...values].flatMap(([mark, value]) => (value.toLowerCase().includes(text.toLowerCase()) ? [mark] : []))
+  }
+
   /** Forgets the values behind some marks. */
   dropMarks(key: Key, marks: readonly string[]): void {
     for (const mark of marks) this.values.get(formatKey(key))?.delete(mark)

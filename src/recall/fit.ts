@@ -155,11 +155,19 @@ class Purse {
       const ladder = isShorter ? shortened(band.ladder) : band.ladder
       if (!this.buy(band, share, ladder, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
     }
+    const crowded = this.isCrowded(wish, share)
     wish.derived.forEach((derived, at) => {
       if (this.placed.has(derived) || misses > (band.patience ?? 0)) return
-      const left = wish.derived.length - at
+      const left = crowded ? wish.derived.length - at : 1
       if (!this.buy(band, share, band.ladder, (room, rung) => this.renderer.derived(derived, rung, room), { derived, left })) misses++
     })
+  }
+
+  /** Whether entries that can be shortened do not all fit whole: then each has its part, and none hides the others. */
+  private isCrowded({ band, derived }: Wish, share: Tokens): boolean {
+    if (!band.ladder.some((rung) => rung.as === 'sections')) return false
+    const most = Math.min(share, mostOf(band, this.budget), this.budget - this.spent)
+    return derived.reduce((sum, entry) => sum + this.renderer.price(entry), 0) > most - (this.perBand.get(band) ?? 0)
   }
 
   private buy(
@@ -173,8 +181,7 @@ class Purse {
     const limit = Math.min(share, mostOf(band, this.budget)) - had
     const entrance = this.entrance(band, what.unit)
     for (const rung of ladder) {
-      // what must be shortened leaves the others their part
-      const fair = rung.as === 'sections' && what.left !== undefined ? Math.floor(limit / what.left) : limit
+      const fair = Math.floor(Math.min(limit, this.budget - this.spent) / (what.left ?? 1))
       const room =
         Math.min(fair, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
       const form = room < crumb ? null : render(room, rung)

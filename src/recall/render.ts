@@ -80,7 +80,7 @@ export class Renderer {
       rung.as === 'whole'
         ? whole
         : rung.as === 'sections'
-          ? statement(entry, (part) => this.sentences(part, room))
+          ? statement(entry, (part) => this.sentences(part, room - around))
           : statement(entry, (part) => shorten(part, rung, entry.kind))
     if (isBlank(text)) return null
     const line = `${anchored(disarmed(wellFormed(text)))}\n`
@@ -132,7 +132,8 @@ export class Renderer {
 
   /** What whole messages cost was counted when they were stored. */
   private known(unit: Unit, manner: Manner): Tokens | undefined {
-    if (unit.messages.some((message) => message.tokenizer !== this.tokenizer.name)) return undefined
+    // What would be shown otherwise than it was said may have been priced as it was said.
+    if (unit.messages.some((message) => message.tokenizer !== this.tokenizer.name || disarmed(message.content) !== message.content)) return undefined
     if (manner.show === 'turns') return unit.messages.reduce((sum, message) => sum + message.tokens, 0)
     return manner.label === '' && manner.separator === '\n' ? unit.messages.reduce((sum, message) => sum + message.lineTokens, 0) : undefined
   }
@@ -179,6 +180,9 @@ function kept<K, V>(map: { get(key: K): V | undefined; set(key: K, value: V): un
   map.set(key, made)
   return made
 }
+
+/** What a line has beside its words: what it begins with, and its end. */
+const around = 8
 
 const within = (form: Form | null, room: Tokens): Form | null => (form !== null && form.tokens <= room ? form : null)
 

@@ -61,14 +61,19 @@ async function hear(memory: Memory, key: Key, ask: Ask): Promise<Heard> {
 
 /**
  * What of the messages sent is not stored yet. Secrets are not kept: what a client resends is compared as it would be
- * kept; what was kept by another process, whose marks mean nothing here, is known by the rest.
+ * kept. What was kept by another process, whose marks mean nothing here, is known by the rest; but rather is a message
+ * kept twice than the newest one lost because another was like it but for its secret.
  */
 async function unheard(memory: Memory, key: Key, stored: readonly Message[], said: readonly Sent[]): Promise<readonly Sent[]> {
-  const kept = stored.map((message) => JSON.stringify(message)).join()
-  if (marksIn(kept).length === 0) return reconcile(stored, said)
-  if (memory.knowsSecrets(key, kept)) return reconcile(stored, said, await Promise.all(said.map((message) => memory.asKept(key, message))))
-  const bare = (message: Compared): Compared => reworded(message, barringSecrets)
-  return reconcile(stored.map(bare), said, said.map(bare))
+  const isUnknown = (message: Message): boolean => !memory.knowsSecrets(key, JSON.stringify(message))
+  if (!stored.some((message) => marksIn(JSON.stringify(message)).length > 0)) return reconcile(stored, said)
+  const kept = await Promise.all(said.map((message) => memory.asKept(key, message)))
+  const bare = (message: Compared): string => JSON.stringify(reworded(message, barringSecrets))
+  const byRest = new Map(kept.map((message) => [bare(message), message]))
+  const seen = stored.map((message) => (isUnknown(message) ? (byRest.get(bare(message)) ?? message) : message))
+  const fresh = reconcile(seen, said, kept)
+  const [newest, last] = [stored.at(-1), said.at(-1)]
+  return fresh.length === 0 && newest !== undefined && last !== undefined && isUnknown(newest) ? [last] : fresh
 }
 
 async function recall(memory: Memory, key: Key, ask: Ask, first: number): Promise<Shown> {

@@ -47,7 +47,7 @@ export async function draftSummary(stretch: Stretch, target: Target, words: numb
 }
 
 /** Where not even a sentence fits, the beginning of the first; where nobody says anything, how many say it. */
-function beginning({ messages, previous }: Stretch, target: Target): Summarised {
+export function beginning({ messages, previous }: Stretch, target: Target): Summarised {
   const [first] = messages
   const words = (previous?.text ?? first?.content ?? '').split(/\s+/).filter((word) => word !== '')
   let count = Math.min(words.length, 40)

@@ -39,10 +39,14 @@ function stillHolds(head: Head, { basis, put }: Outcome): boolean {
   const isSame = ({ id, version, text }: Pick<Summary, 'id' | 'version' | 'text'>) =>
     summaries.some((one) => one.id === id && one.version === version && one.text === text)
   if (!basis.summaries.every(isSame)) return false
-  // A summary that takes no other's place must not take one that has come meanwhile.
+  // What another summary stands for by now, that this one does not continue, is not summed up twice.
   const continued = new Set(basis.summaries.map(({ id }) => id))
-  return !put.some((entry) => entry.kind === 'summary' && !continued.has(entry.id) && summaries.some(({ id }) => id === entry.id))
+  const others = summaries.filter(({ id, tier }) => !continued.has(id) && tier !== 'batch')
+  return !put.some((entry) => entry.kind === 'summary' && others.some((other) => overlaps(entry, other)))
 }
+
+/** Whether two summaries are one, or stand for some of the same messages. */
+export const overlaps = (one: Summary, other: Summary): boolean => one.id === other.id || (one.covers[0] <= other.covers[1] && other.covers[0] <= one.covers[1])
 
 export const runsIn = ({ derived }: Head): number => derived.find((entry) => entry.kind === 'notes')?.tuning?.runs ?? 0
 

@@ -105,8 +105,7 @@ export class Keeper {
 
   /** Lets go of what is known of a scope's sessions, some of which are gone or were changed. */
   drop(scope: Scope): void {
-    for (const known of [this.quiet, this.budgets, this.faults])
-      for (const name of known.keys()) if (name === scope || name.startsWith(`${scope}:`)) known.delete(name)
+    for (const known of [this.quiet, this.faults]) for (const name of known.keys()) if (name === scope || name.startsWith(`${scope}:`)) known.delete(name)
   }
 
   /** Resolves when nothing is under way any more. */
@@ -169,8 +168,7 @@ export class Keeper {
   }
 
   /** Models are asked a few at a time; what needs none waits for nobody. */
-  private async inTurn<T>(asking: Asking | undefined, work: () => Promise<T>): Promise<T> {
-    if (asking === undefined) return work()
+  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.running >= abreast) await new Promise<void>((resume) => this.waiting.push(resume))
     this.running++
     try {
@@ -183,25 +181,29 @@ export class Keeper {
 
   /** Does the next step that is due, and tells whether to look for another. */
   private async next(key: Key, occasion: Occasion): Promise<boolean> {
-    const { profile, store, tokenizer, clock } = this.means
-    const { signal } = this.stopped
     const asking = this.means.asking(key)
-    const head = await store.head(key, 1)
+    const head = await this.means.store.head(key, 1)
     const step = this.due(head, occasion)
     if (step === undefined) return false
-    if (asking !== undefined && step.do !== 'optimise' && step.do !== 'refind') {
+    if (asking === undefined || step.do === 'optimise' || step.do === 'refind') return this.take(step, head, asking)
+    return this.inTurn(async () => {
       const leased = await this.lease(head, asking)
-      if (leased !== 'mine') return leased === 'moved on'
-    }
+      return leased === 'mine' ? this.take(step, head, asking) : leased === 'moved on'
+    })
+  }
+
+  /** Does a step and brings what comes of it into the session; what comes to nothing leaves no lease behind. */
+  private async take(step: Step, head: Head, asking: Asking | undefined): Promise<boolean> {
+    const { profile, store, tokenizer, clock } = this.means
+    const { signal } = this.stopped
     let outcome: Outcome | undefined
     try {
-      outcome = await this.inTurn(asking, () => perform(step, head, { profile, store, tokenizer, asking, signal }, clock()))
+      outcome = await perform(step, head, { profile, store, tokenizer, asking, signal }, clock())
     } finally {
-      // What came to nothing leaves no lease behind.
-      if (outcome === undefined || signal.aborted) await this.commit(key, nothing(head))
+      if (outcome === undefined || signal.aborted) await this.commit(head.key, nothing(head))
     }
     if (outcome === undefined || signal.aborted) return false
-    await this.commit(key, outcome)
+    await this.commit(head.key, outcome)
     return true
   }
 

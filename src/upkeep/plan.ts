@@ -115,7 +115,9 @@ const weightOf = (message: Message | undefined): Tokens => (message === undefine
 /** What a profile can show of summaries at its own budget, less their heading and what frames them. */
 export function roomOf({ bands, budget }: Profile): Tokens {
   const band = bands.find(({ claim }) => 'kind' in claim && claim.kind === 'summary')
-  return band === undefined ? Number.POSITIVE_INFINITY : Math.max(16, mostOf(band, budget) - 48)
+  const most = band === undefined ? 0 : mostOf(band, budget)
+  // Where none is shown now, one may be shown in a larger budget.
+  return most === 0 ? Number.POSITIVE_INFINITY : Math.max(16, most - 48)
 }
 
 /** Summaries of a tier in conversation order. */

@@ -1,7 +1,7 @@
 import type { Derived, Fact, Message, Summary } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { lostIn } from './draft.ts'
+import { beginning, lostIn } from './draft.ts'
 import { extractFacts } from './extract.ts'
 import { roomOf } from './plan.ts'
 import { summarise, type Target } from './summarise.ts'
@@ -17,11 +17,11 @@ export function rederived(entry: Derived, left: readonly Message[], profile: Pro
 function resummed(summary: Summary, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Summary | undefined {
   // Somebody else's words cannot be found again.
   if (summary.tier === 'batch') return undefined
-  const { text, sources } = summarise(left, undefined, targetOf(summary, left, profile, tokenizer))
-  const [first, last] = [left[0], left.at(-1)]
-  if (text === '' || first === undefined || last === undefined) return undefined
-  const { covers } = summary
-  return { ...summary, text, sources, by: 'builtin', lost: lostIn(text, { messages: left, previous: undefined }), covers: [Math.max(covers[0], 1), covers[1]] }
+  const target = targetOf(summary, left, profile, tokenizer)
+  const made = summarise(left, undefined, target)
+  const stretch = { messages: left, previous: undefined }
+  const { text, sources } = made.text === '' ? beginning(stretch, target) : made
+  return { ...summary, text, sources, by: 'builtin', lost: lostIn(text, stretch) }
 }
 
 /** As long as such a summary may be. */
