@@ -65,15 +65,19 @@ async function hear(memory: Memory, key: Key, ask: Ask): Promise<Heard> {
  * kept twice than the newest one lost because another was like it but for its secret.
  */
 async function unheard(memory: Memory, key: Key, stored: readonly Message[], said: readonly Sent[]): Promise<readonly Sent[]> {
-  const isUnknown = (message: Message): boolean => !memory.knowsSecrets(key, JSON.stringify(message))
-  if (!stored.some((message) => marksIn(JSON.stringify(message)).length > 0)) return reconcile(stored, said)
-  const kept = await Promise.all(said.map((message) => memory.asKept(key, message)))
-  const bare = (message: Compared): string => JSON.stringify(reworded(message, barringSecrets))
-  const byRest = new Map(kept.map((message) => [bare(message), message]))
-  const seen = stored.map((message) => (isUnknown(message) ? (byRest.get(bare(message)) ?? message) : message))
-  const fresh = reconcile(seen, said, kept)
-  const [newest, last] = [stored.at(-1), said.at(-1)]
-  return fresh.length === 0 && newest !== undefined && last !== undefined && isUnknown(newest) ? [last] : fresh
+  const hasMarks = (message: Message): boolean => marksIn(JSON.stringify(message)).length > 0
+  if (!stored.some(hasMarks)) return reconcile(stored, said)
+  const bare = (message: Compared): Compared => reworded(message, barringSecrets)
+  const known = said.length - reconcile(stored.map(bare), said, said.map(bare)).length
+  const kept = await Promise.all(said.slice(0, known).map((message) => memory.asKept(key, message)))
+  // Of those that are alike but for their secrets, the first that has another one is new, and all that follow it.
+  for (const [place, message] of stored.slice(-known).entries()) {
+    if (known === 0 || !hasMarks(message)) continue
+    const isKnown = memory.knowsSecrets(key, JSON.stringify(message))
+    const isSame = isKnown ? kept[place]?.content === message.content : place < said.length - 1
+    if (!isSame) return said.slice(place)
+  }
+  return said.slice(known)
 }
 
 async function recall(memory: Memory, key: Key, ask: Ask, first: number): Promise<Shown> {
