@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const all = 'test/**/*.test.ts'
@@ -11,6 +12,8 @@ const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
 
 export default defineConfig({
   test: {
+    // Most of them wait for processes of their own.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       { test: { name: 'unit', include: [all], exclude: slow, testTimeout: campaign ? 1_800_000 : 20_000 } },
       { test: { name: 'system', include: slow, testTimeout: campaign ? 1_800_000 : 120_000, hookTimeout: 120_000 } },

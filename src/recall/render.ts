@@ -133,7 +133,7 @@ export class Renderer {
   /** What whole messages cost was counted when they were stored. */
   private known(unit: Unit, manner: Manner): Tokens | undefined {
     // What would be shown otherwise than it was said may have been priced as it was said.
-    if (unit.messages.some((message) => message.tokenizer !== this.tokenizer.name || disarmed(message.content) !== message.content)) return undefined
+    if (unit.messages.some((message) => message.tokenizer !== this.tokenizer.name || isArmed(message))) return undefined
     if (manner.show === 'turns') return unit.messages.reduce((sum, message) => sum + message.tokens, 0)
     return manner.label === '' && manner.separator === '\n' ? unit.messages.reduce((sum, message) => sum + message.lineTokens, 0) : undefined
   }
@@ -185,6 +185,10 @@ function kept<K, V>(map: { get(key: K): V | undefined; set(key: K, value: V): un
 const around = 8
 
 const within = (form: Form | null, room: Tokens): Form | null => (form !== null && form.tokens <= room ? form : null)
+
+/** Whether something said could pass for the edge of memory. */
+const isArmed = ({ content, name = '', calls = [] }: Message): boolean =>
+  [content, name, ...calls.flatMap((call) => [call.name, call.arguments])].some((text) => disarmed(text) !== text)
 
 /** White space around a text is the first to go: a cut that shows nothing else would show nothing. */
 function ends(content: string, characters: number): string {

@@ -74,11 +74,15 @@ async function unheard(memory: Memory, key: Key, stored: readonly Message[], sai
   for (const [place, message] of stored.slice(-known).entries()) {
     if (known === 0 || !hasMarks(message)) continue
     const isKnown = memory.knowsSecrets(key, JSON.stringify(message))
-    const isSame = isKnown ? kept[place]?.content === message.content : place < said.length - 1
+    const isSame = isKnown ? sameAs(kept[place], message) : place < said.length - 1
     if (!isSame) return said.slice(place)
   }
   return said.slice(known)
 }
+
+const sameAs = (one: Compared | undefined, other: Compared): boolean =>
+  one !== undefined && JSON.stringify(reworded(one, asIs)) === JSON.stringify(reworded(other, asIs))
+const asIs = (text: string): string => text
 
 async function recall(memory: Memory, key: Key, ask: Ask, first: number): Promise<Shown> {
   const budget: Tokens = memory.profile.budget - ask.owed
