@@ -261,12 +261,13 @@ function priceOf(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[
   )
 }
 
-/** What it costs more to write the arguments of calls as Anthropic's API wants them: as JSON, an object whatever they were. */
+/** What it costs more to write calls as Anthropic's API wants them: arguments as an object whatever they were, ids that may be others. */
 function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
+  const renamed = (id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
+  const restated = (json: string): Tokens => Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
+  if (message.role === 'tool') return renamed(message.tool_call_id)
   const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
-  return calls.reduce((sum, { function: { arguments: json } }) => {
-    return sum + Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
-  }, 0)
+  return calls.reduce((sum, call) => sum + renamed(call.id) + restated(call.function.arguments), 0)
 }
 
 /** What was said with its prices: counted once, when it is stored. */

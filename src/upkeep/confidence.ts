@@ -63,11 +63,16 @@ export function used<K extends Believed>(known: K, by: { readonly session: strin
  * this too, so that it makes no difference how often anybody sweeps. The same object when nothing changes.
  */
 export function aged<K extends Believed>(known: K, now: Millis): K {
-  const from = Math.max(known.at, known.usedAt, known.agedAt ?? 0)
+  const from = idleSince(known)
   const steps = Math.floor((now - from) / idleStep)
   if (steps < 1) return known
   return { ...known, confidence: moved(known.confidence, steps * perIdleStep), agedAt: from + steps * idleStep }
 }
+
+const idleSince = ({ at, usedAt, agedAt = 0 }: Believed): Millis => Math.max(at, usedAt, agedAt)
+
+/** When knowledge that nobody tells or uses meanwhile is next believed less. */
+export const agesAt = (known: Believed): Millis => idleSince(known) + idleStep
 
 /** Whether knowledge is believed so little that it can go. */
 export const isSpent = ({ confidence }: Pick<Believed, 'confidence'>): boolean => hundredths(confidence) < spentBelow

@@ -37,7 +37,7 @@ export type Lost = { readonly summary: string; readonly losses: readonly Loss[] 
 export class Upkeep {
   private readonly means: UpkeepMeans
   private readonly keeper: Keeper
-  private agedAt = Number.NEGATIVE_INFINITY
+  private agesAt = Number.NEGATIVE_INFINITY
 
   constructor(means: UpkeepMeans, { model, timeout = 30_000, patience = 10_000, expire = (after) => AbortSignal.timeout(after) }: UpkeepOptions = {}) {
     this.means = means
@@ -66,10 +66,10 @@ export class Upkeep {
   /** Does what is due by the clock: the optimizer, and ageing of knowledge. The host decides how often; `sweep` does it too. */
   async tick(now: Millis = this.means.clock()): Promise<void> {
     this.keeper.tick()
-    const every = this.means.profile.upkeep.map(({ do: task, when }) => ('age' in task && 'every' in when ? when.every : Number.POSITIVE_INFINITY))
-    if (now - this.agedAt < Math.min(...every, Number.POSITIVE_INFINITY) || every.every((one) => one === Number.POSITIVE_INFINITY)) return
-    this.agedAt = now
-    await ageKnowledge(this.means.store, now)
+    const rule = this.means.profile.upkeep.find(({ do: task }) => 'age' in task)
+    if (rule === undefined || !('every' in rule.when) || now < this.agesAt) return
+    // Not before something is due, but often enough to see what has come meanwhile.
+    this.agesAt = Math.min(await ageKnowledge(this.means.store, now), now + rule.when.every)
   }
 
   /** Resolves when nothing is under way. */
