@@ -115,8 +115,7 @@ describe('long unbroken runs', () => {
     fc.assert(
       fc.property(hostileText, run, hostileText, (before, middle, after) => {
         const text = before + middle + after
-        // JavaScript's idea of white space, by which the package counts, is not that of the encodings.
-        fc.pre(!/[\u0085\ufeff]/.test(text))
+        fc.pre(!departs.test(text))
         for (const { tokenizer, published } of cases) expect(tokenizer.count(text)).toBeGreaterThanOrEqual(published(text))
       }),
       { numRuns: 25 },
