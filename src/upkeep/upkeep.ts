@@ -67,9 +67,12 @@ export class Upkeep {
   async tick(now: Millis = this.means.clock()): Promise<void> {
     this.keeper.tick()
     const rule = this.means.profile.upkeep.find(({ do: task }) => 'age' in task)
-    if (rule === undefined || !('every' in rule.when) || now < this.agesAt) return
+    if (rule === undefined || !('every' in rule.when)) return
+    const { every } = rule.when
+    // A time further ahead than it is ever set was set by a clock that has gone back since.
+    if (now < this.agesAt && this.agesAt <= now + every) return
     // Not before something is due, but often enough to see what has come meanwhile.
-    this.agesAt = Math.min(await ageKnowledge(this.means.store, now), now + rule.when.every)
+    this.agesAt = Math.min(await ageKnowledge(this.means.store, now), now + every)
   }
 
   /** Resolves when nothing is under way. */
