@@ -15,8 +15,8 @@ export default defineConfig({
     // Most of them wait for processes of their own.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      { test: { name: 'unit', include: [all], exclude: slow, testTimeout: campaign ? 1_800_000 : 20_000 } },
-      { test: { name: 'system', include: slow, testTimeout: campaign ? 1_800_000 : 120_000, hookTimeout: 120_000 } },
+      { test: { name: 'unit', setupFiles: ['test/seeded.ts'], include: [all], exclude: slow, testTimeout: campaign ? 1_800_000 : 20_000 } },
+      { test: { name: 'system', setupFiles: ['test/seeded.ts'], include: slow, testTimeout: campaign ? 1_800_000 : 120_000, hookTimeout: 120_000 } },
     ],
   },
 })

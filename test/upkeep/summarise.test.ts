@@ -228,6 +228,11 @@ describe('every summary', () => {
     expect(sources.length).toBe(items.length)
   }
 
+  it('stands in the order of the conversation where the gist of what a tool has put out begins after its first line', () => {
+    const trip = 'I went to Rome on 3 May. '
+    const messages = talk(['tool', `${trip}\`\`\`\nconst port_no = 9100\n\`\`\` ${trip.repeat(4)}`])
+    expect(summarise(messages, undefined, characters(60)).text).toBe('Tool: I went to Rome on 3 May.\nconst port_no = 9100\nport_no')
+  })
   it('is in the order of the conversation', () =>
     fc.assert(
       fc.property(conversation, target, (messages, wanted) => {

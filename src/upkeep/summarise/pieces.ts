@@ -60,8 +60,10 @@ function piecesIn(message: Told, whole: number): Piece[] {
   const lines = spansIn(content)
     .filter(({ span }) => !overlaps(orders, ...span))
     .flatMap(({ span, isCode }) => pieceOf(message, role === 'tool' ? 'output' : isCode ? 'code' : 'said', span))
-  return role === 'tool' && countWords(content) > brief ? [...gistOf(message, orders), ...lines] : lines
+  return role === 'tool' && countWords(content) > brief ? [...gistOf(message, orders), ...lines].sort(byStart) : lines
 }
+
+const byStart = (left: Piece, right: Piece): number => (left.sources[0]?.span?.[0] ?? 0) - (right.sources[0]?.span?.[0] ?? 0)
 
 function pieceOf(message: Told, kind: PieceKind, span: Span, said = message.content.slice(...span)): Piece[] {
   const text = tidy(said)
