@@ -11,6 +11,9 @@ export default defineConfig({
     'src/stores/sqlite.ts',
     // Started as a thread, so nobody imports it.
     'src/stores/sqlite/writer.ts',
+    'src/files/files.ts',
+    // Started as a thread as well.
+    'src/files/thread.ts',
     'src/stores/sealed.ts',
     'src/adapters/session-memory.ts',
     'src/adapters/persistent-sessions.ts',

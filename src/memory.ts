@@ -50,7 +50,8 @@ export type TranscriptOptions = { readonly after?: number; readonly limit?: numb
 export class Memory implements AsyncDisposable {
   readonly profile: Profile
   readonly tokenizer: Tokenizer
-  private readonly parts: Parts
+  /** What it is made of, for what is built around it. */
+  readonly parts: Parts
   private readonly contexts: Contexts
   private readonly embeddings: readonly Embedding[]
   private readonly keeping: Upkeep | undefined

@@ -8,6 +8,7 @@ import { addFacts } from './facts.ts'
 import { exitCodes, failureOf } from './failure.ts'
 import { addForget } from './forget.ts'
 import { addImport } from './import.ts'
+import { addKeys } from './keys.ts'
 import { addKnowledge } from './knowledge.ts'
 import { addOptimizer } from './optimizer.ts'
 import { addRemember } from './remember.ts'
@@ -28,7 +29,7 @@ const program = new Command('threadkeep')
 
 const talking = [addServe, addChat]
 const looking = [addSessions, addSearch, addFacts, addSummaries, addOptimizer, addReplay]
-const keeping = [addRemember, addKnowledge, addForget, addExport, addImport, addDoctor]
+const keeping = [addRemember, addKnowledge, addForget, addExport, addImport, addDoctor, addKeys]
 for (const add of [...talking, ...looking, ...keeping]) add(program)
 
 // A reader that has seen enough, such as head, is no failure.

@@ -102,7 +102,26 @@ export type Notes = Base<'notes'> & {
   /** Always empty: nothing here was said by anybody. */
   readonly sources: readonly Source[]
 }
-export type Derived = Summary | Fact | Knowledge | Item | Notes | Sealed
+/** What a session is to whoever runs it: settings and descriptions, never shown to a model and never found by a search. */
+export type About = Base<'about'> & {
+  /** The name of the template it was begun from. */
+  readonly template?: string
+  /** Its own lifetime, in place of its profile's: how long without use, and how long at all. */
+  readonly idle?: Millis
+  readonly age?: Millis
+  /** Who speaks in it, if that is somebody known in other sessions too. */
+  readonly person?: string
+  readonly metadata?: Json
+  /** The session of the same scope that goes on in its place: here, nothing is said any more. */
+  readonly movedTo?: string
+  /** The session that it goes on for, until it has everything that was said there. */
+  readonly movedFrom?: string
+  /** The session it was cut off from, and after which message. */
+  readonly branchOf?: { readonly session: string; readonly after: number }
+  /** Always empty, as in notes. */
+  readonly sources: readonly Source[]
+}
+export type Derived = Summary | Fact | Knowledge | Item | Notes | About | Sealed
 export type Entry = Message | Derived
 
 /** The id of the message with this sequence number. */
@@ -119,11 +138,21 @@ export function sequenceOf(id: string): number | undefined {
 /** Text nobody can be shown: providers refuse it, so it is stored and never sent. */
 export const isBlank = (text: string): boolean => !/\S/.test(text)
 
+/** Kinds of entries that say nothing to a model: they are not shown, found or embedded. */
+export const silent = ['sealed', 'notes', 'about'] as const
+export type Silent = Extract<Entry, { kind: (typeof silent)[number] }>
+
+/** Whether an entry says nothing to a model. */
+export const isSilent = (entry: Entry): entry is Silent => silent.some((kind) => kind === entry.kind)
+
+/** What a session is to whoever runs it, if anybody has said so. */
+export const aboutIn = (derived: readonly Derived[]): About | undefined => derived.find((entry) => entry.kind === 'about')
+
 /** What an entry says, as plain text: what it is found and embedded by. */
 export function textOf(entry: Entry): string {
   if (entry.kind === 'message' || entry.kind === 'item') return entry.content
   if (entry.kind === 'summary') return entry.text
-  if (entry.kind === 'sealed' || entry.kind === 'notes') return ''
+  if (isSilent(entry)) return ''
   return `${entry.key} ${typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)}`.trim()
 }
 

@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'budget-too-small'
   | 'conflict'
   | 'erased'
+  | 'moved'
   | 'full'
   | 'not-durable'
   | 'busy'
@@ -27,6 +28,8 @@ type Details = {
   minimum?: number
   /** With `upstream`: the HTTP status the provider answered with. */
   status?: number
+  /** With `moved`: the key under which the session goes on. */
+  to?: string
 }
 
 /**
@@ -43,6 +46,7 @@ export class MemoryError extends Error {
   readonly param: string | undefined
   readonly minimum: number | undefined
   readonly status: number | undefined
+  readonly to: string | undefined
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
@@ -50,6 +54,7 @@ export class MemoryError extends Error {
     this.param = details.param
     this.minimum = details.minimum
     this.status = details.status
+    this.to = details.to
   }
 }
 

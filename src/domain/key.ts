@@ -34,11 +34,33 @@ export const formatKey = (key: Key): string => (key.id === '' ? key.scope : `${k
 /** The key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
 
+/**
+ * What the engine keeps for itself beside the sessions of a scope: its files, the branches and receipts of a session, what
+ * is to be delivered. A colon in the session half is refused from outside, so nobody can name one of these.
+ */
+export const filesKey = (scope: Scope): Key => makeKey(scope, ':files')
+export const outboxKey = (scope: Scope): Key => makeKey(scope, ':outbox')
+export const personKey = (scope: Scope, person: string): Key => makeKey(scope, `:person:${check('session', person, person)}`)
+export const receiptsKey = (key: Key): Key => makeKey(key.scope, `${key.id}:receipts`)
+export const branchKey = (key: Key, number: number): Key => makeKey(key.scope, `${key.id}:${number}`)
+
+/** Whether a key names something of the engine's own. */
+export const isInner = (key: Pick<Key, 'id'>): boolean => key.id.includes(':')
+
+/** Reads a key as `formatKey` writes it, also of what the engine keeps for itself: for stores and bundles, never for what a client sends. */
+export function parseStoredKey(text: string): Key {
+  const [, scope = '', id = ''] = inner.exec(text) ?? []
+  return scope === '' ? parseKey(text) : makeKey(scope, id)
+}
+
+const inner = /^([\w+\-.@]{1,64}):((?:[\w+\-.@]{0,128}:){1,2}[\w+\-.@]{1,128})$/
+
 /** A key that came through JSON, or from a caller without types, is checked again. */
 function parsedBefore(key: Key): Key {
   if (typeof key?.scope !== 'string' || typeof key.id !== 'string') {
     throw new MemoryError('bad-key', `The key is ${JSON.stringify(key)}; it must be text such as acme:+15551234567.`, { param: 'key' })
   }
+  if (isInner(key)) return parseStoredKey(formatKey(key))
   check('scope', key.scope, key.scope)
   if (key.id !== '') check('session', key.id, key.id)
   return key
@@ -46,9 +68,9 @@ function parsedBefore(key: Key): Key {
 
 const makeKey = (scope: string, id: string): Key => ({ scope, id }) as Key
 
-function check(half: 'scope' | 'session', value: string, whole: string): void {
+function check(half: 'scope' | 'session', value: string, whole: string): string {
   const fault = faultOf(half, value)
-  if (fault === undefined) return
+  if (fault === undefined) return value
   throw new MemoryError(
     'bad-key',
     `The ${half} of key ${JSON.stringify(shown(whole))} ${fault}. Write scope or scope:session, for example acme:+15551234567.`,

@@ -3,6 +3,9 @@ import type { Role, Tokens } from './entry.ts'
 /** What became of an entry: shown whole, shown shorter, stood for by a summary that is shown, or left out. */
 export type Verdict = 'whole' | 'shortened' | 'covered' | 'dropped'
 
+/** Where an entry comes from that is not the session's own. */
+export type Origin = 'scope' | 'person' | 'files'
+
 /**
  * One line of the receipt. `entries` are the ids of the first and last entry of a run, `count` how many of the
  * session's entries it holds; a line without entries pays for headings and what the provider adds.
@@ -14,6 +17,8 @@ export type Line = {
   readonly verdict: Verdict
   readonly tokens: Tokens
   readonly why: string
+  /** Only of entries that are not the session's own: the ids of others may be the same as its own. */
+  readonly from?: Origin
 }
 
 /** Something that did not go as it should and what was done instead. */

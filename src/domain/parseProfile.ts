@@ -88,7 +88,7 @@ const profile = fields({
   budget: whole(1),
   tokenizer: oneOf(...tokenizerNames),
   framing: oneOf(...framings),
-  sees: listOf(oneOf('session', 'scope'), 1),
+  sees: listOf(oneOf('session', 'scope', 'person'), 1),
   'trigger?': part(),
   'cap?': whole(16),
   secrets: oneOf('mask', 'hide', 'keep'),

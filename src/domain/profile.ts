@@ -95,7 +95,7 @@ export type Profile = {
   readonly budget: Tokens
   readonly tokenizer: TokenizerName
   readonly framing: Framing
-  readonly sees: readonly ('session' | 'scope')[]
+  readonly sees: readonly ('session' | 'scope' | 'person')[]
   /** The part of the budget which, once the whole history would take it, makes upkeep due. */
   readonly trigger?: number
   /** A longer message counts, and is shown once it is not the newest, as if it had this many tokens. */

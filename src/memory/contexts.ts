@@ -1,14 +1,17 @@
-import type { Derived, Message, Tokens } from '../domain/entry.ts'
+import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
 import { check } from '../domain/error.ts'
-import { type Key, scopeKey } from '../domain/key.ts'
+import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { AnthropicContext, Context, Provider } from '../domain/ledger.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
 import { type Framing, framings, type Profile } from '../domain/profile.ts'
 import { emptyHead, type Head, isExpired } from '../domain/session.ts'
 import { compose } from '../recall/compose.ts'
-import { type Answer, type Gathered, gather, type Need } from '../recall/gather.ts'
+import { type Answer, type Gathered, gather, type Need, type Walk } from '../recall/gather.ts'
 import type { Renderer } from '../recall/render.ts'
 import { answersFrom, type Difference, differences, type Trace, walked } from '../recall/replay.ts'
+import { isSeen, mostPassages, passagesOf, type Shared, withPassages } from '../recall/shared.ts'
+import { isQuestion } from '../text/question.ts'
+import type { Period, WhenIn } from '../text/when.ts'
 import type { Barrier } from './secrets.ts'
 
 export type ContextOptions = {
@@ -16,20 +19,24 @@ export type ContextOptions = {
   readonly query?: string
   readonly budget?: Tokens
   readonly framing?: Framing
+  /** Who speaks in the session, if that is somebody known in other sessions too; for profiles that see a person's memory. */
+  readonly person?: string
 }
 
 /** What contexts are made from. */
 export type Means = {
   readonly profile: Profile
   readonly sessions: Store & Index
-  readonly store: Store
+  readonly store: Store & Index
   readonly renderer: Renderer
   readonly barrier: Barrier | undefined
+  /** Finds the time a question names; without it, a question names none. */
+  readonly dates?: WhenIn | undefined
   readonly clock: Clock
 }
 
 type Question = { readonly budget: Tokens; readonly framing: Framing; readonly query: string | undefined }
-type Found = Question & { readonly gathered: Gathered; readonly shared: readonly Derived[] }
+type Found = Question & { readonly gathered: Gathered; readonly shared: readonly Shared[]; readonly when: Period | undefined }
 
 const recent = 48
 
@@ -50,16 +57,16 @@ export class Contexts {
 
   /** A trace may be kept: secrets stay out of it. */
   async trace(key: Key, options: ContextOptions, messages: readonly Message[]): Promise<Trace> {
-    const { gathered, budget, framing, query, shared } = await this.gathered(key, options, undefined)
+    const { gathered, budget, framing, query, shared, when } = await this.gathered(key, options, undefined)
     const { ledger } = compose(gathered, this.means.profile, this.means.renderer, { budget, framing, provider: 'openai' })
-    return { head: gathered.head, messages, shared, query, budget, framing, ledger }
+    return { head: gathered.head, messages, shared, query, budget, framing, ledger, ...(when === undefined ? {} : { when }) }
   }
 
   replay(trace: Trace, profile: Profile): Context & { readonly differences: readonly Difference[] } {
-    const { budget, framing, query } = trace
-    const shared = profile.sees.includes('scope') ? trace.shared : []
-    const walk = gather(trace.head, profile, { budget, query, shared, price: (entry) => this.means.renderer.price(entry) })
-    const gathered = walked(walk, answersFrom(trace.head.key, trace.messages))
+    const { budget, framing, query, when } = trace
+    const shared = trace.shared.filter(({ from }) => isSeen(profile, from))
+    const walk = gather(trace.head, profile, { budget, query, shared: knowledgeIn(shared), when, price: (entry) => this.means.renderer.price(entry) })
+    const gathered = withPassages(walked(walk, answersFrom(trace.head.key, trace.messages)), passagesIn(shared), budget)
     const { messages, text, ledger } = compose(gathered, profile, this.means.renderer, { budget, framing, provider: 'openai' })
     return { messages, text, ledger, differences: differences(trace.messages, trace.ledger, ledger) }
   }
@@ -75,14 +82,27 @@ export class Contexts {
     const budget = this.budgetOf(options)
     check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), `one of ${framings.join(', ')}`)
     check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
-    const [stored, shared] = await Promise.all([this.head(key), this.shared(key)])
+    const [stored, known, hasFiles] = await Promise.all([this.head(key), this.known(key, options.person), this.hasFiles(key)])
     const head = barrier === undefined ? stored : restored(stored, barrier)
     const isStored = options.query === undefined || options.query === head.asked?.content || options.query === stored.asked?.content
     const query = isStored ? undefined : options.query
-    const walk = gather(head, profile, { budget, query, shared, price: (entry) => renderer.price(entry) })
+    const asking = query ?? head.asked?.content ?? ''
+    const when = this.when(asking, query === undefined ? head.asked?.at : undefined)
+    const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
+    const [found, passages] = await Promise.all([this.walked(key, walk, barrier), hasFiles ? this.passages(key, asking) : []])
+    const shared: readonly Shared[] = passages.length === 0 ? known : [...known, { from: 'files', entries: passages }]
+    return { gathered: withPassages(found, passages, budget), budget, framing: options.framing ?? profile.framing, query, shared, when }
+  }
+
+  private async walked(key: Key, walk: Walk<Gathered>, barrier: Barrier | undefined): Promise<Gathered> {
     let step = walk.next()
     while (step.done !== true) step = walk.next(await this.answer(key, step.value, barrier))
-    return { gathered: step.value, budget, framing: options.framing ?? profile.framing, query, shared }
+    return step.value
+  }
+
+  /** The time that a question names, seen from when it was asked. */
+  private when(asking: string, at: Millis = this.means.clock()): Period | undefined {
+    return isQuestion(asking) ? this.means.dates?.(asking, at) : undefined
   }
 
   private async head(key: Key): Promise<Head> {
@@ -90,9 +110,22 @@ export class Contexts {
     return isExpired(head, this.means.clock()) ? emptyHead(key, head.epoch) : head
   }
 
-  private async shared(key: Key): Promise<readonly Derived[]> {
-    if (key.id === '' || !this.means.profile.sees.includes('scope')) return []
-    return (await this.means.store.head(scopeKey(key), 0)).derived.filter((entry) => entry.kind === 'knowledge')
+  /** What the scope knows, and what is known of the person. */
+  private known(key: Key, person: string | undefined): Promise<readonly Shared[]> {
+    const { profile, sessions, store } = this.means
+    // where sessions live in the same store, the scope's own memory is a session that knows it itself
+    const isOwn = key.id === '' && sessions === store
+    const places: (readonly [Shared['from'], Key])[] = isSeen(profile, 'scope') && !isOwn ? [['scope', scopeKey(key)]] : []
+    if (isSeen(profile, 'person') && person !== undefined) places.push(['person', personKey(key.scope, person)])
+    return Promise.all(places.map(async ([from, at]) => ({ from, entries: (await store.head(at, 0)).derived.filter(({ kind }) => kind === 'knowledge') })))
+  }
+
+  private async hasFiles({ scope }: Key): Promise<boolean> {
+    return isSeen(this.means.profile, 'files') && (await this.means.store.head(filesKey(scope), 0)).messages > 0
+  }
+
+  private async passages({ scope }: Key, text: string): Promise<readonly Derived[]> {
+    return passagesOf(await this.means.store.search(filesKey(scope), { text, kinds: ['message'], limit: mostPassages }))
   }
 
   private async answer(key: Key, need: Need, barrier: Barrier | undefined): Promise<Answer> {
@@ -102,6 +135,9 @@ export class Contexts {
     return { messages: [], hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: shown(hit.entry) } : hit)) }
   }
 }
+
+const knowledgeIn = (shared: readonly Shared[]): readonly Shared[] => shared.filter(({ from }) => from !== 'files')
+const passagesIn = (shared: readonly Shared[]): readonly Derived[] => shared.find(({ from }) => from === 'files')?.entries ?? []
 
 /** The head as a prompt of its session may show it. */
 function restored(head: Head, barrier: Barrier): Head {

@@ -4,6 +4,8 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { Clock, Embedder, Hit, Index, Query, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
+import { isSession } from '../recall/admit.ts'
+import type { WhenIn } from '../text/when.ts'
 import type { Embedding } from './embedding.ts'
 
 /** A question in words, or as a vector of an embedder: this memory's, unless `model` names another. */
@@ -13,6 +15,8 @@ export type SearchOptions = {
   readonly limit?: number
   readonly from?: Millis
   readonly to?: Millis
+  /** Whether a time that the question names stands for `from` and `to`, where both are left out. */
+  readonly dates?: boolean
   readonly kinds?: readonly Entry['kind'][]
   /** One session of the scope alone; an empty text means the scope's own memory. */
   readonly session?: string
@@ -25,28 +29,38 @@ type Means = {
   readonly embedder: Embedder | undefined
   readonly embedding: Embedding | undefined
   readonly lifetime: Lifetime
+  /** Finds the time a question names; without it, a question names none. */
+  readonly dates?: WhenIn | undefined
   readonly clock: Clock
 }
 
-/** What the stores of a memory hold on a question, best first, without what was said in sessions that are over. */
+/**
+ * What the stores of a memory hold on a question, best first, without what was said in sessions that are over. All are searched
+ * at once; of equals, what was said in a session comes before what the scope knows.
+ */
 export async function searched(means: Means, where: Key, query: SearchQuery, options: SearchOptions): Promise<readonly SearchResult[]> {
-  const { limit = 10, from, to, kinds } = options
+  const { limit = 10, kinds } = options
   check('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
-  const asked: Query = {
-    limit,
-    ...(await askedBy(means, query)),
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
-    ...(kinds === undefined ? {} : { kinds }),
-  }
+  const { words, ...time } = timed(means, query, options)
+  const asked: Query = { limit, ...(await askedBy(means, words)), ...time, ...(kinds === undefined ? {} : { kinds }) }
   const place = options.session === undefined ? { scope: where.scope } : where
   const hits = await Promise.all(means.stores.map(async (store) => alive(means, store, await store.search(place, asked))))
   return hits
     .flat()
     .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending === true))
-    .sort((a, b) => b.score - a.score)
+    .sort((a, b) => b.score - a.score || Number(isSession(b)) - Number(isSession(a)))
     .slice(0, limit)
     .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))
+}
+
+/** What is looked for, and when: a time that the question names is no word to look for, unless there is no other. */
+function timed({ dates, clock }: Means, query: SearchQuery, options: SearchOptions): Pick<Query, 'from' | 'to'> & { readonly words: SearchQuery } {
+  const { from, to } = options
+  const named = options.dates === true && from === undefined && to === undefined && typeof query === 'string' ? dates?.(query, clock()) : undefined
+  if (named === undefined) return { words: query, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+  const [start, end] = named.said
+  const rest = `${(query as string).slice(0, start)} ${(query as string).slice(end)}`
+  return { words: /[\p{L}\p{N}]/u.test(rest) ? rest : query, from: named.from, to: named.to - 1 }
 }
 
 async function alive({ lifetime, clock }: Means, store: Store, hits: readonly Hit[]): Promise<readonly Hit[]> {

@@ -72,39 +72,60 @@ async function load(encoding: Encoding): Promise<Tokenizer> {
 
 /** How much of what was just counted stays at hand; little, because it may be forgotten. */
 const stretches = { characters: 256, most: 1_024 }
+/** A longer text is counted by stretches, of which more than the last ones stay at hand. */
+const short = 1_024
 
-const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90)
+const [space, apostrophe] = [32, 39]
+const isCapital = (code: number): boolean => code >= 65 && code <= 90
+const isSmall = (code: number): boolean => code >= 97 && code <= 122
+const isSign = (code: number): boolean => code > space && code < 127 && !isLetter(code) && !(code >= 48 && code <= 57)
+const isLetter = (code: number): boolean => isSmall(code) || isCapital(code)
 
-/**
- * Whether a space between these two characters is a cut: both encodings split before a space between letters, so tokens
- * on both sides can be counted apart. One in eight of them is taken, chosen by the letters, so that the same words are
- * cut at the same places wherever they stand.
- */
-const isCut = (before: number, after: number): boolean => ((before * 31 + after) & 7) === 0 && isLetter(before) && isLetter(after)
+/** Whether this space is between letters: both encodings split before it, so that what is on both sides can be counted apart. */
+const isBetween = (text: string, at: number): boolean => isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
+
+/** One in eight of such spaces, chosen by the letters, so that the same words are cut at the same places wherever they stand. */
+const isCut = (text: string, at: number): boolean => ((text.charCodeAt(at - 1) * 31 + text.charCodeAt(at + 1)) & 7) === 0 && isBetween(text, at)
 
 class Counter {
   readonly #pattern: RegExp
   readonly #ranks: Ranks
   readonly #known = new Map<string, Tokens>()
   readonly #stretches = new Map<string, Tokens>()
+  #last = { text: '', tokens: 0 }
 
   constructor(pattern: RegExp, ranks: Ranks) {
     this.#pattern = pattern
     this.#ranks = ranks
   }
 
+  /** What is counted is soon counted again with a word before or a line end behind it: all between its outer words is the same. */
   count(text: string): Tokens {
+    if (text.length > short) return this.#long(text)
+    let first = text.indexOf(' ', 1)
+    while (first > 0 && !isBetween(text, first)) first = text.indexOf(' ', first + 1)
+    if (first < 0) return this.#pieces(text)
+    let last = text.lastIndexOf(' ')
+    while (!isBetween(text, last)) last = text.lastIndexOf(' ', last - 1)
+    return this.#pieces(text.slice(0, first)) + this.#inner(text.slice(first, last)) + this.#pieces(text.slice(last))
+  }
+
+  #inner(text: string): Tokens {
+    if (text !== this.#last.text) this.#last = { text, tokens: this.#pieces(text) }
+    return this.#last.tokens
+  }
+
+  #long(text: string): Tokens {
     let total = 0
     let start = 0
     for (let at = text.indexOf(' ', 1); at > 0; at = text.indexOf(' ', at + 1)) {
-      if (!isCut(text.charCodeAt(at - 1), text.charCodeAt(at + 1))) continue
+      if (!isCut(text, at)) continue
       total += this.#stretch(text.slice(start, at))
       start = at
     }
     return total + this.#stretch(start === 0 ? text : text.slice(start))
   }
 
-  /** What is counted is soon counted again with a word before or a line end behind it: most of it is the same stretches. */
   #stretch(text: string): Tokens {
     if (text.length > stretches.characters) return this.#pieces(text)
     let tokens = this.#stretches.get(text)
@@ -118,11 +139,11 @@ class Counter {
 
   #pieces(text: string): Tokens {
     try {
-      const pattern = this.#pattern
-      pattern.lastIndex = 0
       let total = 0
-      // pieces follow each other without a gap: where one ends the next begins
-      for (let at = 0; pattern.test(text); at = pattern.lastIndex) total += this.#piece(text.slice(at, pattern.lastIndex))
+      for (let at = 0, end = 0; at < text.length; at = end) {
+        end = this.#endOfPiece(text, at)
+        total += this.#piece(text.slice(at, end))
+      }
       return total
     } catch {
       // A piece of many millions of characters overflows the stack of regular expressions.
@@ -133,11 +154,22 @@ class Counter {
   isExact(text: string): boolean {
     if (text.length <= longestPiece) return true
     try {
-      for (const [piece] of text.matchAll(this.#pattern)) if (piece.length > longestPiece) return false
+      for (let at = 0, end = 0; at < text.length; at = end) {
+        end = this.#endOfPiece(text, at)
+        if (end - at > longestPiece) return false
+      }
       return true
     } catch {
       return false
     }
+  }
+
+  /** Pieces follow each other without a gap: where one ends the next begins. */
+  #endOfPiece(text: string, at: number): number {
+    const plain = endOfPlain(text, at)
+    if (plain > at) return plain
+    this.#pattern.lastIndex = at
+    return this.#pattern.test(text) ? this.#pattern.lastIndex : text.length
   }
 
   #piece(piece: string): Tokens {
@@ -153,4 +185,21 @@ class Counter {
     }
     return tokens
   }
+}
+
+/**
+ * The end of the piece that begins here, if it is a word of plain letters, with or without a space before it, or a sign
+ * before a space; the place itself, where it takes the pattern to tell. Most pieces are such, and looking at a few
+ * characters takes a fraction of the time.
+ */
+function endOfPlain(text: string, at: number): number {
+  const first = text.charCodeAt(at)
+  const start = first === space ? at + 1 : at
+  let end = start
+  let code = text.charCodeAt(end)
+  while (isCapital(code)) code = text.charCodeAt(++end)
+  while (isSmall(code)) code = text.charCodeAt(++end)
+  if (end === start) return isSign(first) && text.charCodeAt(at + 1) === space ? at + 1 : at
+  // What follows may belong to a word: a letter of another script, an accent, the rest of a contraction.
+  return end === text.length || (code < 128 && code !== apostrophe && !isCapital(code)) ? end : at
 }

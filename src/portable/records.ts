@@ -1,8 +1,8 @@
 import type { Totals } from '../domain/bundle.ts'
 import { type Check, fields, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
-import type { Derived, Message, Millis, Notes, Source, ToolCall } from '../domain/entry.ts'
+import type { About, Derived, Message, Millis, Notes, Source, ToolCall } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { parseKey } from '../domain/key.ts'
+import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Parameters, Snapshot, Tuning } from '../domain/tuning.ts'
 import { type Body, damaged } from './chain.ts'
@@ -43,7 +43,7 @@ const anyText: Check = (value, at) => {
 const json: Check = () => undefined
 const key: Check = (value, at) => {
   anyText(value, at)
-  parseKey(value as string)
+  parseStoredKey(value as string)
 }
 const pair: Check = (value, at) => {
   listOf(number, 2)(value, at)
@@ -141,6 +141,18 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     'facts?': whole(0),
     'triage?': shaped<NonNullable<Notes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
     'tuning?': shaped<Tuning>({ parameters: shaped<Parameters>(parameters), runs: whole(0), saved: number, snapshots: listOf(snapshot) }),
+  }),
+  about: shaped<Of<'about'>>({
+    ...base,
+    kind: oneOf('about'),
+    'template?': anyText,
+    'idle?': number,
+    'age?': number,
+    'person?': anyText,
+    'metadata?': json,
+    'movedTo?': anyText,
+    'movedFrom?': anyText,
+    'branchOf?': shaped<NonNullable<About['branchOf']>>({ session: anyText, after: whole(0) }),
   }),
   sealed: shaped<Of<'sealed'>>({ ...base, kind: oneOf('sealed'), box: anyText }),
 }

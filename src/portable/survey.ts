@@ -1,6 +1,6 @@
 import type { Derived, Message } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
+import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
 import { canonical } from './canonical.ts'
@@ -40,14 +40,14 @@ export async function survey(store: Store, records: AsyncIterable<Linked>, scope
 
 /** The key of a session in the scope it is imported into. */
 export function keyIn(scope: Scope | undefined, session: SessionRecord): Key {
-  const key = parseKey(session.key)
+  const key = parseStoredKey(session.key)
   if (scope === undefined) return key
-  return parseKey(key.id === '' ? scope : `${scope}:${key.id}`)
+  return parseStoredKey(key.id === '' ? scope : `${scope}:${key.id}`)
 }
 
 /** Two scopes renamed to one would run into each other. */
 function onlyScope(before: Scope | undefined, session: SessionRecord, renamed: Scope | undefined): Scope {
-  const { scope } = parseKey(session.key)
+  const { scope } = parseStoredKey(session.key)
   if (renamed === undefined || before === undefined || before === scope) return scope
   throw new MemoryError(
     'bad-option',

@@ -1,33 +1,29 @@
-import { type Millis, messageId, type Said } from '../domain/entry.ts'
+import { aboutIn, type Millis, messageId, type Said } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key } from '../domain/key.ts'
+import { formatKey, isInner, type Key } from '../domain/key.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import { countBetween, emptyHead, type Head, isExpired, type Listed, never } from '../domain/session.ts'
 
 /** What writing to a session takes: whether the old one is over, which messages give way, and until when it then lives. */
 export type Admission = { readonly ended: boolean; readonly drop: readonly string[]; readonly expiresAt: Millis }
 
-/** Decides how a session takes in new messages, by the limits of its profile. */
-export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): Admission {
+/** Decides how a session takes in new messages, by the limits of its profile; `least` messages give way in any case. */
+export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis, least = 0): Admission {
   const ended = isExpired(head, now)
-  const kept = ended ? 0 : head.messages
-  const startedAt = ended || head.revision === 0 ? now : head.startedAt
-  const over = overflow(head, incoming, lifetime, now)
+  const over = Math.max(least, overflow(head, incoming, lifetime, now))
   if (isFull(head, incoming, lifetime, now)) {
-    throw new MemoryError(
-      'full',
-      `Session ${formatKey(head.key)} holds ${kept} messages and its profile allows ${lifetime.messages}. Start a new session, or raise lifetime.messages.`,
-      {
-        param: 'lifetime.messages',
-      },
-    )
+    const kept = ended ? 0 : head.messages
+    throw full(`Session ${formatKey(head.key)} holds ${kept} messages and its profile allows ${lifetime.messages}. Start a new session, or raise`, 'messages')
   }
   return {
     ended,
     drop: over > 0 ? evicted(ended ? emptyHead(head.key, head.epoch) : head, incoming.length, over) : [],
-    expiresAt: expiry(startedAt, now, lifetime),
+    expiresAt: expiry(head, lifetime, now),
   }
 }
+
+/** For a limit that is reached; `what` ends before the name of the limit. */
+export const full = (what: string, limit: keyof Lifetime): MemoryError => new MemoryError('full', `${what} lifetime.${limit}.`, { param: `lifetime.${limit}` })
 
 /** Whether a session takes in no more. */
 export const isFull = (head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): boolean =>
@@ -38,12 +34,15 @@ function overflow(head: Head, incoming: readonly Said[], lifetime: Lifetime, now
   return lifetime.messages === undefined ? 0 : (isExpired(head, now) ? 0 : head.messages) + incoming.length - lifetime.messages
 }
 
-/** When a session that is used now is over. */
-function expiry(startedAt: Millis, now: Millis, lifetime: Lifetime): Millis {
-  const idle = lifetime.idle === undefined ? never : now + lifetime.idle
-  const age = lifetime.age === undefined ? never : startedAt + lifetime.age
-  return Math.min(idle, age)
+/** When a session that is used now is over: its own lifetime counts before its profile's. */
+export function expiry(head: Head, { idle = never, age = never }: Lifetime, now: Millis): Millis {
+  const isNew = head.revision === 0 || isExpired(head, now)
+  const own = isNew ? undefined : aboutIn(head.derived)
+  return Math.min(never, now + (own?.idle ?? idle), (isNew ? now : head.startedAt) + (own?.age ?? age))
 }
+
+/** Whether this is a session, not the memory of a scope or something that the engine keeps for itself. */
+export const isSession = ({ key }: Pick<Listed, 'key'>): boolean => key.id !== '' && !isInner(key)
 
 /** The oldest sessions beyond what a profile allows. */
 export function crowded(sessions: readonly Listed[], { sessions: most = sessions.length }: Lifetime): readonly Key[] {

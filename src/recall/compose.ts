@@ -36,7 +36,9 @@ export function compose(
     due: gathered.pressure.due,
     cacheable,
     lines: receipt(gathered, fitted),
-    knowledge: fitted.pieces.flatMap(({ derived }) => (derived?.kind === 'knowledge' ? [derived.id] : [])),
+    knowledge: fitted.pieces.flatMap(({ derived }) =>
+      derived?.kind === 'knowledge' && (gathered.origins.get(derived) ?? 'scope') === 'scope' ? [derived.id] : [],
+    ),
     degraded: [...degraded, ...(notesIn(gathered.head.derived)?.faults ?? [])],
   }
   const context = { messages, text, ledger }

@@ -1,5 +1,5 @@
 import type { Derived, Entry } from '../domain/entry.ts'
-import type { Key } from '../domain/key.ts'
+import { filesKey, isInner, type Key } from '../domain/key.ts'
 import type { Changes, Hit, Query, Where } from '../domain/ports.ts'
 import { type Found, Held, type HeldParts, type Indexed } from './held.ts'
 import type { Meaning, Pointed } from './meaning.ts'
@@ -72,6 +72,7 @@ export class Finder {
     try {
       const changes = await this.changes(held, where)
       for (const key of changes.sessions) {
+        if (!isSearched(where, key)) continue
         await this.read(held, key)
         if (held.isRested(piece)) await this.source.pause()
       }
@@ -115,7 +116,7 @@ export class Finder {
     }
     while (held.meaning !== undefined) {
       const { vectors, next } = await this.source.pointed(where, model, held.meaning.cursor, piece)
-      held.point(vectors)
+      held.point(vectors.filter(({ key }) => isSearched(where, key)))
       held.meaning.cursor = next
       if (vectors.length < piece) break
       await this.source.pause()
@@ -145,6 +146,9 @@ export class Finder {
     this.held.delete(name)
   }
 }
+
+/** A whole scope is its sessions, its own memory and its files; what the engine keeps besides is nobody's answer. */
+const isSearched = (where: Where, key: Key): boolean => where.id !== undefined || !isInner(key) || key.id === filesKey(key.scope).id
 
 /** A scope's own memory has an empty id, and is not the scope with all its sessions. */
 export const nameOf = ({ scope, id }: Where): string => (id === undefined ? scope : `${scope}:${id}`)

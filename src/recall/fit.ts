@@ -49,6 +49,8 @@ export function fit(gathered: Gathered, budget: Tokens, renderer: Renderer, fees
   for (const wish of byFill) purse.pay(wish, shareOf(wish.band, budget, withCode))
   // what one band leaves of its share, another may have
   for (const wish of byFill) if (wish.band.share !== undefined) purse.pay(wish, budget)
+  // what files say displaces nothing that was said
+  if (gathered.passages !== undefined) purse.pay(gathered.passages, budget)
   return purse.result()
 }
 
@@ -69,8 +71,10 @@ class Purse {
   /** Derived entries, and the sequence numbers of messages. */
   private readonly placed = new Set<number | Derived>()
   private readonly shownItems = new Set<string>()
-  private readonly perBand = new Map<Band, Tokens>()
+  private readonly perBand = new Map<string, Tokens>()
   private readonly paid = new Set<string>()
+  /** Bands of which something is shown: what comes before their first entry is paid. */
+  private readonly entered = new Set<Band>()
   private feesPaid = 0
   private spent = 0
   private readonly gathered: Gathered
@@ -151,7 +155,7 @@ class Purse {
     let misses = 0
     for (const unit of wish.units) {
       if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band) || this.isPromoted(unit, band)) continue
-      const isShorter = unit.messages.some(({ sequence }) => isWithin(wish.shorter, sequence))
+      const isShorter = wish.shorter.length > 0 && unit.messages.some(({ sequence }) => isWithin(wish.shorter, sequence))
       const ladder = isShorter ? shortened(band.ladder) : band.ladder
       if (!this.buy(band, share, ladder, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
     }
@@ -167,7 +171,7 @@ class Purse {
   private isCrowded({ band, derived }: Wish, share: Tokens): boolean {
     if (!band.ladder.some((rung) => rung.as === 'sections')) return false
     const most = Math.min(share, mostOf(band, this.budget), this.budget - this.spent)
-    return derived.reduce((sum, entry) => sum + this.renderer.price(entry), 0) > most - (this.perBand.get(band) ?? 0)
+    return derived.reduce((sum, entry) => sum + this.renderer.price(entry), 0) > most - (this.perBand.get(band.name) ?? 0)
   }
 
   private buy(
@@ -177,7 +181,7 @@ class Purse {
     render: (room: Tokens, rung: Rung) => Form | null,
     what: { unit?: Unit; derived?: Derived; left?: number },
   ): boolean {
-    const had = this.perBand.get(band) ?? 0
+    const had = this.perBand.get(band.name) ?? 0
     const limit = Math.min(share, mostOf(band, this.budget)) - had
     const entrance = this.entrance(band, what.unit)
     for (const rung of ladder) {
@@ -187,7 +191,8 @@ class Purse {
       const form = room < crumb ? null : render(room, rung)
       if (form === null) continue
       this.enter(entrance)
-      this.perBand.set(band, had + form.tokens + entrance.tokens)
+      this.entered.add(band)
+      this.perBand.set(band.name, had + form.tokens + entrance.tokens)
       this.take({ part: 'band', band, unit: what.unit, derived: what.derived, form, rung: rung.as, day: entrance.day })
       return true
     }
@@ -254,10 +259,11 @@ class Purse {
 
   /** What must be paid before the first entry of a band is shown: its heading, its block, the date it stands under. */
   private entrance(band: Band, unit: Unit | undefined): Entrance {
+    const day = unit !== undefined && 'recalled' in band.claim ? this.fees.day((unit.messages[0] as Message).at) : undefined
+    if (day === undefined && this.entered.has(band)) return free
     const owed: (readonly [string, Tokens])[] = [['reply', this.fees.reply], ...this.heading(band)]
     if (band.show === 'block') owed.push(band.volatile === true ? ['volatile', this.fees.volatile] : ['stable', this.fees.stable])
-    if (unit === undefined || !('recalled' in band.claim)) return this.owed(owed)
-    const day = this.fees.day((unit.messages[0] as Message).at)
+    if (day === undefined) return this.owed(owed)
     return { ...this.owed([...owed, [`${band.name} ${day.text}`, day.tokens]]), day: day.text }
   }
 
@@ -281,6 +287,7 @@ class Purse {
 
 type Terms = { readonly band: Band | undefined; readonly manner: Manner; readonly entrance: Entrance }
 type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens; readonly day: string }
+const free: Entrance = { names: [], tokens: 0, day: '' }
 
 /** The rungs below the whole; a ladder that has no others keeps it. */
 function shortened(ladder: readonly Rung[]): readonly Rung[] {

@@ -47,14 +47,16 @@ function conversationBlock(order: Order, words: Words, renderer: Renderer): Chat
 type Order = { readonly opening: Piece[]; readonly stable: Piece[]; readonly turns: Piece[]; readonly volatile: Piece[]; readonly newest: Piece[] }
 
 function readingOrder(pieces: readonly Piece[], profile: Profile): Order {
-  const rank = new Map(profile.bands.map((band, at) => [band, at]))
   const asked = pieces.find((piece) => piece.part === 'newest')
   const border = asked === undefined ? Number.POSITIVE_INFINITY : place(asked)
   const order: Order = { opening: [], stable: [], turns: [], volatile: [], newest: [] }
-  for (const piece of [...pieces].sort((a, b) => bandRank(a, rank) - bandRank(b, rank) || place(a) - place(b))) partOf(piece, border, order).push(piece)
-  order.turns.sort((a, b) => place(a) - place(b))
-  order.newest.sort((a, b) => place(a) - place(b))
-  return { ...order, stable: byDay(order.stable), volatile: byDay(order.volatile) }
+  for (const piece of pieces) partOf(piece, border, order).push(piece)
+  const byBand = (a: Piece, b: Piece): number => rank(a, profile) - rank(b, profile) || place(a) - place(b)
+  const byPlace = (a: Piece, b: Piece): number => place(a) - place(b) || rank(a, profile) - rank(b, profile)
+  order.opening.sort(byBand)
+  order.turns.sort(byPlace)
+  order.newest.sort(byPlace)
+  return { ...order, stable: byDay(order.stable.sort(byBand)), volatile: byDay(order.volatile.sort(byBand)) }
 }
 
 function partOf(piece: Piece, border: number, order: Order): Piece[] {
@@ -63,8 +65,7 @@ function partOf(piece: Piece, border: number, order: Order): Piece[] {
   return place(piece) < border ? order.turns : order.newest
 }
 
-const bandRank = (piece: Piece, rank: ReadonlyMap<Band, number>): number =>
-  piece.band === undefined ? Number.MAX_SAFE_INTEGER : (rank.get(piece.band) as number)
+const rank = ({ band }: Piece, { bands }: Profile): number => (band === undefined ? Number.MAX_SAFE_INTEGER : bands.indexOf(band))
 
 /** Conversation order within a band; summaries by what they cover, other entries as they were ranked. */
 function place(piece: Piece): number {
@@ -72,14 +73,13 @@ function place(piece: Piece): number {
   return piece.derived?.kind === 'summary' ? piece.derived.covers[0] : 0
 }
 
-/** Pieces with the heading of their band before its first, and the day before what was recalled from it. */
-function headed(pieces: readonly Piece[], seen = new Set<Band>()): string[] {
-  const lines: string[] = []
+/** Adds pieces with the heading of their band before its first, and the day before what was recalled from it. */
+function headed(pieces: readonly Piece[], lines: string[] = [], seen = new Set<Band>()): string[] {
   let day = ''
   for (const piece of pieces) {
     // instructions stand before everything else, whichever band would have had them
-    if (piece.band !== undefined && piece.part !== 'opening') {
-      if (!seen.has(piece.band)) lines.push(headingOf(piece.band))
+    if (piece.band !== undefined && piece.part !== 'opening' && !seen.has(piece.band)) {
+      lines.push(headingOf(piece.band))
       seen.add(piece.band)
     }
     if (piece.day !== day) lines.push(piece.day)
@@ -90,7 +90,8 @@ function headed(pieces: readonly Piece[], seen = new Set<Band>()): string[] {
 }
 
 /** Pieces of one day together: clocks go back, and a day is named, and paid, once. */
-function byDay(pieces: readonly Piece[]): Piece[] {
+function byDay(pieces: Piece[]): Piece[] {
+  if (pieces.length < 2) return pieces
   const days = new Map<string, Piece[]>()
   for (const piece of pieces) {
     const name = `${piece.band?.name ?? ''}\n${piece.day}`
@@ -103,19 +104,27 @@ function byDay(pieces: readonly Piece[]): Piece[] {
 
 /** The heading of the turns closes the block of memory: providers have no place for it between messages. */
 function turnHeading(order: Order): string[] {
-  const band = [...order.turns, ...order.newest].find((piece) => piece.band?.heading !== undefined)?.band
+  const isHeaded = (piece: Piece): boolean => piece.band?.heading !== undefined
+  const band = (order.turns.find(isHeaded) ?? order.newest.find(isHeaded))?.band
   return band === undefined || band.show === 'block' ? [] : [headingOf(band)]
 }
 
 function textOf(order: Order, words: Words, isMemory: boolean, renderer: Renderer): string {
   const seen = new Set<Band>()
-  const stable = isMemory && order.stable.length > 0 ? [words.memory, ...headed(order.stable, seen), memoryEnd] : headed(order.stable, seen)
-  const before = [...headed(order.opening, seen), ...stable, ...headed(order.turns, seen)]
-  const recalled = order.volatile.length === 0 ? [] : [words.recalled, ...headed(order.volatile, seen), memoryEnd]
-  const lines = [...before, ...recalled, ...headed(order.newest, seen)]
+  const lines = headed(order.opening, [], seen)
+  const tells = isMemory && order.stable.length > 0
+  if (tells) lines.push(words.memory)
+  headed(order.stable, lines, seen)
+  if (tells) lines.push(memoryEnd)
+  headed(order.turns, lines, seen)
+  if (order.volatile.length > 0) {
+    lines.push(words.recalled)
+    headed(order.volatile, lines, seen).push(memoryEnd)
+  }
+  headed(order.newest, lines, seen)
   if (lines.at(-1) === memoryEnd) return lines.join('').trimEnd()
-  const pieces = [...order.opening, ...order.stable, ...order.turns, ...order.newest]
-  return closed(lines, separatorOf(pieces), renderer, pieces.at(-1)?.form.tokens)
+  const last = [order.newest, order.turns, order.stable, order.opening].find((pieces) => pieces.length > 0) ?? []
+  return closed(lines, separatorOf(last), renderer, last.at(-1)?.form.tokens)
 }
 
 /** What the last of these pieces ends with; its own line ends are not taken for it. */
@@ -131,8 +140,10 @@ function closed(lines: readonly string[], separator: string, renderer: Renderer,
   const bare = last.slice(0, -separator.length)
   // after a letter or a digit a line end is always a token of its own
   const cheaper = /[\p{L}\p{N}]$/u.test(bare.slice(-2)) || renderer.tokenizer.count(bare) <= (paid || renderer.tokenizer.count(last))
-  const end = cheaper ? bare : last
-  return lines.slice(0, -1).join('') + end
+  let text = ''
+  // not by `join`, which copies every line: most who want the messages never read this
+  for (let at = 0; at < lines.length - 1; at++) text += lines[at]
+  return text + (cheaper ? bare : last)
 }
 
 /** Claims whose entries keep their place and their form from turn to turn. */
@@ -143,11 +154,12 @@ function cacheable(order: Order, profile: Profile, slides: boolean, blocks: numb
   // the others live on what a sliding band leaves them, and that is never the same
   if (slides) return { messages: 0, tokens: 0 }
   const steady = profile.bands.every((band) => band.show === 'turns' || band.volatile === true || isAnchored(band))
+  const moves = ({ band }: Piece): boolean => !isAnchored(band) || !(steady || band?.show === 'turns')
+  const rest = [...order.stable, ...order.turns]
+  const end = rest.findIndex(moves)
   let messages = 0
   let tokens = 0
-  const head = [...order.opening, ...order.stable, ...order.turns]
-  for (const piece of head) {
-    if (!order.opening.includes(piece) && !(isAnchored(piece.band) && (steady || piece.band?.show === 'turns'))) break
+  for (const piece of [...order.opening, ...rest.slice(0, end < 0 ? rest.length : end)]) {
     messages += piece.form.chat.length
     tokens += piece.form.tokens
   }

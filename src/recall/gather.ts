@@ -1,10 +1,13 @@
 import { covered, isWanted, promised, worth } from '../domain/band.ts'
-import { type Derived, isBlank, type Message, type Run, type Tokens } from '../domain/entry.ts'
+import { type Derived, isBlank, isSilent, type Message, type Run, type Tokens } from '../domain/entry.ts'
+import type { Origin } from '../domain/ledger.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
 import type { Band, Profile, Rung, Tail } from '../domain/profile.ts'
 import { type Head, isWithin } from '../domain/session.ts'
 import { isQuestion } from '../text/question.ts'
+import type { Stretch } from '../text/when/calendar.ts'
 import { type Pressure, pressureOn } from './pressure.ts'
+import type { Shared } from './shared.ts'
 import { firstOf, lastOf, mayBeTorn, type Unit, unitsOf } from './unit.ts'
 
 /** What the walk through a session asks for; whoever drives it answers from a store, at once or later. */
@@ -27,6 +30,8 @@ export type Wish = {
 export type Gathered = {
   readonly head: Head
   readonly derived: readonly Derived[]
+  /** Where the derived entries come from that are not the session's own. */
+  readonly origins: ReadonlyMap<Derived, Origin>
   readonly pressure: Pressure
   /** A system message the session opens with. */
   readonly pinned: Unit | undefined
@@ -37,12 +42,16 @@ export type Gathered = {
   readonly stored: boolean
   /** In the order in which the profile's bands are read. */
   readonly wishes: readonly Wish[]
+  /** What the files of the scope say on the question. */
+  readonly passages?: Wish
 }
 
 export type Question = {
   readonly budget: Tokens
   readonly query: string | undefined
-  readonly shared: readonly Derived[]
+  readonly shared: readonly Shared[]
+  /** The time that the question names. */
+  readonly when?: Stretch | undefined
   /** What a derived entry costs when it is shown whole. */
   readonly price: (entry: Derived) => Tokens
 }
@@ -51,7 +60,8 @@ export type Question = {
 export function* gather(head: Head, profile: Profile, question: Question): Walk<Gathered> {
   const reader = new Reader(head)
   const claimed = new Map<Band, Wish>()
-  const derived = [...head.derived, ...question.shared].filter((entry) => entry.kind !== 'notes')
+  const origins = new Map(question.shared.flatMap(({ from, entries }) => entries.map((entry) => [entry, from] as const)))
+  const derived = [...head.derived, ...origins.keys()].filter((entry) => !isSilent(entry))
   const room = question.budget - promised(profile.bands, derived, question.budget, question.price)
   const pressure = pressureOn(head, profile, question.budget)
   const circumstances = { ...question, room, pressure }
@@ -59,7 +69,7 @@ export function* gather(head: Head, profile: Profile, question: Question): Walk<
   yield* reader.walkTo(head.asked?.sequence ?? head.last + 1)
   const { asked, since, pinned } = reader.turn()
   const wishes = profile.bands.map((band) => claimed.get(band) as Wish)
-  return { head, derived, pressure, pinned, asked, since, stored: question.query === undefined, wishes }
+  return { head, derived, origins, pressure, pinned, asked, since, stored: question.query === undefined, wishes }
 }
 
 type Circumstances = Question & { readonly room: Tokens; readonly pressure: Pressure }
@@ -83,7 +93,7 @@ function* claim(band: Band, reader: Reader, derived: readonly Derived[], questio
     return { ...wish, units: units.filter((unit) => !isOut(unit)), shorter: pressure.compressed }
   }
   if ('recalled' in what) {
-    const hits = yield* reader.recall(asking, what.recalled.limit)
+    const hits = yield* reader.recall(asking, what.recalled.limit, question.when)
     const messages = hits.map((hit) => hit.entry).filter((entry) => entry.kind === 'message')
     return { ...wish, units: messages.map((message) => ({ messages: [message] })) }
   }
@@ -227,14 +237,17 @@ class Reader {
     }
   }
 
-  /** Searches what no other band has claimed so far. */
-  *recall(text: string, limit: number): Walk<readonly Hit[]> {
+  /** Searches what no other band has claimed so far; what was said at the time that is asked about comes first. */
+  *recall(text: string, limit: number, when: Stretch | undefined): Walk<readonly Hit[]> {
     const oldest = this.back[this.claimed - 1]
     const before = oldest === undefined ? this.head.last + 1 : firstOf(oldest)
     const after = this.front.length === 0 ? 0 : lastOf(this.front.at(-1) as Unit)
     if (before <= after + 1 || limit === 0) return []
-    const hits = (yield { search: { text, kinds: ['message'], before, limit } }).hits
-    return hits.filter((hit) => sequence(hit) > after)
+    const search: Query = { text, kinds: ['message'], before, limit }
+    const then = when === undefined ? [] : (yield { search: { ...search, from: when.from, to: when.to - 1 } }).hits
+    const first = new Set(then.map(sequence))
+    const others = (yield { search }).hits.filter((hit) => !first.has(sequence(hit)))
+    return [...then, ...others].slice(0, limit).filter((hit) => sequence(hit) > after)
   }
 
   /** Loads units until the one with this sequence number is among them. */

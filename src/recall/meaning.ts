@@ -8,7 +8,7 @@ import { Top } from './top.ts'
 /** A vector with the entry it stands for. */
 export type Pointed = { readonly key: Key; readonly id: string; readonly kind: Entry['kind']; readonly at: Millis; readonly values: Float32Array }
 
-const kinds: readonly Entry['kind'][] = ['message', 'summary', 'fact', 'knowledge', 'item', 'sealed', 'notes']
+const kinds: readonly Entry['kind'][] = ['message', 'summary', 'fact', 'knowledge', 'item', 'sealed', 'notes', 'about']
 
 /** The vectors of one embedder, compared one by one: exact, and fast because they lie side by side. */
 export class Meaning {

@@ -7,20 +7,57 @@ import { firstOf, lastOf, type Unit } from './unit.ts'
 
 /** One line for each run of entries with the same fate: every entry of the session once, and what the words around them cost. */
 export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
-  const lines = [...joined(messageLines(gathered, fitted.pieces)), ...joined(derivedLines(gathered.derived, fitted.pieces))]
-  if (fitted.fees > 0)
-    lines.unshift({ band: 'frame', entries: null, count: 0, verdict: 'whole', tokens: fitted.fees, why: 'headings and what the provider adds' })
-  return lines
+  const lines = new Lines()
+  if (fitted.fees > 0) lines.add({ band: 'frame', entries: null, count: 0, verdict: 'whole', tokens: fitted.fees, why: 'headings and what the provider adds' })
+  addMessages(lines, gathered, fitted.pieces)
+  lines.close()
+  addDerived(lines, gathered, fitted.pieces)
+  return lines.all
 }
+
+/** A line that may still grow. */
+type Draft = Omit<Line, 'entries' | 'count' | 'tokens'> & { readonly entries: [first: string, last: string] | null; count: number; tokens: Tokens }
+
+/** Neighbouring lines with the same fate become one; a run holds messages or derived entries, never both. */
+class Lines {
+  readonly all: Draft[] = []
+  private last: Draft | undefined
+
+  add(next: Draft): void {
+    const { last } = this
+    if (
+      last?.entries != null &&
+      next.entries !== null &&
+      last.band === next.band &&
+      last.verdict === next.verdict &&
+      last.why === next.why &&
+      isOneRun(last, next)
+    ) {
+      last.entries[1] = next.entries[1]
+      last.count += next.count
+      last.tokens += next.tokens
+      return
+    }
+    this.all.push(next)
+    this.last = next
+  }
+
+  /** What comes next is of another kind. */
+  close(): void {
+    this.last = undefined
+  }
+}
+
+/** Passages of files are told one by one: what lies between two of them was not found. */
+const isOneRun = (last: Draft, next: Draft): boolean => last.from === next.from && next.from !== 'files'
 
 /** Why a run of messages is not shown itself. */
 type Absence = { readonly run: Run; readonly verdict: 'covered' | 'dropped'; readonly why: string }
 
 function absences({ pressure }: Gathered, pieces: readonly Piece[]): Absence[] {
-  const covers = pieces.flatMap((piece): Absence[] =>
-    piece.derived?.kind === 'summary' ? [{ run: piece.derived.covers, verdict: 'covered', why: 'summary' }] : [],
-  )
-  const items = pieces.flatMap(({ derived }) => (derived?.kind === 'item' ? derived.sources : []))
+  const derived = pieces.flatMap((piece) => piece.derived ?? [])
+  const covers = derived.flatMap((entry): Absence[] => (entry.kind === 'summary' ? [{ run: entry.covers, verdict: 'covered', why: 'summary' }] : []))
+  const items = derived.flatMap((entry) => (entry.kind === 'item' ? entry.sources : []))
   const promoted = items.flatMap(({ message }): Absence[] => {
     const sequence = sequenceOf(message) ?? 0
     return isWithin(pressure.promoted, sequence) ? [{ run: [sequence, sequence], verdict: 'covered', why: 'long-term' }] : []
@@ -28,37 +65,46 @@ function absences({ pressure }: Gathered, pieces: readonly Piece[]): Absence[] {
   return [...covers, ...promoted, ...pressure.dropped.map((run): Absence => ({ run, verdict: 'dropped', why: 'triage' }))]
 }
 
-function messageLines(gathered: Gathered, pieces: readonly Piece[]): Line[] {
-  const { head, wishes, since } = gathered
-  const shown = pieces.filter((piece) => piece.unit !== undefined).sort((a, b) => firstOf(a.unit as Unit) - firstOf(b.unit as Unit))
-  // message by message: one of a broken group may have been recalled by itself
-  const faults = new Map<number, Unit>()
-  for (const { fault, messages } of [...wishes.flatMap((wish) => wish.units), ...since])
-    if (fault !== undefined) for (const message of messages) faults.set(message.sequence, { messages: [message], fault })
-  for (const piece of shown) for (const message of piece.unit?.messages ?? []) faults.delete(message.sequence)
+type Stop = { readonly unit: Unit; readonly piece?: Piece }
+
+function addMessages(lines: Lines, gathered: Gathered, pieces: readonly Piece[]): void {
+  const { head } = gathered
   const covers = absences(gathered, pieces)
-  const lines: Line[] = []
   let next = head.first?.sequence ?? 1
-  const stops = [
-    ...shown.map((piece) => ({ unit: piece.unit as Unit, line: shownLine(piece) })),
-    ...[...faults.values()].map((unit) => ({ unit, line: faultLine(unit) })),
-  ]
-  for (const { unit, line } of stops.sort((a, b) => firstOf(a.unit) - firstOf(b.unit))) {
-    lines.push(...absent(head, next, firstOf(unit) - 1, covers), line)
+  for (const { unit, piece } of stopsIn(gathered, pieces)) {
+    addAbsent(lines, head, next, firstOf(unit) - 1, covers)
+    lines.add(piece === undefined ? faultLine(unit) : shownLine(piece, unit))
     next = lastOf(unit) + 1
   }
-  return [...lines, ...absent(head, next, head.last, covers)]
+  addAbsent(lines, head, next, head.last, covers)
 }
 
-function shownLine({ part, band, unit, form, rung }: Piece): Line {
-  const why = { newest: 'the newest turn', opening: 'the session opens with it', since: 'said since the newest turn', band: band?.name ?? '' }[part]
-  const fault = unit?.fault === undefined ? rung : unit.fault
-  return line(unit as Unit, band?.name ?? part, form.shortened ? 'shortened' : 'whole', form.tokens, form.shortened ? `${why}; ${fault}` : why)
+/** What is shown, and what is passed over because it is broken, in conversation order. */
+function stopsIn({ wishes, since }: Gathered, pieces: readonly Piece[]): Stop[] {
+  const stops: Stop[] = []
+  for (const piece of pieces) if (piece.unit !== undefined) stops.push({ unit: piece.unit, piece })
+  // message by message: one of a broken group may have been recalled by itself
+  const faults = new Map<number, Stop>()
+  const note = ({ fault, messages }: Unit): void => {
+    if (fault !== undefined) for (const message of messages) faults.set(message.sequence, { unit: { messages: [message], fault } })
+  }
+  for (const wish of wishes) wish.units.forEach(note)
+  since.forEach(note)
+  if (faults.size > 0) for (const { unit } of stops) for (const message of unit.messages) faults.delete(message.sequence)
+  return [...stops, ...faults.values()].sort((a, b) => firstOf(a.unit) - firstOf(b.unit))
 }
 
-const faultLine = (unit: Unit): Line => line(unit, 'none', 'dropped', 0, unit.fault as string)
+const reasons = { newest: 'the newest turn', opening: 'the session opens with it', since: 'said since the newest turn' }
 
-const line = (unit: Unit, band: string, verdict: Verdict, tokens: Tokens, why: string): Line => ({
+function shownLine({ part, band, form, rung }: Piece, unit: Unit): Draft {
+  const why = part === 'band' ? (band?.name ?? '') : reasons[part]
+  const fault = unit.fault === undefined ? rung : unit.fault
+  return line(unit, band?.name ?? part, form.shortened ? 'shortened' : 'whole', form.tokens, form.shortened ? `${why}; ${fault}` : why)
+}
+
+const faultLine = (unit: Unit): Draft => line(unit, 'none', 'dropped', 0, unit.fault as string)
+
+const line = (unit: Unit, band: string, verdict: Verdict, tokens: Tokens, why: string): Draft => ({
   band,
   entries: [(unit.messages[0] as Message).id, (unit.messages.at(-1) as Message).id],
   count: unit.messages.length,
@@ -68,8 +114,7 @@ const line = (unit: Unit, band: string, verdict: Verdict, tokens: Tokens, why: s
 })
 
 /** The messages between two that are shown: stood for by something else, or left out. */
-function absent(head: Head, first: number, last: number, known: readonly Absence[]): Line[] {
-  const lines: Line[] = []
+function addAbsent(lines: Lines, head: Head, first: number, last: number, known: readonly Absence[]): void {
   for (let at = first; at <= last; ) {
     const cover = known.find(({ run: [from, to] }) => from <= at && at <= to)
     const ahead = known.filter(({ run: [from] }) => from > at).map(({ run: [from] }) => from - 1)
@@ -77,7 +122,7 @@ function absent(head: Head, first: number, last: number, known: readonly Absence
     const run = trimmed(head.gaps, at, end)
     const count = countBetween(head.gaps, at, end)
     if (count > 0)
-      lines.push({
+      lines.add({
         band: 'none',
         entries: [messageId(run[0]), messageId(run[1])],
         count,
@@ -87,7 +132,6 @@ function absent(head: Head, first: number, last: number, known: readonly Absence
       })
     at = end + 1
   }
-  return lines
 }
 
 /** The run without the gaps at its ends. */
@@ -98,44 +142,20 @@ function trimmed(gaps: readonly Gap[], first: number, last: number): Gap {
   return [from, to]
 }
 
-function derivedLines(derived: readonly Derived[], pieces: readonly Piece[]): Line[] {
-  const shown = new Map(pieces.flatMap((piece) => (piece.derived === undefined ? [] : [[piece.derived, piece] as const])))
-  return derived.map((entry) => {
-    const piece = shown.get(entry)
-    const ids = [entry.id, entry.id] as const
-    if (piece === undefined)
-      return {
-        band: 'none',
-        entries: ids,
-        count: 1,
-        verdict: 'dropped',
-        tokens: 0,
-        why: reasonOf(entry),
-      }
-    return {
-      band: piece.band?.name ?? 'none',
-      entries: ids,
-      count: 1,
-      verdict: piece.form.shortened ? 'shortened' : 'whole',
-      tokens: piece.form.tokens,
-      why: piece.band?.name ?? '',
-    }
-  })
+function addDerived(lines: Lines, { derived, origins }: Gathered, pieces: readonly Piece[]): void {
+  const shown = new Map<Derived, Piece>()
+  for (const piece of pieces) if (piece.derived !== undefined) shown.set(piece.derived, piece)
+  for (const entry of derived) {
+    const { band, form } = shown.get(entry) ?? {}
+    const verdict = form === undefined ? 'dropped' : form.shortened ? 'shortened' : 'whole'
+    const why = form === undefined ? reasonOf(entry) : (band?.name ?? '')
+    const from = origins.get(entry)
+    const line: Draft = { band: band?.name ?? 'none', entries: [entry.id, entry.id], count: 1, verdict, tokens: form?.tokens ?? 0, why }
+    lines.add(from === undefined ? line : { ...line, from })
+  }
 }
 
 function reasonOf(entry: Derived): string {
   if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded'
   return entry.kind === 'knowledge' && entry.pending === true ? 'waits for approval' : 'no room'
-}
-
-/** Neighbouring lines with the same fate become one; a run holds messages or derived entries, never both. */
-function joined(lines: readonly Line[]): Line[] {
-  const result: Line[] = []
-  for (const next of lines) {
-    const last = result.at(-1)
-    if (last?.entries != null && next.entries !== null && last.band === next.band && last.verdict === next.verdict && last.why === next.why) {
-      result[result.length - 1] = { ...last, entries: [last.entries[0], next.entries[1]], count: last.count + next.count, tokens: last.tokens + next.tokens }
-    } else result.push(next)
-  }
-  return result
 }

@@ -11,6 +11,7 @@ import { disarmed } from '../text/memoryTag.ts'
 import { selectSentences } from '../text/sections.ts'
 import { squeezeSpace, stripComments } from '../text/squeeze.ts'
 import { inputOf } from './anthropic.ts'
+import { lineOfStatement, statement } from './statement.ts'
 import { isSendable, type Unit } from './unit.ts'
 
 /**
@@ -34,7 +35,10 @@ export const asTurn: Manner = { show: 'turns', label: '', separator: '\n\n' }
 export class Renderer {
   readonly tokenizer: Tokenizer
   private readonly forms = new WeakMap<Message, Map<string, Form | null>>()
+  /** Most of what is shown are single messages, whole, as turns: found without a name. */
+  private readonly turns = new WeakMap<Message, Form | null>()
   private readonly statements = new WeakMap<Derived, Map<string, Form>>()
+  private readonly wholes = new WeakMap<Derived, Form | null>()
   private readonly fees = new Map<string, Tokens>()
 
   constructor(tokenizer: Tokenizer) {
@@ -75,40 +79,43 @@ export class Renderer {
   }
 
   derived(entry: Derived, rung: Rung, room: Tokens): Form | null {
-    const whole = statement(entry, (text) => text)
+    if (rung.as === 'whole') return within(this.whole(entry), room)
     const text =
-      rung.as === 'whole'
-        ? whole
-        : rung.as === 'sections'
-          ? statement(entry, (part) => this.sentences(part, room - around))
-          : statement(entry, (part) => shorten(part, rung, entry.kind))
-    if (isBlank(text)) return null
-    const line = `${anchored(disarmed(wellFormed(text)))}\n`
-    const forms = kept(this.statements, entry, () => new Map<string, Form>())
-    const form = kept(forms, line, () => ({
-      text: line,
-      chat: [],
-      tokens: this.tokenizer.count(line),
-      shortened: text !== whole,
-      exact: this.tokenizer.isExact(line),
-    }))
-    return within(form, room)
+      rung.as === 'sections' ? statement(entry, (part) => this.sentences(part, room - around)) : statement(entry, (part) => shorten(part, rung, entry.kind))
+    return within(this.stated(entry, text), room)
   }
 
   /** What a derived entry costs when it is shown whole. */
   price(entry: Derived): Tokens {
-    return this.derived(entry, { as: 'whole' }, Number.POSITIVE_INFINITY)?.tokens ?? 0
+    return this.whole(entry)?.tokens ?? 0
+  }
+
+  private whole(entry: Derived): Form | null {
+    return kept(this.wholes, entry, () => this.stated(entry, statement(entry, asSaid)))
+  }
+
+  private stated(entry: Derived, text: string): Form | null {
+    if (isBlank(text)) return null
+    const line = lineOfStatement(text)
+    const forms = kept(this.statements, entry, () => new Map<string, Form>())
+    return kept(forms, line, () => ({
+      text: line,
+      chat: [],
+      tokens: this.tokenizer.count(line),
+      shortened: text !== statement(entry, asSaid),
+      exact: this.tokenizer.isExact(line),
+    }))
   }
 
   private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
+    if (rung.as === 'whole' && manner === asTurn && isAlone(unit)) return kept(this.turns, unit.messages[0] as Message, () => this.form(unit, asTurn, asSaid))
     const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
-    return this.remembered(unit, manner, name, () => this.form(unit, manner, (content, role) => (rung.as === 'whole' ? content : shorten(content, rung, role))))
+    return this.remembered(unit, manner, name, () => this.form(unit, manner, rung.as === 'whole' ? asSaid : (content, role) => shorten(content, rung, role)))
   }
 
   private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
     const forms = kept(this.forms, unit.messages[0] as Message, () => new Map<string, Form | null>())
-    const alone = unit.messages.length === 1 && unit.fault === undefined
-    return kept(forms, `${rung}${manner.show}${manner.separator}${manner.label}${alone ? '' : `${unit.messages.length}${unit.fault}`}`, make)
+    return kept(forms, `${rung}${manner.show}${manner.separator}${manner.label}${isAlone(unit) ? '' : `${unit.messages.length}${unit.fault}`}`, make)
   }
 
   private form(unit: Unit, manner: Manner, shortened: (content: string, role: string) => string): Form | null {
@@ -180,6 +187,9 @@ function kept<K, V>(map: { get(key: K): V | undefined; set(key: K, value: V): un
   map.set(key, made)
   return made
 }
+
+const isAlone = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined
+const asSaid = (content: string): string => content
 
 /** What a line has beside its words: what it begins with, and its end. */
 const around = 8
@@ -283,18 +293,4 @@ export function chatCost(tokenizer: Tokenizer, message: ChatMessage): Tokens {
   const named = message.name === undefined ? {} : { name: message.name }
   const calls = message.role === 'assistant' ? message.tool_calls?.map((call) => ({ id: call.id, ...call.function })) : undefined
   return messageCost(tokenizer, { role: message.role, content: message.content, ...named, ...(calls === undefined ? {} : { calls }) })
-}
-
-function statement(entry: Derived, part: (text: string) => string): string {
-  if (entry.kind === 'sealed' || entry.kind === 'notes') return ''
-  if (entry.kind === 'summary') return part(entry.text)
-  if (entry.kind === 'item') return `[${entry.category}] ${part(entry.content)}`
-  const value = part(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))
-  return entry.kind === 'fact' ? `${entry.field}${entry.key === '' ? '' : `.${entry.key}`}: ${value}` : `${entry.category}, ${entry.key}: ${value}`
-}
-
-/** Begins with a character before which every tokenizer splits after a line end: not white space, not a slash. */
-function anchored(text: string): string {
-  const trimmed = text.trimStart()
-  return trimmed.startsWith('/') ? `- ${trimmed}` : trimmed
 }

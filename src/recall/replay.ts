@@ -1,17 +1,21 @@
-import { type Derived, type Message, sequenceOf, type Tokens } from '../domain/entry.ts'
+import { type Message, sequenceOf, type Tokens } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
+import type { Stretch } from '../text/when/calendar.ts'
 import type { Answer, Need, Walk } from './gather.ts'
 import { SearchIndex, unlimited } from './score.ts'
+import type { Shared } from './shared.ts'
 import { searchTerms } from './terms.ts'
 
 /** A context as it was asked for, with everything it was made from: plain data, so that it can be kept and asked for again. */
 export type Trace = {
   readonly head: Head
   readonly messages: readonly Message[]
-  readonly shared: readonly Derived[]
+  readonly shared: readonly Shared[]
+  /** The time that the question named. */
+  readonly when?: Stretch
   readonly query: string | undefined
   readonly budget: Tokens
   readonly framing: Framing

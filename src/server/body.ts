@@ -1,19 +1,105 @@
 import type { IncomingMessage } from 'node:http'
 import { isObject } from '../domain/checks.ts'
+import type { Millis } from '../domain/entry.ts'
+import { boundaryIn, fileIn, type Upload } from './gate/multipart.ts'
 import { Refusal } from './problem.ts'
 
+/**
+ * How slowly a body may come: in each stretch of time at least so many bytes. How long it may take altogether is the
+ * server's `requestTimeout`. `alarm` rings after a while unless it is called off.
+ */
+export type Pace = { readonly stretch: Millis; readonly bytes: number; readonly alarm: (after: Millis, ring: () => void) => () => void }
+
+const usualPace: Pace = { stretch: 10_000, bytes: 1000, alarm: ringAfter }
+/** No client nests deeper; code that follows nested values could be made to run out of stack. */
+const deepest = 64
+/** To look at every byte takes as long as to parse them; but a large body of nothing but brackets must not be parsed, which takes seconds. */
+const small = 65_536
+const [quote, backslash, openBrace, openBracket, closeBrace, closeBracket] = [0x22, 0x5c, 0x7b, 0x5b, 0x7d, 0x5d]
+
 /** The JSON object a request carries, of at most `limit` bytes. */
-export async function readJson(request: IncomingMessage, limit: number): Promise<Record<string, unknown>> {
+export async function readJson(request: IncomingMessage, limit: number, pace?: Pace): Promise<Record<string, unknown>> {
   // Asking for this type also keeps web pages out: a browser lets no foreign page send it unasked.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
     throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON, sent with the header content-type: application/json.')
   }
-  const value = parsed(await readBytes(request, limit))
+  const value = parsed(await readBytes(request, limit, pace))
   if (!isObject(value)) throw new Refusal(400, 'invalid_body', 'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.')
   return value
 }
 
+/**
+ * The file a form carries, of at most `limit` bytes with all that is around it. Web pages can send forms unasked: the
+ * request's origin must have been checked.
+ */
+export async function readUpload(request: IncomingMessage, limit: number, pace?: Pace): Promise<Upload> {
+  const boundary = boundaryIn(request.headers['content-type'] ?? '')
+  if (boundary === undefined) throw new Refusal(415, 'unsupported_media_type', 'The body must be multipart/form-data with one file.')
+  return fileIn(await readBytes(request, limit, pace), boundary)
+}
+
+/** The bytes a request carries. A body that is somewhat too large is read to its end, so that the client hears why; one far too large is not. */
+export async function readBytes(request: IncomingMessage, limit: number, pace: Pace = usualPace): Promise<Buffer> {
+  const most = limit * 4
+  const tooLarge = (): Refusal => new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, goodbye)
+  if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge()
+  const chunks: Buffer[] = []
+  let size = 0
+  await received(request, pace, (chunk) => {
+    size += chunk.length
+    if (size > most) throw tooLarge()
+    if (size <= limit) chunks.push(chunk)
+  })
+  if (size > limit) throw tooLarge()
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+}
+
+/** There may be no end to what follows, and nobody reads it. */
+const goodbye = { headers: { connection: 'close' } }
+
+/** Takes a body piece by piece. When `take` throws or the client dawdles, the rest is left unread, and the connection open for an answer. */
+function received(request: IncomingMessage, pace: Pace, take: (chunk: Buffer) => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let fresh = 0
+  const look = (): void => {
+    if (fresh < pace.bytes) reject(tooSlow(pace))
+    else callOff = pace.alarm(pace.stretch, look)
+    fresh = 0
+  }
+  let callOff = pace.alarm(pace.stretch, look)
+  const onData = (chunk: Buffer): void => {
+    fresh += chunk.length
+    try {
+      take(chunk)
+    } catch (error) {
+      reject(error)
+    }
+  }
+  const onClose = (): void => reject(new Error('The client hung up.'))
+  // The listener for errors stays: one that comes later must not end the process.
+  request.on('data', onData).once('end', resolve).once('error', reject).once('close', onClose)
+  return promise.finally(() => {
+    callOff()
+    request.off('data', onData).off('end', resolve).off('close', onClose).pause()
+  })
+}
+
+const tooSlow = ({ bytes, stretch }: Pace): Refusal =>
+  new Refusal(408, 'request_timeout', `The body came too slowly: less than ${bytes} bytes in ${stretch / 1000} seconds. Try again.`, null, goodbye)
+
+function ringAfter(after: Millis, ring: () => void): () => void {
+  const timer = setTimeout(ring, after)
+  return () => clearTimeout(timer)
+}
+
 function parsed(bytes: Uint8Array): unknown {
+  if (bytes.length > small && bytesNest(bytes)) throw tooDeep()
+  const value = jsonIn(bytes)
+  if (bytes.length <= small && valueNests(value, deepest)) throw tooDeep()
+  return value
+}
+
+function jsonIn(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
@@ -22,18 +108,30 @@ function parsed(bytes: Uint8Array): unknown {
   }
 }
 
-/** A body that is somewhat too large is read to its end, so that the client hears why; one far too large is not. */
-async function readBytes(request: IncomingMessage, limit: number): Promise<Uint8Array> {
-  const most = limit * 4
-  const tooLarge = new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`)
-  if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > most) throw tooLarge
-    if (size <= limit) chunks.push(chunk)
+const tooDeep = (): Refusal => new Refusal(400, 'too_deep', `The body is nested deeper than ${deepest} levels. Send deep data as text.`)
+
+/** Whether JSON text nests too deep, told without parsing it: brackets are counted, except in strings. */
+function bytesNest(bytes: Uint8Array): boolean {
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === quote) at = endOfString(bytes, at + 1)
+    else if (byte === openBrace || byte === openBracket) {
+      if (++depth > deepest) return true
+    } else if (byte === closeBrace || byte === closeBracket) depth--
   }
-  if (size > limit) throw tooLarge
-  return Buffer.concat(chunks)
+  return false
+}
+
+/** The place of the quote that ends a string, or the end of it all. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  let at = start
+  // What follows a backslash, a quote above all, belongs to the string.
+  while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+  return at
+}
+
+function valueNests(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => valueNests(inner, levels - 1))
 }

@@ -1,16 +1,23 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import type { Incoming } from '../domain/chat.ts'
 import { endedEarly, notAReply } from '../models/failure.ts'
 import { type Answer, isStream } from './backend.ts'
+import type { Dialect, Heard, Listener } from './dialects/dialect.ts'
 import { problemOf } from './problem.ts'
-import { StreamedReply, wholeReply } from './reply.ts'
 import { WholeLines } from './sse.ts'
 
 /** The client's side of an exchange; the signal tells that the client has hung up. */
 export type Client = { readonly response: ServerResponse; readonly signal: AbortSignal }
-/** Stores the assistant's message; never fails. */
-type Keep = (reply: Incoming) => Promise<void>
+/** Stores the reply; never fails. */
+type Keep = (heard: Heard) => Promise<void>
+/** How an answer is read, and what becomes of the reply in it. */
+export type Reading = {
+  readonly dialect: Dialect
+  readonly keep: Keep
+  /** Has a word with the first bytes of a stream, and with the whole of what is no stream, before they go out. */
+  readonly onFirst?: (() => void) | undefined
+  readonly amend?: ((text: string) => string) | undefined
+}
 
 const largestReply = 67_108_864
 
@@ -18,16 +25,18 @@ const largestReply = 67_108_864
  * Passes an answer on to the client as it comes and has the reply kept once it is complete. The client learns that the
  * reply is complete only after it is kept, so that its next request finds it in memory.
  */
-export async function relay(answer: Answer, client: Client, keep: Keep): Promise<void> {
+export async function relay(answer: Answer, client: Client, reading: Reading): Promise<void> {
   if (answer.status >= 400) return relayAsIs(answer, client)
-  if (isStream(answer)) return relayStream(answer, client, keep)
-  const bytes = await readWhole(answer)
-  await keep(wholeReply(bytes.toString('utf8'), answer.where))
+  if (isStream(answer)) return relayStream(answer, client, reading)
+  const text = (await readWhole(answer)).toString('utf8')
+  reading.onFirst?.()
+  await reading.keep(reading.dialect.hear(text, answer.where))
+  const bytes = Buffer.from(reading.amend?.(text) ?? text)
   client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
 }
 
 /** Passes on an answer that is no part of a conversation. */
-async function relayAsIs(answer: Answer, { response, signal }: Client): Promise<void> {
+export async function relayAsIs(answer: Answer, { response, signal }: Client): Promise<void> {
   response.writeHead(answer.status, answer.headers)
   for await (const bytes of answer.body) await write(response, bytes, signal)
   response.end()
@@ -41,34 +50,39 @@ export async function relayJson(answer: Answer, client: Client): Promise<void> {
   client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
 }
 
-async function relayStream(answer: Answer, client: Client, keep: Keep): Promise<void> {
-  const reply = new StreamedReply(answer.where)
+async function relayStream(answer: Answer, client: Client, reading: Reading): Promise<void> {
+  const reply = reading.dialect.listener(answer.where)
   let kept = false
   const settle = async (): Promise<void> => {
     if (kept || !reply.isComplete) return
     kept = true
-    await keep(reply.message())
+    await reading.keep(reply.heard())
   }
   try {
-    await pump(answer, client, reply, settle)
+    await pump(answer, client, { reply, settle, onFirst: reading.onFirst })
   } catch (error) {
     // How the connection ends does not spoil a reply that is complete.
     if (!reply.isComplete) {
       // A client that has hung up wants no more of this reply, so the half it got is not kept as what was said.
       if (client.signal.aborted || !client.response.headersSent) throw error
-      client.response.write(`\ndata: ${JSON.stringify({ error: problemOf(error).error })}\n\n`)
+      client.response.write(`\n${reading.dialect.failure(problemOf(error).error)}`)
     }
   }
   await settle()
   client.response.end()
 }
 
-async function pump(answer: Answer, { response, signal }: Client, reply: StreamedReply, settle: () => Promise<void>): Promise<void> {
+type Pumped = { readonly reply: Listener; readonly settle: () => Promise<void>; readonly onFirst: Reading['onFirst'] }
+
+async function pump(answer: Answer, { response, signal }: Client, { reply, settle, onFirst }: Pumped): Promise<void> {
   const lines = new WholeLines()
   const pass = async (bytes: Uint8Array): Promise<void> => {
     if (reply.isOver) await settle()
     if (bytes.length === 0) return
-    if (!response.headersSent) response.writeHead(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
+    if (!response.headersSent) {
+      onFirst?.()
+      response.writeHead(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
+    }
     await write(response, bytes, signal)
   }
   for await (const bytes of answer.body) {

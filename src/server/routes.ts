@@ -2,48 +2,67 @@ import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import { Refusal } from './problem.ts'
 
-/** What a request is for. */
-export type Route =
-  | { readonly to: 'health' }
-  | { readonly to: 'optimizer'; readonly where: string | undefined }
-  | { readonly to: 'models' }
-  | { readonly to: 'chat'; readonly key: Key }
+/** What stands in the place of `{name}` in an address, decoded. */
+export type Params = Readonly<Record<string, string>>
 
-const known = 'POST /v1/{key}/chat/completions, GET /v1/{key}/models, GET /v1/models, GET /learning/optimizer/status and GET /healthz'
+type Pattern<T> = { readonly name: string; readonly segments: readonly string[]; readonly handler: T }
 
-/** Reads method and address of a request; keys are checked here and nowhere later. */
-export function routeOf(method: string, target: string): Route {
-  const path = target.split('?', 1)[0] ?? ''
-  const [root, ...parts] = path.split('/').slice(1)
-  const [key, ...verb] = parts
-  if (method === 'GET' && path === '/healthz') return { to: 'health' }
-  if (method === 'GET' && path === '/learning/optimizer/status') return { to: 'optimizer', where: keyIn(target) }
-  if (method === 'GET' && path === '/v1/models') return { to: 'models' }
-  if (root === 'v1' && key !== undefined) {
-    if (method === 'POST' && verb.join('/') === 'chat/completions') return { to: 'chat', key: keyOf(key) }
-    if (method === 'GET' && verb.join('/') === 'models') {
-      keyOf(key)
-      return { to: 'models' }
+/** Finds who answers a request by its method and address, such as `POST /v1/{key}/chat/completions`. */
+export class Router<T> {
+  private readonly patterns = new Map<string, Pattern<T>[]>()
+
+  constructor(handlers: Readonly<Record<string, T>>) {
+    for (const [name, handler] of Object.entries(handlers)) {
+      const [method = '', path = ''] = name.split(' ')
+      const segments = path.split('/').slice(1)
+      const group = this.patterns.get(`${method} ${segments.length}`) ?? []
+      this.patterns.set(`${method} ${segments.length}`, [...group, { name, segments, handler }])
     }
   }
-  throw new Refusal(404, 'unknown_url', `Unknown request: ${method} ${path.slice(0, 200)}. Threadkeep answers ${known}.`)
+
+  /** The handler with what its pattern left open; what nobody answers is refused with what there is. */
+  find(method: string, path: string): { readonly name: string; readonly handler: T; readonly params: Params } {
+    const segments = path.split('/').slice(1)
+    for (const { name, segments: wanted, handler } of this.patterns.get(`${method} ${segments.length}`) ?? []) {
+      if (wanted.every((segment, place) => isOpen(segment) || segment === segments[place])) return { name, handler, params: paramsOf(wanted, segments) }
+    }
+    throw this.unknown(method, path, segments)
+  }
+
+  private unknown(method: string, path: string, segments: readonly string[]): Refusal {
+    const methods = [...this.patterns.entries()].flatMap(([group, patterns]) =>
+      patterns.some(({ segments: wanted }) => wanted.length === segments.length && wanted.every((segment, place) => isOpen(segment) || segment === segments[place]))
+        ? [group.split(' ')[0] as string]
+        : [],
+    )
+    if (methods.length > 0) {
+      const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
+      return new Refusal(405, 'method_not_allowed', message, null, { headers: { allow: methods.join(', ') } })
+    }
+    return new Refusal(404, 'unknown_url', `Unknown request: ${method} ${path.slice(0, 200)}. GET /openapi.json tells what Threadkeep answers.`)
+  }
 }
 
-/** The session or scope a request asks about, if it names one. */
-function keyIn(target: string): string | undefined {
-  return new URL(target, 'http://localhost').searchParams.get('key') ?? undefined
+const isOpen = (segment: string): boolean => segment.startsWith('{')
+
+function paramsOf(wanted: readonly string[], segments: readonly string[]): Params {
+  const params: Record<string, string> = {}
+  for (const [place, segment] of wanted.entries()) if (isOpen(segment)) params[segment.slice(1, -1)] = decoded(segments[place] ?? '')
+  return params
 }
 
 /** Decoded once: what is still encoded after that is no key. */
-function keyOf(segment: string): Key {
-  let text: string
+function decoded(segment: string): string {
+  if (!segment.includes('%')) return segment
   try {
-    text = decodeURIComponent(segment)
+    return decodeURIComponent(segment)
   } catch (cause) {
     throw new MemoryError('bad-key', 'The key in the address is not encoded properly. Write scope or scope:session, for example acme:+15551234567.', {
       param: 'key',
       cause,
     })
   }
-  return parseKey(text)
 }
+
+/** The key in an address; keys are checked here and nowhere later. */
+export const keyIn = ({ key }: Params): Key | undefined => (key === undefined ? undefined : parseKey(key))

@@ -1,33 +1,64 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pauseFor } from 'node:timers/promises'
 import type { Millis } from '../domain/entry.ts'
+import type { Clock } from '../domain/ports.ts'
+import { Files, type FilesParts } from '../files/files.ts'
 import type { Memory } from '../memory.ts'
-import { readJson } from './body.ts'
-import { healthOf } from './health.ts'
+import { answering } from './answer.ts'
+import type { Backend } from './backend.ts'
+import type { Credentials } from './gate/credentials.ts'
+import { doorsOf } from './gate/hosts.ts'
+import { type Allowance, Limits } from './gate/limits.ts'
+import type { House } from './house.ts'
 import { Lanes } from './lanes.ts'
-import { offlineBackend } from './offline.ts'
-import { problemOf, traceOf } from './problem.ts'
-import { type Client, relayJson } from './relay.ts'
-import { routeOf } from './routes.ts'
+import { Memories } from './memories.ts'
+import { offlineBackend } from './offline/offline.ts'
+import { traceOf } from './problem.ts'
+import { resting } from './rest/rest.ts'
 import type { SessionModels } from './sessionModels.ts'
-import { type Room, takeTurn } from './turn.ts'
-import { type Patience, upstreamBackend } from './upstream.ts'
+import { talking } from './talk.ts'
+import { type Persistence, poolBackend } from './upstreams/pool.ts'
+import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
+import { type Log, quiet } from './watch/log.ts'
+import { Metrics } from './watch/metrics.ts'
+import type { PriceTable } from './watch/prices.ts'
+import { publishedPrices } from './watch/prices/published.ts'
+import type { State } from './watch/ready.ts'
+import { type Tracing, untraced } from './watch/spans.ts'
+import { Tallies } from './watch/tally.ts'
 
 export type ServeOptions = {
-  readonly memory: Memory
+  /** One memory for everything, or one for each way of remembering. */
+  readonly memory: Memory | Memories
   readonly host?: string | undefined
   /** 0 takes a free one. */
   readonly port?: number | undefined
-  /** The base address of a model server that speaks OpenAI's protocol; without it the built-in offline model answers. */
-  readonly upstream?: string | undefined
+  /** Names the server is known by besides those of its own machine, and origins of web pages that may ask it. */
+  readonly names?: readonly string[] | undefined
+  readonly origins?: readonly string[] | undefined
+  /** Model servers, or the base address of one that speaks OpenAI's protocol; without any the built-in offline model answers. */
+  readonly upstream?: string | readonly UpstreamOptions[] | undefined
   /** The key for the upstream when a client sends none of its own. */
   readonly apiKey?: string | undefined
-  /** The most bytes a request may have. */
+  /** Who may ask; everybody, when left out. */
+  readonly credentials?: Credentials | undefined
+  readonly defaultScope?: string | undefined
+  readonly allowance?: Allowance | undefined
+  /** The most bytes a request, and a file, may have. */
   readonly largestBody?: number | undefined
+  readonly largestFile?: number | undefined
   /** Who does the upkeep of each session: the same that `memory` was opened with. */
   readonly models?: SessionModels | undefined
   readonly patience?: Partial<Patience> | undefined
+  readonly persistence?: Partial<Persistence> | undefined
+  readonly prices?: PriceTable | undefined
+  readonly log?: Log | undefined
+  readonly tracing?: Tracing | undefined
+  readonly clock?: Clock | undefined
+  /** How often sessions are looked through for those that are over. */
+  readonly sweepEvery?: Millis | undefined
   /** Hears of faults that no client is told of; never holds what was said. */
   readonly onFault?: ((requestId: string, trace: string) => void) | undefined
 }
@@ -41,88 +72,103 @@ export type Serving = AsyncDisposable & {
   close(grace?: Millis): Promise<void>
 }
 
-const longestWait: Patience = { first: 600_000, idle: 120_000 }
+const longestWait: Patience = { first: 600_000, idle: 120_000, total: 1_800_000 }
+const usual: Persistence = { tries: 3, wait: 500, longest: 20_000 }
 
 /**
- * Serves memory behind OpenAI's protocol.
+ * Serves memory behind the protocols of OpenAI and Anthropic.
  *
  * @example
  * await using serving = await serve({ memory: await openMemory(), port: 4848 })
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { memory, upstream, apiKey } = options
   const patience = { ...longestWait, ...options.patience }
-  const backend = upstream === undefined ? offlineBackend(memory.tokenizer) : upstreamBackend({ base: upstream, apiKey, patience })
-  const house: House = {
-    memory,
-    backend,
-    models: options.models,
-    lanes: new Lanes(),
-    largestBody: options.largestBody ?? 33_554_432,
-    onFault: options.onFault ?? (() => undefined),
-  }
+  const memories = options.memory instanceof Memories ? options.memory : Memories.of(options.memory)
+  const draining = { now: false }
+  const house = houseOf(options, memories, backendOf(options, memories, patience), draining)
+  const handle = answering(house, { ...talking, ...resting })
   const server = createServer({ headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }, (request, response) => {
     response.once('close', () => server.listening || server.closeIdleConnections())
-    void answer(house, request, response)
+    void handle(request, response)
   })
   // A client that neither sends nor reads for longer than the upstream may stay silent is gone.
   server.timeout = Math.max(patience.first, patience.idle) + 30_000
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')
   await once(server, 'listening')
+  const sweep = (): void => {
+    for (const memory of memories.all()) memory.sweep().catch((error: unknown) => house.onFault('sweep', traceOf(error)))
+  }
+  const sweeping = setInterval(sweep, options.sweepEvery ?? 60_000).unref()
   let closed: Promise<void> | undefined
-  const sweeping = setInterval(() => void memory.sweep().catch((error: unknown) => house.onFault('sweep', traceOf(error))), 60_000).unref()
   const close = (grace: Millis = 30_000): Promise<void> => {
+    draining.now = true
     clearInterval(sweeping)
-    closed ??= shut(server, grace).then(() => backend.close())
+    closed ??= shut(server, grace).then(async () => {
+      await house.files.close()
+      await house.backend.close()
+    })
     return closed
   }
-  return { url: urlOf(server), answers: backend.name, close, [Symbol.asyncDispose]: () => close() }
+  return { url: urlOf(server), answers: house.backend.name, close, [Symbol.asyncDispose]: () => close() }
 }
 
-type House = Omit<Room, 'report'> & { readonly largestBody: number; readonly onFault: NonNullable<ServeOptions['onFault']> }
+function backendOf({ upstream, apiKey, persistence }: ServeOptions, memories: Memories, patience: Patience): Backend {
+  if (upstream === undefined || upstream.length === 0) return offlineBackend(memories.sessions.tokenizer)
+  const upstreams = typeof upstream === 'string' ? [{ name: 'upstream', base: upstream, protocol: 'openai' as const, key: apiKey }] : upstream
+  const pause = async (time: Millis, signal: AbortSignal): Promise<void> => pauseFor(time, undefined, { signal })
+  return poolBackend({ upstreams, patience, persistence: { ...usual, ...persistence }, pause })
+}
 
-async function answer(house: House, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const id = requestIdOf(request)
-  response.setHeader('x-request-id', id)
-  const hungUp = new AbortController()
-  response.once('close', () => response.writableFinished || hungUp.abort())
-  const report = (error: unknown): void => house.onFault(id, traceOf(error))
-  try {
-    await dispatch({ ...house, report }, house.largestBody, request, { response, signal: hungUp.signal })
-  } catch (error) {
-    if (hungUp.signal.aborted) return
-    if (problemOf(error).status === 500) report(error)
-    fail(response, error)
+function houseOf(options: ServeOptions, memories: Memories, backend: Backend, draining: { readonly now: boolean }): House {
+  const clock = options.clock ?? Date.now
+  const { parts } = memories.scopes
+  const files = new Files({ ...parts, clock, ...(options.largestFile === undefined ? {} : { limits: { bytes: options.largestFile } }) } satisfies FilesParts)
+  const state = (): Promise<State> => stateOf(memories, backend, draining.now)
+  return {
+    memories,
+    backend,
+    files,
+    state,
+    clock,
+    takeFile: (scope, file) => files.begin(scope, file),
+    models: options.models,
+    tokenizer: memories.sessions.tokenizer,
+    credentials: options.credentials,
+    defaultScope: options.defaultScope,
+    doors: doorsOf({ listening: options.host ?? '127.0.0.1', names: options.names ?? [], origins: options.origins ?? [] }),
+    limits: new Limits(options.allowance ?? {}),
+    largest: { body: options.largestBody ?? 33_554_432, file: options.largestFile ?? 20_971_520 },
+    prices: options.prices ?? publishedPrices,
+    lanes: new Lanes(),
+    metrics: new Metrics({ read: () => readingsOf(memories) }),
+    tallies: new Tallies(),
+    tracing: options.tracing ?? untraced,
+    log: options.log ?? quiet,
+    onFault: options.onFault ?? (() => undefined),
   }
 }
 
-async function dispatch(room: Room, largestBody: number, request: IncomingMessage, client: Client): Promise<void> {
-  const route = routeOf(request.method ?? '', request.url ?? '')
-  if (route.to === 'health') return send(client.response, 200, healthOf(room.memory))
-  if (route.to === 'optimizer') return send(client.response, 200, await room.memory.upkeep.optimizer(route.where))
-  if (route.to === 'models') return relayJson(await room.backend.models(request.headers, client.signal), client)
-  await takeTurn(room, route.key, await readJson(request, largestBody), request.headers, client)
+async function stateOf(memories: Memories, backend: Backend, draining: boolean): Promise<State> {
+  const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
+  const { bytes, waiting } = await readingsOf(memories)
+  return { store: await storeState(memories), upstreams: backend.states(), draining, upkeep, bytes: { used: bytes }, waiting }
 }
 
-function fail(response: ServerResponse, error: unknown): void {
-  // After half an answer there is no way left to say that it failed, except to break off.
-  if (response.headersSent) return void response.destroy()
-  const { status, ...problem } = problemOf(error)
-  // What will not change by itself is not worth the retries that clients make of their own accord.
-  if (status === 429) response.setHeader('x-should-retry', 'false')
-  // There may be no end to what follows, and nobody reads it.
-  if (status === 413) response.setHeader('connection', 'close')
-  send(response, status, problem)
+/** A store that can be read is in order: what cannot be written is told with the request that tries. */
+async function storeState(memories: Memories): Promise<State['store']> {
+  try {
+    await memories.scopes.parts.store.list({ limit: 1 })
+    return 'ok'
+  } catch (error) {
+    return { fault: traceOf(error) }
+  }
 }
 
-function send(response: ServerResponse, status: number, value: unknown): void {
-  const body = Buffer.from(JSON.stringify(value))
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
-}
-
-function requestIdOf(request: IncomingMessage): string {
-  const given = request.headers['x-request-id']
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : `req_${crypto.randomUUID()}`
+async function readingsOf(memories: Memories) {
+  const all = memories.all().map((memory) => memory.health())
+  const done = all.reduce((sum, health) => sum + health.done, 0)
+  const degraded = all.reduce((sum, health) => sum + health.degraded.length, 0)
+  return { sessions: 0, bytes: 0, waiting: 0, upkeep: { done, degraded } }
 }
 
 function urlOf(server: Server): string {

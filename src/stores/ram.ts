@@ -1,4 +1,5 @@
 import type { Index, Store } from '../domain/ports.ts'
+import { type Bounded, RamAttic, type Room } from './ram/attic.ts'
 import { RamShelf } from './ram/shelf.ts'
 import { ramStoreOn } from './ram/store.ts'
 import { RamVectors } from './ram/vectors.ts'
@@ -7,9 +8,16 @@ import { RamVectors } from './ram/vectors.ts'
  * The reference store: sessions in RAM, gone with the process.
  *
  * @example
- * const memory = await openMemory({ store: ramStore() })
+ * const memory = await openMemory({ sessions: ramStore({ bytes: 1_000_000_000 }) })
  */
-export function ramStore(): Store & Index {
-  const shelf = new RamShelf()
-  return ramStoreOn(shelf, new RamVectors(shelf))
+export function ramStore(room: Room = {}): Store & Index & Bounded {
+  const attic = new RamAttic(room)
+  const shelf = new RamShelf(attic)
+  return {
+    ...ramStoreOn(shelf, new RamVectors(shelf)),
+    overflowing: () => attic.overflowing(),
+    rest: (now) => attic.rest(now),
+  }
 }
+
+export type { Bounded, Pack, Room } from './ram/attic.ts'

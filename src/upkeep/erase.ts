@@ -36,6 +36,7 @@ export function says(entry: Message | Derived, text: string): boolean {
 function wordsIn(entry: Message | Derived): readonly string[] {
   if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.calls ?? [])]
   if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
+  if (entry.kind === 'about') return textsIn(entry.metadata ?? '')
   return [textOf(entry)]
 }
 

@@ -21,6 +21,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   memory: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram'],
   open: ['domain', 'profiles', 'memory', 'upkeep'],
   browser: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'open'],
+  files: ['domain', 'text', 'recall', 'upkeep', 'memory'],
   portable: below,
   models: below,
   index: [...below, 'portable', 'models', 'open'],

@@ -1,4 +1,4 @@
-import { type Entry, isBlank, textOf } from '../../domain/entry.ts'
+import { type Entry, isBlank, isSilent, textOf } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
 import { Meaning, type Pointed } from '../../recall/meaning.ts'
@@ -81,6 +81,6 @@ export class RamVectors {
   }
 }
 
-const isEmbeddable = (entry: Entry): boolean => (entry.kind === 'message' ? !isBlank(entry.content) : entry.kind !== 'sealed' && entry.kind !== 'notes')
+const isEmbeddable = (entry: Entry): boolean => (entry.kind === 'message' ? !isBlank(entry.content) : !isSilent(entry))
 
 const nameOf = (key: Key, id: string): string => `${formatKey(key)} ${id}`

@@ -1,5 +1,5 @@
 import { type Entry, isBlank, type Millis, type Place, sequenceOf, textOf } from '../../domain/entry.ts'
-import { formatKey, type Key, parseKey } from '../../domain/key.ts'
+import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Store, Unembedded, Where } from '../../domain/ports.ts'
 import { countBetween, type Head } from '../../domain/session.ts'
 import type { Pointed } from '../../recall/meaning.ts'
@@ -99,7 +99,7 @@ export class SealedVectors {
   /** Every entry that says something, by session in order of their keys. */
   private async *walk(from: string): AsyncGenerator<Step> {
     const [begun = '', reached = '0', known = '0'] = from.split(' ')
-    if (begun !== '') yield* this.session(parseKey(begun), Number(reached), Number(known))
+    if (begun !== '') yield* this.session(parseStoredKey(begun), Number(reached), Number(known))
     for (let after = begun; ; ) {
       const listed = await this.store.list({ after, limit: piece })
       for (const { key } of listed) {

@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
-import { parseKey } from '../../domain/key.ts'
+import { parseStoredKey } from '../../domain/key.ts'
 import { searchTerms } from '../../recall/terms.ts'
 import { connectReader, connectWriter, prepareFile } from './connect.ts'
 import { examine, type Fault, type Findings, type Progress, tallyOf } from './examine.ts'
@@ -98,7 +98,7 @@ function mended(database: DatabaseSync, faults: readonly Fault[]): string[] {
 function* aside(writer: Writer, faults: readonly Fault[]): Iterable<string> {
   for (const { what, key, id, why } of faults) {
     if ((what !== 'message' && what !== 'derived') || key === undefined || id === undefined) continue
-    writer.quarantine(parseKey(key), [id], why)
+    writer.quarantine(parseStoredKey(key), [id], why)
     yield `${id} of ${key} was put aside`
   }
 }
@@ -110,7 +110,7 @@ function* recounted(database: DatabaseSync, faults: readonly Fault[]): Iterable<
   )
   for (const { what, key } of faults) {
     if (what !== 'session' || key === undefined) continue
-    const { scope, id: name } = parseKey(key)
+    const { scope, id: name } = parseStoredKey(key)
     const row = database.prepare('SELECT id, last, weight FROM session WHERE scope = ? AND name = ?').get(scope, name) as {
       id: number
       last: number
@@ -129,7 +129,7 @@ function* reworded(database: DatabaseSync, faults: readonly Fault[]): Iterable<s
   )
   const update = database.prepare('UPDATE message SET terms = ? WHERE place = ?')
   for (const { key = '', id = '' } of wrong) {
-    const { scope, id: name } = parseKey(key)
+    const { scope, id: name } = parseStoredKey(key)
     const row = select.get(scope, name, Number(id.slice(1))) as { place: number; content: string } | undefined
     if (row !== undefined) update.run(searchTerms(row.content).join('\n'), row.place)
   }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Entry, messageId, textOf } from '../../domain/entry.ts'
+import { type Entry, messageId, silent, textOf } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Unembedded, Where } from '../../domain/ports.ts'
 import type { Pointed } from '../../recall/meaning.ts'
@@ -9,6 +9,7 @@ import { type Cells, columnsOf, derivedColumns, derivedOf } from './rows.ts'
 /** Everything JavaScript takes for white space, as SQLite's `trim` wants it. */
 const space = `char(9, 10, 11, 12, 13, 32, 160, 5760, ${Array.from({ length: 11 }, (_, at) => 8192 + at).join(', ')}, 8232, 8233, 8239, 8287, 12288, 65279)`
 
+const unsaid = silent.map((kind) => `'${kind}'`).join(', ')
 const pointed = 'v.place, s.scope, s.name, v.id, v.kind, v.at, v.data'
 const statements = {
   pointedOne: `SELECT ${pointed} FROM session s JOIN vector v ON v.session = s.id
@@ -23,9 +24,9 @@ const statements = {
     WHERE m.place > ? AND v.model IS NOT ? AND trim(m.content, ${space}) <> '' ORDER BY m.place LIMIT ?`,
   bareDerived: `SELECT d.place, s.scope, s.name, s.epoch, ${columnsOf('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session
     LEFT JOIN vector v ON v.session = d.session AND v.id = d.id
-    WHERE d.place > ? AND v.model IS NOT ? AND d.kind NOT IN ('sealed', 'notes') ORDER BY d.place LIMIT ?`,
+    WHERE d.place > ? AND v.model IS NOT ? AND d.kind NOT IN (${unsaid}) ORDER BY d.place LIMIT ?`,
   done: 'SELECT count(*) FROM vector WHERE model = ?',
-  total: `SELECT (SELECT count(*) FROM message WHERE trim(content, ${space}) <> '') + (SELECT count(*) FROM derived WHERE kind NOT IN ('sealed', 'notes'))`,
+  total: `SELECT (SELECT count(*) FROM message WHERE trim(content, ${space}) <> '') + (SELECT count(*) FROM derived WHERE kind NOT IN (${unsaid}))`,
 } as const
 
 /** Reads the vectors of one database, and what has none. */

@@ -1,8 +1,9 @@
-import type { Incoming } from '../domain/chat.ts'
-import { isObject } from '../domain/checks.ts'
-import { notAReply, reported } from '../models/failure.ts'
-import { at, listAt, parseJson, textAt } from '../models/json.ts'
-import { EventReader } from './sse.ts'
+import type { Incoming } from '../../domain/chat.ts'
+import { isObject } from '../../domain/checks.ts'
+import { notAReply, reported } from '../../models/failure.ts'
+import { at, listAt, parseJson, textAt } from '../../models/json.ts'
+import { EventReader } from '../sse.ts'
+import type { Heard, Listener, Usage } from './dialect.ts'
 
 /** The most characters of a reply that are put together. */
 const longest = 16_777_216
@@ -10,7 +11,7 @@ const longest = 16_777_216
 type Call = { id: string; name: string; arguments: string }
 
 /** Puts the assistant's message together from the events of a streamed answer. Of several choices the first one counts. */
-export class StreamedReply {
+class ChatListener implements Listener {
   private readonly events = new EventReader()
   private readonly where: string
   private readonly content: string[] = []
@@ -19,6 +20,8 @@ export class StreamedReply {
   private finished = false
   private done = false
   private failed = false
+  private id: string | undefined
+  private usage: Usage | undefined
 
   constructor(where: string) {
     this.where = where
@@ -50,9 +53,9 @@ export class StreamedReply {
     for (const data of this.events.take()) this.take(data)
   }
 
-  message(): Incoming {
+  heard(): Heard {
     const calls = [...this.calls.entries()].sort(([a], [b]) => a - b).map(([, call]) => call)
-    return assistant(this.content.join(''), calls)
+    return { reply: assistant(this.content.join(''), calls), id: this.id, usage: this.usage }
   }
 
   private take(data: string): void {
@@ -65,6 +68,8 @@ export class StreamedReply {
     const event = parseJson(text)
     if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
     if (reported(this.where, event) !== undefined) this.failed = true
+    this.id ??= textAt(event, 'id') || undefined
+    this.usage = usageIn(event) ?? this.usage
     const choice = listAt(event, 'choices').find((one) => (at(one, 'index') ?? 0) === 0)
     this.content.push(this.measured(textAt(choice, 'delta', 'content')))
     for (const [place, call] of listAt(choice, 'delta', 'tool_calls').entries()) this.addCall(call, place)
@@ -89,8 +94,18 @@ export class StreamedReply {
   }
 }
 
+export const chatListener = (where: string): Listener => new ChatListener(where)
+
+/** What an answer has cost, as the upstream counts it. */
+function usageIn(json: unknown): Usage | undefined {
+  const usage = at(json, 'usage')
+  if (!isObject(usage)) return undefined
+  const count = (...path: readonly string[]): number => Number(at(usage, ...path)) || 0
+  return { prompt: count('prompt_tokens'), completion: count('completion_tokens'), cached: count('prompt_tokens_details', 'cached_tokens') }
+}
+
 /** The assistant's message in an answer that came in one; throws if it is no answer of a model server. */
-export function wholeReply(text: string, where: string): Incoming {
+export function hearChat(text: string, where: string): Heard {
   const json = parseJson(text)
   if (json === undefined) throw notAReply(where, 'something that is not JSON')
   const failure = reported(where, json)
@@ -102,7 +117,7 @@ export function wholeReply(text: string, where: string): Incoming {
     name: textAt(call, 'function', 'name'),
     arguments: textAt(call, 'function', 'arguments'),
   }))
-  return assistant(textAt(message, 'content'), calls)
+  return { reply: assistant(textAt(message, 'content'), calls), id: textAt(json, 'id') || undefined, usage: usageIn(json) }
 }
 
 /** A call nobody can answer, because it has no id or names no function, is not kept. */

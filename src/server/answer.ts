@@ -1,0 +1,88 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Exchange, type Handlers, send } from './exchange.ts'
+import { admit } from './gate/admit.ts'
+import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './gate/hosts.ts'
+import { visitorOf } from './gate/limits.ts'
+import type { House } from './house.ts'
+import { problemOf, Refusal, traceOf } from './problem.ts'
+import { Router } from './routes.ts'
+import { dialectAt } from './talk.ts'
+import type { Turn } from './watch/turn.ts'
+
+/** What anybody may ask: it tells nothing of what was said, and whoever watches over the server has no key. */
+const open: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz'])
+
+/** Answers requests: who is let in, who answers, and what is told when that fails. */
+export function answering(house: House, handlers: Handlers): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const router = new Router(handlers)
+  return async (request, response) => {
+    const began = performance.now()
+    const id = requestIdOf(request)
+    response.setHeader('x-request-id', id)
+    const hungUp = new AbortController()
+    response.once('close', () => response.writableFinished || hungUp.abort())
+    const told: { route: string; turn: Turn | undefined } = { route: '', turn: undefined }
+    try {
+      const path = (request.url ?? '').split('?', 1)[0] ?? ''
+      if (checkDoors(house, request, response)) return
+      const { name, handler, params } = router.find(request.method ?? '', path)
+      told.route = name
+      const credential = open.has(name) ? undefined : admit(house.credentials, request.headers, house.clock())
+      const leave = open.has(name) ? () => undefined : house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
+      response.once('close', leave)
+      const incoming = { method: request.method ?? '', route: name.split(' ')[1] ?? '', headers: request.headers }
+      await house.tracing.request(incoming, async (traced) => {
+        const query = queryOf(request.url ?? '')
+        const onTurn = (turn: Turn): void => {
+          told.turn = turn
+          traced.turn(turn)
+          house.metrics.turn(turn)
+          house.tallies.heard(turn)
+        }
+        const exchange: Exchange = { house, id, request, params, query, credential, began, traced, onTurn, client: { response, signal: hungUp.signal } }
+        await handler(exchange)
+        if (told.turn === undefined) traced.answered(response.statusCode)
+      })
+    } catch (error) {
+      if (!hungUp.signal.aborted) fail(house, id, request, response, error)
+    } finally {
+      house.log.request({ id, method: request.method ?? '', route: told.route, status: response.statusCode, millis: performance.now() - began, turn: told.turn })
+    }
+  }
+}
+
+/** Turns away who comes by the wrong name or from a foreign page; answers a browser that asks what it may ask. */
+function checkDoors(house: House, request: IncomingMessage, response: ServerResponse): boolean {
+  const { method = '', headers } = request
+  checkHost(headers.host, house.doors)
+  const origin = checkOrigin(method, headers, house.doors)
+  if (origin === undefined) return false
+  if (isPreflight(method, headers)) {
+    response.writeHead(204, preflightHeaders(origin, headers)).end()
+    return true
+  }
+  for (const [name, value] of Object.entries(corsHeaders(origin))) response.setHeader(name, value)
+  return false
+}
+
+function fail(house: House, id: string, request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  const { status, error: problem } = problemOf(error)
+  if (status === 500) house.onFault(id, traceOf(error))
+  // After half an answer there is no way left to say that it failed, except to break off.
+  if (response.headersSent) return void response.destroy()
+  const headers = error instanceof Refusal ? { ...error.headers } : {}
+  if (error instanceof Refusal && status === 429) house.metrics.limited(error.code === 'rate_limit_exceeded' ? 'rate' : 'concurrency')
+  // What will not change by itself is not worth the retries that clients make of their own accord.
+  if (status === 429 && headers['retry-after'] === undefined) headers['x-should-retry'] = 'false'
+  // There may be no end to what follows, and nobody reads it.
+  if (status === 413 || status === 408) headers.connection = 'close'
+  send(response, status, dialectAt((request.url ?? '').split('?', 1)[0] ?? '').problem(problem), headers)
+}
+
+const none = new URLSearchParams()
+const queryOf = (url: string): URLSearchParams => (url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : none)
+
+function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : `req_${crypto.randomUUID()}`
+}

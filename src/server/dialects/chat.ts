@@ -1,0 +1,100 @@
+import { type Incoming, type Part, parseMessage } from '../../domain/chat.ts'
+import { isObject } from '../../domain/checks.ts'
+import type { ChatMessage } from '../../domain/ledger.ts'
+import type { Tokenizer } from '../../domain/ports.ts'
+import { textAt } from '../../models/json.ts'
+import { messageCost, toolsCost } from '../../text/cost.ts'
+import { sessionIn } from '../gate/identity.ts'
+import { type Problem, Refusal } from '../problem.ts'
+import { chatListener, hearChat } from './chatReply.ts'
+import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
+import { dataIn, fileOf, isConversational, placeholder } from './media.ts'
+
+/** OpenAI's chat completions. */
+export const chat: Dialect = {
+  name: 'chat',
+  path: '/chat/completions',
+  read,
+  write,
+  listener: chatListener,
+  hear: hearChat,
+  problem: (error) => ({ error }),
+  failure: (error: Problem['error']) => `data: ${JSON.stringify({ error })}\n\n`,
+}
+
+function read(body: Body, tokenizer: Tokenizer): Ask {
+  const { messages, tools, functions } = body
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw new Refusal(
+      400,
+      'missing_messages',
+      'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.',
+      'messages',
+    )
+  }
+  const files: FilePart[] = []
+  // The time is of no account here: memory gives each message its own when it stores it.
+  const sent = messages.map((message, place): Sent => ({ ...parseMessage(readable(message, files), place, 0), place }))
+  const instructions = sent.filter(isInstruction)
+  const definitions = [...listOf(tools), ...listOf(functions)]
+  return {
+    body,
+    model: textAt(body, 'model'),
+    streams: body.stream === true,
+    said: sent.filter((message) => !isInstruction(message)),
+    turn: startOfTurn(sent),
+    owed: instructions.reduce((sum, message) => sum + messageCost(tokenizer, message), toolsCost(tokenizer, definitions)),
+    instructions: instructions.map(({ content }) => content),
+    hasTools: definitions.length > 0,
+    maxTokens: numberOf(body.max_completion_tokens ?? body.max_tokens),
+    files,
+    session: sessionIn(body),
+  }
+}
+
+function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
+  const messages = ask.body.messages as readonly Incoming[]
+  const instructions = messages.slice(0, from).filter(({ role }) => role === 'system' || role === 'developer')
+  return { ...ask.body, messages: [...instructions, ...memory, ...messages.slice(from)] }
+}
+
+const isInstruction = (message: Sent): boolean => message.role === 'system'
+
+/** A client that leaves its history to memory may send tool results alone: then all it sends belongs to the newest turn. */
+function startOfTurn(sent: readonly Sent[]): number {
+  const asked = sent.findLastIndex((message) => message.role === 'user')
+  const first = sent.findIndex((message) => !isInstruction(message))
+  return asked >= 0 ? asked : first >= 0 ? first : sent.length
+}
+
+/** A message whose pictures and sounds are told in words; files in it are found on the way. */
+function readable(message: unknown, files: FilePart[]): unknown {
+  if (!isObject(message) || !Array.isArray(message.content)) return message
+  return { ...message, content: message.content.map((part) => partOf(part, files)) }
+}
+
+function partOf(part: unknown, files: FilePart[]): unknown {
+  const type = textAt(part, 'type')
+  if (type === 'image_url') return urlPart('image', textAt(part, 'image_url', 'url') || textAt(part, 'image_url'), files)
+  if (type === 'input_audio') return textPart(placeholder('audio', Buffer.from(textAt(part, 'input_audio', 'data'), 'base64')))
+  if (type !== 'file') return part
+  const data = textAt(part, 'file', 'file_data')
+  const file = fileOf(textAt(part, 'file', 'filename'), data === '' ? undefined : (dataIn(data) ?? { type: '', bytes: Buffer.from(data, 'base64') }))
+  files.push(file)
+  return textPart(placeholder(`file ${file.name}`, file.bytes, textAt(part, 'file', 'file_id')))
+}
+
+/** A picture by its address; what is no picture is a file, whatever it is sent as. */
+export function urlPart(kind: string, url: string, files: FilePart[]): Part {
+  const data = dataIn(url)
+  if (data !== undefined && !isConversational(data.type)) {
+    files.push(fileOf('', data))
+    return textPart(placeholder('file', data.bytes))
+  }
+  return textPart(placeholder(kind, data?.bytes, url))
+}
+
+export const textPart = (text: string): Part => ({ type: 'text', text })
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)

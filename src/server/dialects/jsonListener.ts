@@ -1,0 +1,62 @@
+import { isObject } from '../../domain/checks.ts'
+import { notAReply, reported } from '../../models/failure.ts'
+import { parseJson } from '../../models/json.ts'
+import { EventReader } from '../sse.ts'
+import type { Heard, Listener } from './dialect.ts'
+
+/** The most characters of a reply that are put together. */
+const longest = 16_777_216
+
+/** Hears a stream whose events are JSON; what they mean is the protocol's own. */
+export abstract class JsonListener implements Listener {
+  private readonly events = new EventReader()
+  private readonly where: string
+  private size = 0
+  private failed = false
+
+  constructor(where: string) {
+    this.where = where
+  }
+
+  abstract readonly isComplete: boolean
+  abstract readonly isOver: boolean
+  abstract heard(): Heard
+
+  /** Takes in one event. */
+  protected abstract take(event: Readonly<Record<string, unknown>>): void
+
+  get hasFailed(): boolean {
+    return this.failed
+  }
+
+  hear(lines: Uint8Array): void {
+    for (const data of this.events.push(new TextDecoder().decode(lines))) this.read(data)
+  }
+
+  end(rest: Uint8Array): void {
+    this.hear(Buffer.concat([rest, Buffer.from('\n')]))
+    for (const data of this.events.take()) this.read(data)
+  }
+
+  /** The upstream has said that it cannot go on. */
+  protected fail(): void {
+    this.failed = true
+  }
+
+  /** A piece of the reply, as long as there are not too many of them. */
+  protected measured(piece: string): string {
+    this.size += piece.length
+    if (this.size > longest) throw notAReply(this.where, `more than ${longest} characters`)
+    return piece
+  }
+
+  private read(data: string): void {
+    const text = data.trim()
+    // Servers that grew out of chat completions end every stream with this.
+    if (text === '' || text === '[DONE]') return
+    const event = parseJson(text)
+    if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
+    if (event.type === 'error' || reported(this.where, event) !== undefined) this.fail()
+    this.take(event)
+  }
+}

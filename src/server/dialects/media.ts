@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { wellFormed } from '../../domain/chat.ts'
+import type { FilePart } from './dialect.ts'
+
+/** Bytes that stand inside a request, as `data:` URL or plain base64. */
+type Data = { readonly type: string; readonly bytes: Buffer }
+
+/** What a `data:` URL holds; undefined for any other text. */
+export function dataIn(url: string): Data | undefined {
+  if (!/^data:/i.test(url)) return undefined
+  const comma = url.indexOf(',')
+  if (comma < 0) return undefined
+  const [type = '', ...options] = url.slice(5, comma).split(';')
+  const bytes = options.some((option) => option.trim().toLowerCase() === 'base64')
+    ? Buffer.from(url.slice(comma + 1), 'base64')
+    : Buffer.from(decoded(url.slice(comma + 1)), 'utf8')
+  return { type: type.trim().toLowerCase() || 'text/plain', bytes }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** What stands in the transcript for a picture or a sound: its kind, size and hash, by which it is known again. */
+export function placeholder(kind: string, bytes: Uint8Array | undefined, where = ''): string {
+  if (bytes === undefined) return `[${kind}${where === '' ? '' : ` ${wellFormed(where).slice(0, 200)}`}]`
+  return `[${kind}, ${bytes.length} bytes, sha256 ${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}]`
+}
+
+const conversational = /^(?:image|audio|video)\//
+
+/** Whether bytes are part of the conversation, as a picture or a sound is, rather than a file. */
+export const isConversational = (type: string): boolean => conversational.test(type)
+
+/** A file that is sent inside a message. */
+export const fileOf = (name: string, data: Data | undefined): FilePart => ({
+  name: name === '' ? 'file' : wellFormed(name).slice(0, 255),
+  type: data?.type ?? '',
+  bytes: data?.bytes,
+})

@@ -1,0 +1,119 @@
+import { parseMessage } from '../../domain/chat.ts'
+import { isObject } from '../../domain/checks.ts'
+import type { AnthropicMessage, ChatMessage } from '../../domain/ledger.ts'
+import type { Tokenizer } from '../../domain/ports.ts'
+import { parseJson, textAt } from '../../models/json.ts'
+import { toAnthropic } from '../../recall/anthropic.ts'
+import { messageCost, toolsCost } from '../../text/cost.ts'
+import { type Problem, Refusal } from '../problem.ts'
+import { listOf, numberOf } from './chat.ts'
+import { demandParts } from './checks.ts'
+import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
+import { type Block, blocksOf, checkRaw, isResult, type Raw, spokenIn } from './messagesBlocks.ts'
+import { hearMessage, messagesListener } from './messagesReply.ts'
+
+/** Anthropic's messages. */
+export const messages: Dialect = {
+  name: 'messages',
+  path: '/messages',
+  read,
+  write,
+  listener: messagesListener,
+  hear: hearMessage,
+  problem,
+  failure: (error) => `event: error\ndata: ${JSON.stringify(problem(error))}\n\n`,
+}
+
+function read(body: Body, tokenizer: Tokenizer): Ask {
+  if (!Array.isArray(body.messages) || body.messages.length === 0) {
+    throw new Refusal(
+      400,
+      'missing_messages',
+      'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.',
+      'messages',
+    )
+  }
+  demandParts(body.system ?? '', 'system', (type) => type === 'text')
+  const raw = body.messages.map(checkRaw)
+  const files: FilePart[] = []
+  // The time is of no account here: memory gives each message its own when it stores it.
+  const sent = raw.flatMap((one, place) => spokenIn(one, files).map((message): Sent => ({ ...parseMessage(message, place, 0), place })))
+  const system = blocksOf(body.system).map((block) => textAt(block, 'text'))
+  const instructions = [...system, ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
+  const tools = listOf(body.tools).map(asChatTool)
+  return {
+    body,
+    model: textAt(body, 'model'),
+    streams: body.stream === true,
+    said: sent.filter(({ role }) => role !== 'system'),
+    turn: startOfTurn(raw),
+    owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
+    instructions,
+    hasTools: tools.length > 0,
+    maxTokens: numberOf(body.max_tokens),
+    files,
+    session: sessionIn(textAt(body, 'metadata', 'user_id')),
+  }
+}
+
+function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
+  const raw = ask.body.messages as readonly Raw[]
+  const shown = toAnthropic(memory)
+  const instructions = raw.slice(0, from).filter(({ role }) => role === 'system')
+  const more = [...instructions.flatMap(({ content }) => blocksOf(content)), ...(shown.system === '' ? [] : blocksOf(shown.system))]
+  return { ...ask.body, ...(more.length === 0 ? {} : { system: extended(ask.body.system, more) }), messages: joined(shown.messages, raw.slice(from)) }
+}
+
+/** The client's own words stay in front, as they are: it may have marked them for the cache. */
+const extended = (own: unknown, more: readonly Block[]): readonly Block[] => [...(own === '' ? [] : blocksOf(own)), ...more]
+
+/** Where memory ends with the user and the client begins with the user, they are one turn: results of tools must not stand apart from each other. */
+function joined(memory: readonly AnthropicMessage[], own: readonly Raw[]): readonly (Raw | AnthropicMessage)[] {
+  const [last, first] = [memory.at(-1), own[0]]
+  if (last?.role !== 'user' || first?.role !== 'user') return [...memory, ...own]
+  const blocks = [...blocksOf(last.content), ...blocksOf(first.content)]
+  const content = [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))]
+  return [...memory.slice(0, -1), { ...first, content }, ...own.slice(1)]
+}
+
+/**
+ * The place of the newest message in which the user asks something. Where results of tools stand beside the words, the turn
+ * has begun before. A client that leaves its history to memory may send results alone: then all it sends belongs to the turn.
+ */
+function startOfTurn(raw: readonly Raw[]): number {
+  const isUsers = ({ role, content }: Raw, of: (blocks: readonly Block[]) => boolean): boolean => role === 'user' && of(blocksOf(content))
+  const asked = raw.findLastIndex((one) => isUsers(one, (blocks) => !blocks.every(isResult)))
+  const begun = raw.slice(0, asked + 1).findLastIndex((one) => isUsers(one, (blocks) => !blocks.some(isResult)))
+  const first = raw.findIndex(({ role }) => role !== 'system')
+  return begun >= 0 ? begun : first >= 0 ? first : raw.length
+}
+
+/** What names the session; coding agents write it behind or between the names of the device and the account. */
+function sessionIn(user: string): string | undefined {
+  const session = textAt(parseJson(user), 'session_id') || /_session_([\w-]+)$/.exec(user)?.[1] || user
+  return session.trim() === '' ? undefined : session
+}
+
+/** A tool as chat completions define it, by which it is priced. */
+function asChatTool(tool: unknown): unknown {
+  if (!isObject(tool) || tool.input_schema === undefined) return tool
+  const { input_schema: parameters, cache_control: _marked, ...definition } = tool
+  return { type: 'function', function: { ...definition, parameters } }
+}
+
+const types: Readonly<Record<string, string>> = {
+  invalid_request_error: 'invalid_request_error',
+  authentication_error: 'authentication_error',
+  permission_error: 'permission_error',
+  not_found_error: 'not_found_error',
+  conflict_error: 'invalid_request_error',
+  moved_error: 'not_found_error',
+  rate_limit_error: 'rate_limit_error',
+  timeout_error: 'timeout_error',
+}
+const codes: Readonly<Record<string, string>> = { body_too_large: 'request_too_large', closed: 'overloaded_error', busy: 'overloaded_error' }
+
+/** An error in the words Anthropic has for it; what it has none for is the server's own fault. */
+function problem({ message, type, code }: Problem['error']): unknown {
+  return { type: 'error', error: { type: codes[code ?? ''] ?? types[type] ?? 'api_error', message } }
+}

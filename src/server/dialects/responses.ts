@@ -1,0 +1,95 @@
+import { parseMessage } from '../../domain/chat.ts'
+import { isObject } from '../../domain/checks.ts'
+import type { ChatMessage } from '../../domain/ledger.ts'
+import type { Tokenizer } from '../../domain/ports.ts'
+import { at, listAt, textAt } from '../../models/json.ts'
+import { messageCost, toolsCost } from '../../text/cost.ts'
+import { sessionIn } from '../gate/identity.ts'
+import { type Problem, Refusal } from '../problem.ts'
+import { listOf, numberOf } from './chat.ts'
+import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
+import { checkItem, type Item, isReference, isStanding, spokenIn } from './responsesItems.ts'
+import { itemsOf } from './responsesMemory.ts'
+import { hearResponse, responsesListener } from './responsesReply.ts'
+
+/** OpenAI's responses. */
+export const responses: Dialect = {
+  name: 'responses',
+  path: '/responses',
+  read,
+  write,
+  listener: responsesListener,
+  hear: hearResponse,
+  problem: (error) => ({ error }),
+  failure,
+}
+
+function read(body: Body, tokenizer: Tokenizer): Ask {
+  const items = itemsIn(body).map(checkItem)
+  const files: FilePart[] = []
+  // The time is of no account here: memory gives each message its own when it stores it.
+  const sent = spokenIn(items, files).map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
+  const said = sent.filter(({ role }) => role !== 'system')
+  const instructions = [textAt(body, 'instructions'), ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
+  const tools = [...listOf(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))].map(asChatTool)
+  return {
+    body,
+    model: textAt(body, 'model'),
+    streams: body.stream === true,
+    said,
+    // A client that leaves its history to memory may send results alone: then all it sends belongs to the newest turn.
+    turn: (said.findLast(({ role }) => role === 'user') ?? said[0])?.place ?? items.length,
+    owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
+    instructions,
+    hasTools: tools.length > 0,
+    maxTokens: numberOf(body.max_output_tokens),
+    files,
+    session: sessionIn(body),
+    previous: textAt(body, 'previous_response_id') || undefined,
+    conversation: textAt(body, 'conversation') || textAt(body, 'conversation', 'id') || undefined,
+  }
+}
+
+/** What memory serves, the upstream is neither asked for nor asked to keep. */
+function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
+  const { previous_response_id: _previous, conversation: _conversation, ...rest } = ask.body
+  const items = itemsIn(ask.body)
+  const own = items.slice(from).filter((item) => !isLeftBehind(item))
+  const input = [...items.slice(0, from).filter(isStanding), ...itemsOf(memory, own), ...own]
+  return { ...rest, ...(input.length === 0 && !('input' in rest) ? {} : { input }), store: false }
+}
+
+/** Reasoning without its contents is only a name for what an upstream keeps; told to keep nothing, it refuses such names. */
+const isLeftBehind = (item: Item): boolean =>
+  textAt(item, 'type') === 'reasoning' && textAt(item, 'encrypted_content') === '' && listAt(item, 'content').length === 0
+
+/** The items of a request; text alone is a message of the user. */
+function itemsIn({ input, ...rest }: Body): readonly Item[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }]
+  const reference = listOf(input).findIndex(isReference)
+  if (reference >= 0) {
+    throw new Refusal(
+      400,
+      'item_not_found',
+      `input[${reference}] refers to an item by its id, and items are not kept by id here. Send the item itself, or previous_response_id.`,
+      `input[${reference}]`,
+    )
+  }
+  if (Array.isArray(input)) return input
+  if ((input ?? undefined) === undefined && ['previous_response_id', 'conversation', 'prompt'].some((field) => (rest[field] ?? undefined) !== undefined))
+    return []
+  throw new Refusal(400, 'missing_input', 'input is missing: it must be text, or a list of items such as { "role": "user", "content": "Hello" }.', 'input')
+}
+
+/** A function as chat completions define it, by which it is priced. */
+function asChatTool(tool: unknown): unknown {
+  if (!isObject(tool) || at(tool, 'type') !== 'function') return tool
+  const { type, ...definition } = tool
+  return { type, function: definition }
+}
+
+/** The reference has the fields of this event side by side, the service sends them below `error`: clients read one or the other. */
+function failure(error: Problem['error']): string {
+  const { message, code, param } = error
+  return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param, sequence_number: 0, error })}\n\n`
+}

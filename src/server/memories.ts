@@ -1,0 +1,178 @@
+import type { About, Millis } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import type { Profile } from '../domain/profile.ts'
+import type { Memory } from '../memory.ts'
+import { messageCost } from '../text/cost.ts'
+import type { Preamble } from './turn/shown.ts'
+
+/** A kind of session: how it remembers, how long it lives, and what its model is told first. */
+export type Template = { readonly profile: Profile; readonly idle?: Millis | undefined; readonly age?: Millis | undefined; readonly preamble?: string | undefined }
+
+/** Where a session is at home. */
+export type Home = { readonly memory: Memory; readonly preamble: Preamble; readonly template: string | undefined }
+
+/** The ways of remembering a server offers. */
+export type Ways = {
+  /** For a tenant itself: its key has no session half. */
+  readonly scope: Profile
+  /** For sessions that were begun without a template; undefined where sessions are not remembered. */
+  readonly session: Profile | undefined
+  readonly templates: Readonly<Record<string, Template>>
+}
+
+const none: Preamble = { messages: [], tokens: 0 }
+/** So many sessions have their home at hand. */
+const most = 10_000
+
+/** One memory for each way of remembering, all on the same stores. */
+export class Memories implements AsyncDisposable {
+  private readonly open: (profile: Profile) => Promise<Memory>
+  private ways: Ways
+  private byProfile: Map<string, Memory>
+  private readonly homes = new Map<string, Home>()
+  private readonly busy = new Map<Memory, number>()
+  private readonly retired = new Set<Memory>()
+
+  private constructor(open: (profile: Profile) => Promise<Memory>, ways: Ways, byProfile: Map<string, Memory>) {
+    this.open = open
+    this.ways = ways
+    this.byProfile = byProfile
+  }
+
+  static async open(open: (profile: Profile) => Promise<Memory>, ways: Ways): Promise<Memories> {
+    return new Memories(open, ways, await opened(open, ways))
+  }
+
+  /** A single memory for everything. */
+  static of(memory: Memory): Memories {
+    const ways: Ways = { scope: memory.profile, session: memory.profile, templates: {} }
+    return new Memories(async () => memory, ways, new Map([[memory.profile.name, memory]]))
+  }
+
+  all(): readonly Memory[] {
+    return [...new Set(this.byProfile.values())]
+  }
+
+  /** The memory of tenants. */
+  get scopes(): Memory {
+    return this.memoryOf(this.ways.scope)
+  }
+
+  /** The memory of sessions that were begun without a template. */
+  get sessions(): Memory {
+    return this.memoryOf(this.ways.session ?? this.ways.scope)
+  }
+
+  /** Whether sessions are remembered. */
+  get hasSessions(): boolean {
+    return this.ways.session !== undefined
+  }
+
+  get templates(): readonly string[] {
+    return Object.keys(this.ways.templates)
+  }
+
+  /** Where a session is at home; `template` is what it is to be begun with, if it is not there yet. */
+  async of(key: Key, template?: string): Promise<Home> {
+    if (key.id === '') return this.plain(this.scopes)
+    if (template !== undefined) this.check(template)
+    if (this.templates.length === 0) return this.plain(this.sessions)
+    const name = formatKey(key)
+    const known = this.homes.get(name)
+    if (known !== undefined) return known
+    const about = await this.about(key)
+    const chosen = about?.template ?? (about === undefined ? template : undefined)
+    const home = this.homeOf(chosen)
+    if (about === undefined && chosen !== undefined) await this.begin(home, key, chosen)
+    this.homes.set(name, home)
+    const [oldest] = this.homes.keys()
+    if (this.homes.size > most && oldest !== undefined) this.homes.delete(oldest)
+    return home
+  }
+
+  /** Begins a session of a template, before anything is said in it. */
+  async begin({ memory }: Home, key: Key, template: string, more: Partial<About> = {}): Promise<void> {
+    const { idle, age } = this.ways.templates[template] ?? {}
+    await memory.describe(key, { template, ...(idle === undefined ? {} : { idle }), ...(age === undefined ? {} : { age }), ...more })
+  }
+
+  /** What was ended or moved is at home nowhere. */
+  forget(scope: string): void {
+    for (const name of this.homes.keys()) if (name === scope || name.startsWith(`${scope}:`)) this.homes.delete(name)
+  }
+
+  /** Uses a memory for a while: one that is replaced meanwhile is closed when nobody uses it any more. */
+  async using<T>(memory: Memory, work: () => Promise<T>): Promise<T> {
+    this.busy.set(memory, (this.busy.get(memory) ?? 0) + 1)
+    try {
+      return await work()
+    } finally {
+      this.busy.set(memory, (this.busy.get(memory) ?? 1) - 1)
+      await this.retire(memory)
+    }
+  }
+
+  /** Other ways of remembering from now on; what is kept stays. */
+  async replace(ways: Ways): Promise<void> {
+    const before = this.all()
+    this.byProfile = await opened(this.open, ways)
+    this.ways = ways
+    this.homes.clear()
+    for (const memory of before) this.retired.add(memory)
+    for (const memory of before) await this.retire(memory)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.all(), ...this.retired].map((memory) => memory.close()))
+  }
+
+  private async retire(memory: Memory): Promise<void> {
+    if (!this.retired.has(memory) || (this.busy.get(memory) ?? 0) > 0) return
+    this.retired.delete(memory)
+    this.busy.delete(memory)
+    await memory.close()
+  }
+
+  private plain(memory: Memory): Home {
+    return { memory, preamble: none, template: undefined }
+  }
+
+  private homeOf(name: string | undefined): Home {
+    const template = name === undefined ? undefined : this.ways.templates[name]
+    if (template === undefined) return this.plain(this.sessions)
+    const memory = this.memoryOf(template.profile)
+    const { preamble } = template
+    if (preamble === undefined) return { memory, preamble: none, template: name }
+    const message = { role: 'system', content: preamble } as const
+    return { memory, preamble: { messages: [message], tokens: messageCost(memory.tokenizer, message) }, template: name }
+  }
+
+  private async about(key: Key): Promise<About | undefined> {
+    for (const memory of this.all()) {
+      const about = await memory.about(key)
+      if (about !== undefined) return about
+    }
+    return undefined
+  }
+
+  private check(template: string): void {
+    if (Object.hasOwn(this.ways.templates, template)) return
+    const known = this.templates.length === 0 ? 'There are none; they are set in the configuration file.' : `There are ${this.templates.join(', ')}.`
+    throw new MemoryError('bad-option', `There is no template ${JSON.stringify(template.slice(0, 40))}. ${known}`, { param: 'template' })
+  }
+
+  private memoryOf(profile: Profile): Memory {
+    const memory = this.byProfile.get(profile.name)
+    if (memory === undefined) throw new MemoryError('closed', `No memory is open for the profile ${profile.name}.`)
+    return memory
+  }
+}
+
+async function opened(open: (profile: Profile) => Promise<Memory>, { scope, session, templates }: Ways): Promise<Map<string, Memory>> {
+  const byProfile = new Map<string, Memory>()
+  for (const profile of [scope, session, ...Object.values(templates).map((template) => template.profile)]) {
+    if (profile !== undefined && !byProfile.has(profile.name)) byProfile.set(profile.name, await open(profile))
+  }
+  return byProfile
+}

@@ -1,0 +1,105 @@
+import { categories } from '../../domain/knowledge.ts'
+import { anything, flag, list, number, object, oneOf, orNull, ref, type Schema, text, time, whole } from './schema.ts'
+
+const run = { ...list('The sequence numbers of the first and the last one.', whole('A sequence number.')), minItems: 2, maxItems: 2 }
+const sources = list('The messages it was made from.', ref('Source'))
+
+/** What memory holds. */
+export const entrySchemas: Readonly<Record<string, Schema>> = {
+  Key: text('A session, as `scope:session`, or a tenant’s own memory, as `scope`.', {
+    pattern: '^[\\w+\\-.@]{1,64}(:[\\w+\\-.@]{1,128})?$',
+    examples: ['acme:+15551234567'],
+  }),
+  Scope: text('A tenant.', { pattern: '^[\\w+\\-.@]{1,64}$', examples: ['acme'] }),
+  Session: object('A session that memory keeps.', {
+    key: ref('Key'),
+    startedAt: time('When it began.'),
+    touchedAt: time('When it was last written to.'),
+    expiresAt: orNull(time('When it ends unless it is written to before; null if it does not end by itself.')),
+    messages: whole('How many messages it has.'),
+    'about?': ref('About'),
+  }),
+  About: object('What a session is to whoever runs it; no model is shown it.', {
+    'template?': text('The template it was begun from.'),
+    'idle?': whole('How long it lives without use, in milliseconds, in place of what its profile says.'),
+    'age?': whole('How long it lives at all, in milliseconds.'),
+    'person?': text('Who speaks in it.'),
+    'metadata?': anything('Whatever its owner noted.'),
+    'movedTo?': text('The session that goes on in its place.'),
+  }),
+  Message: object('A message of a transcript.', {
+    id: text('Unique within its session.'),
+    sequence: whole('Grows by one with each message.'),
+    at: time('When it was said.'),
+    role: oneOf('Who said it.', 'system', 'user', 'assistant', 'tool'),
+    'name?': text('The name of who said it.'),
+    content: text('What was said, with marks in the place of secrets.'),
+    'calls?': list('Tools the assistant asked for.', ref('ToolCall')),
+    'answers?': text('The call a tool’s message answers.'),
+    tokens: whole('What it costs to show it whole.'),
+  }),
+  ToolCall: object('A tool that was asked for.', { id: text('Its id.'), name: text('The tool.'), arguments: text('What it is asked with, as JSON.') }),
+  Source: object('Where something came from.', {
+    message: text('The id of the message.'),
+    'session?': text('The session of the message, if it is another one.'),
+    'span?': { ...list('From which character to which.', whole('A place in the text.')), minItems: 2, maxItems: 2 },
+  }),
+  Summary: object('What stands for older messages.', {
+    id: text('Its id.'),
+    at: time('When it was made.'),
+    tier: oneOf('What it sums up.', 'progressive', 'hour', 'session', 'batch'),
+    text: text('The summary.'),
+    covers: run,
+    version: whole('How often it was made.'),
+    by: text('Who made it: `builtin`, or the name of a model.'),
+    sources,
+    lost: list('Runs of messages with something the summary does not say.', run),
+  }),
+  Fact: object('Something a session has established.', {
+    id: text('Its id.'),
+    at: time('When it was said.'),
+    field: text('What it is about.'),
+    key: text('Its name.'),
+    value: anything('Text or JSON.'),
+    importance: number('How much it matters.'),
+    sources,
+    'supersedes?': text('The fact it took the place of.'),
+    'until?': time('When it stopped being true.'),
+  }),
+  Knowledge: object('Something a tenant’s own memory holds.', {
+    id: text('Its id.'),
+    at: time('When it was first told.'),
+    category: text('What it is about.'),
+    key: text('Its name.'),
+    value: anything('Text or JSON.'),
+    confidence: number('How far it is believed.', { minimum: 0, maximum: 1 }),
+    usedAt: time('When a model was last shown it.'),
+    'pending?': flag('Whether it waits for approval.'),
+    sources,
+  }),
+  NewKnowledge: object('Something to remember.', {
+    category: oneOf('What it is about.', ...categories),
+    key: text('Its name.', { minLength: 1 }),
+    value: anything('Text or JSON.'),
+    'confidence?': number('How far it is believed.', { minimum: 0, maximum: 1 }),
+  }),
+  File: object('A file of a tenant.', {
+    id: text('Its id.'),
+    name: text('Its name.'),
+    type: text('Its media type.'),
+    bytes: whole('Its size.'),
+    characters: whole('The length of the text that was read in it.'),
+    chunks: whole('Into how many pieces it was cut.'),
+    done: whole('How many of them can be found.'),
+    sha256: text('The hash of its bytes.'),
+    at: time('When it was uploaded.'),
+    status: oneOf('How far it is.', 'indexing', 'ready', 'failed'),
+    'why?': text('Why it failed.'),
+  }),
+  SearchResult: object('Something that was found.', {
+    key: ref('Key'),
+    entry: anything('The message, summary, fact, piece of knowledge or item; its `kind` tells which.'),
+    score: number('How well it fits.'),
+    why: { type: 'object', description: 'What the score is made of.', additionalProperties: { type: 'number' } },
+  }),
+}

@@ -1,0 +1,79 @@
+import { conversationKey } from './conversation.ts'
+import { chat } from './dialects/chat.ts'
+import type { Dialect } from './dialects/dialect.ts'
+import { messages } from './dialects/messages.ts'
+import { responses } from './dialects/responses.ts'
+import type { Exchange, Handler, Handlers } from './exchange.ts'
+import { readJson } from './body.ts'
+import { keyFor } from './gate/identity.ts'
+import { relayAsIs, relayJson } from './relay.ts'
+import { keyIn } from './routes.ts'
+import { takeTurn } from './turn/turn.ts'
+import { traceOf } from './problem.ts'
+
+/** Which protocol an address speaks: errors take its shape too. */
+export function dialectAt(path: string): Dialect {
+  if (/\/messages(?:\/count_tokens)?$/.test(path) && path.startsWith('/v1/')) return messages
+  return path.endsWith('/responses') ? responses : chat
+}
+
+/** Requests for a model, each with its key in the address or in a header. */
+export const talking: Handlers = {
+  ...both('/chat/completions', turnIn(chat)),
+  ...both('/responses', turnIn(responses)),
+  ...both('/messages', turnIn(messages)),
+  // Anthropic's clients write /v1 behind any base address.
+  'POST /v1/{key}/v1/messages': turnIn(messages),
+  ...both('/messages/count_tokens', passed('count_tokens')),
+  'POST /v1/{key}/v1/messages/count_tokens': passed('count_tokens'),
+  ...both('/embeddings', passed('embeddings')),
+  'GET /v1/models': models,
+  'GET /v1/{key}/models': models,
+  'GET /v1/{key}/v1/models': models,
+}
+
+function both(path: string, handler: Handler): Handlers {
+  return { [`POST /v1${path}`]: handler, [`POST /v1/{key}${path}`]: handler }
+}
+
+function turnIn(dialect: Dialect): Handler {
+  return async (exchange) => {
+    const { house, request, client, credential } = exchange
+    const path = keyIn(exchange.params)
+    // A key that is not the asker's is refused before anything else is looked at.
+    keyFor({ path, credential })
+    const body = await readJson(request, house.largest.body)
+    const ask = dialect.read(body, house.tokenizer)
+    const named = keyFor({ path, header: headerOf(exchange), session: ask.session, credential, defaultScope: house.defaultScope })
+    const key = named === undefined || ask.conversation === undefined ? named : conversationKey(named, ask.conversation)
+    const report = (error: unknown): void => house.onFault(exchange.id, traceOf(error))
+    await takeTurn({ ...house, report }, {
+      ...{ id: exchange.id, dialect, ask, key, client, began: exchange.began, traced: exchange.traced },
+      headers: request.headers,
+      isGuarded: credential !== undefined,
+      onTurn: exchange.onTurn,
+    })
+  }
+}
+
+/** What memory takes no part in goes to the model server and back as it is. */
+function passed(dialect: 'embeddings' | 'count_tokens'): Handler {
+  return async (exchange) => {
+    const { house, request, client, credential } = exchange
+    keyFor({ path: keyIn(exchange.params), header: headerOf(exchange), credential })
+    const body = await readJson(request, house.largest.body)
+    const call = { dialect, body, spent: 0, headers: request.headers, isGuarded: credential !== undefined, signal: client.signal }
+    await relayAsIs(await house.backend.ask(call), client)
+  }
+}
+
+async function models(exchange: Exchange): Promise<void> {
+  const { house, request, client, credential } = exchange
+  keyFor({ path: keyIn(exchange.params), header: headerOf(exchange), credential })
+  await relayJson(await house.backend.models({ headers: request.headers, isGuarded: credential !== undefined, signal: client.signal }), client)
+}
+
+function headerOf({ request }: Exchange): string | undefined {
+  const value = request.headers['x-threadkeep-key']
+  return typeof value === 'string' ? value : undefined
+}

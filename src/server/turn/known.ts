@@ -1,0 +1,51 @@
+import type { Message } from '../../domain/entry.ts'
+import type { Key } from '../../domain/key.ts'
+import type { Memory } from '../../memory.ts'
+import { barringSecrets, marksIn } from '../../text/secretMark.ts'
+import type { Sent } from '../dialects/dialect.ts'
+import { type Compared, type Reconciled, reconcile } from './reconcile.ts'
+
+type Known = { readonly stored: readonly Message[]; readonly hasEarlier: boolean }
+
+/**
+ * How what a client sends relates to what is stored. Secrets are not kept: what a client resends is compared as it would
+ * be kept. What was kept by another process, whose marks mean nothing here, is known by the rest; but rather is a message
+ * kept twice than the newest one lost because another was like it but for its secret.
+ */
+export async function reconciled(memory: Memory, key: Key, { stored, hasEarlier }: Known, said: readonly Sent[]): Promise<Reconciled> {
+  if (!stored.some(hasMarks)) return reconcile(stored, said, { hasEarlier })
+  const bare = <T extends Compared>(message: T): T => reworded(message, barringSecrets)
+  const result = reconcile(stored.map(bare), said.map(bare), { hasEarlier })
+  const line = stored.filter(({ sequence }) => result.cut === undefined || sequence < result.cut)
+  const matched = line.slice(Math.max(0, line.length - result.fresh))
+  const offset = result.fresh - matched.length
+  // Of those that are alike but for their secrets, the first that has another one is new, and all that follow it.
+  for (const [at, message] of matched.entries()) {
+    const place = at + offset
+    if (!hasMarks(message)) continue
+    const isSame = memory.knowsSecrets(key, textsOf(message).join('\n'))
+      ? sameAs(await memory.asKept(key, said[place] as Sent), message)
+      : place < said.length - 1
+    if (!isSame) return { ...result, fresh: place }
+  }
+  return result
+}
+
+const textsOf = ({ content, calls, answers }: Compared): readonly string[] => [
+  content,
+  ...(calls ?? []).flatMap((call) => [call.id, call.name, call.arguments]),
+  answers ?? '',
+]
+const hasMarks = (message: Message): boolean => textsOf(message).some((text) => marksIn(text).length > 0)
+const sameAs = (one: Compared, other: Compared): boolean => JSON.stringify(textsOf(one)) === JSON.stringify(textsOf(other))
+
+/** A message with every text in it changed. */
+function reworded<T extends Compared>(message: T, change: (text: string) => string): T {
+  const { content, calls, answers } = message
+  return {
+    ...message,
+    content: change(content),
+    ...(calls === undefined ? {} : { calls: calls.map((call) => ({ id: change(call.id), name: change(call.name), arguments: change(call.arguments) })) }),
+    ...(answers === undefined ? {} : { answers: change(answers) }),
+  }
+}

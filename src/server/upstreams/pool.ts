@@ -1,0 +1,104 @@
+import type { Millis } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import type { Answer, Backend, Call } from '../backend.ts'
+import { Refusal } from '../problem.ts'
+import { type Patience, Upstream, type UpstreamOptions } from './upstream.ts'
+
+/** How often one model server is asked, and how long it may have the client wait in between. */
+export type Persistence = { readonly tries: number; readonly wait: Millis; readonly longest: Millis }
+
+export type PoolOptions = {
+  readonly upstreams: readonly UpstreamOptions[]
+  readonly patience: Patience
+  readonly persistence: Persistence
+  /** Resolves after so long, or rejects when the signal says so. */
+  readonly pause: (time: Millis, signal: AbortSignal) => Promise<void>
+  readonly random?: () => number
+}
+
+/**
+ * Several model servers behind one face. A request goes to the first that has its model; where that one is busy or down,
+ * it is asked again and then the next one is. Nothing is asked again once a byte of an answer has gone to the client.
+ */
+export function poolBackend(options: PoolOptions): Backend {
+  const upstreams = options.upstreams.map((upstream) => new Upstream(upstream, options.patience))
+  const [first] = upstreams
+  if (first === undefined) throw new MemoryError('bad-option', 'There is no upstream to ask.', { param: 'upstreams' })
+  return {
+    name: upstreams.map(({ base }) => base).join(', '),
+    ask: (call) => askInTurn(suited(upstreams, call), call, options),
+    models: (call) => first.models(call),
+    states: () => upstreams.map(({ name, state }) => ({ name, state })),
+    close: async () => void (await Promise.all(upstreams.map((upstream) => upstream.close()))),
+  }
+}
+
+function suited(upstreams: readonly Upstream[], { dialect, body }: Call): readonly Upstream[] {
+  const model = typeof body.model === 'string' ? body.model : ''
+  const able = upstreams.filter((upstream) => upstream.serves(dialect, model))
+  if (able.length > 0) return able
+  throw new Refusal(404, 'model_not_found', `No upstream is configured for the model ${JSON.stringify(model.slice(0, 80))} in this protocol.`, 'model')
+}
+
+/** All but the last are asked once: whoever has another to turn to does not wait. */
+async function askInTurn(upstreams: readonly Upstream[], call: Call, options: PoolOptions): Promise<Answer> {
+  let retries = 0
+  for (const [place, upstream] of upstreams.entries()) {
+    const isLast = place === upstreams.length - 1
+    for (let tries = 1; ; tries++) {
+      const { answer, error } = await attempt(() => upstream.ask(call))
+      const wait = isPassing(answer, error, isLast) ? waitAfter(answer, tries, options) : undefined
+      const isFinal = wait === undefined || (isLast && (tries >= options.persistence.tries || wait > options.persistence.longest))
+      if (isFinal && answer === undefined) throw error
+      if (isFinal) return { ...(answer as Answer), retries }
+      await drained(answer)
+      retries++
+      if (!isLast) break
+      await options.pause(wait, call.signal)
+    }
+  }
+  throw new MemoryError('upstream', 'No upstream has answered.')
+}
+
+async function attempt(ask: () => Promise<Answer>): Promise<{ readonly answer?: Answer; readonly error?: unknown }> {
+  try {
+    return { answer: await ask() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+const passing: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529])
+
+/** Whether asking again, or somebody else, may help. A server that took all the time there is has had its chance. */
+function isPassing(answer: Answer | undefined, error: unknown, isLast: boolean): boolean {
+  if (answer !== undefined) return passing.has(answer.status) && answer.headers['x-should-retry'] !== 'false'
+  return error instanceof MemoryError && (error.code === 'upstream' || (error.code === 'timeout' && !isLast))
+}
+
+/** How long to wait before asking again: as long as the server says, else longer each time. */
+function waitAfter(answer: Answer | undefined, tries: number, { persistence, random = Math.random }: PoolOptions): Millis {
+  return askedToWait(answer) ?? persistence.wait * 2 ** (tries - 1) * (0.5 + random() / 2)
+}
+
+/** What the server says about when to come again. */
+function askedToWait(answer: Answer | undefined): Millis | undefined {
+  const exact = Number.parseFloat(answer?.headers['retry-after-ms'] ?? '')
+  if (exact >= 0) return exact
+  const text = answer?.headers['retry-after'] ?? ''
+  const seconds = Number(text === '' ? Number.NaN : text)
+  if (seconds >= 0) return seconds * 1_000
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
+}
+
+/** An answer nobody reads must be read to its end all the same, so that its connection is free again. */
+async function drained(answer: Answer | undefined): Promise<void> {
+  try {
+    for await (const _ of answer?.body ?? []) {
+      // Nothing of it is wanted.
+    }
+  } catch {
+    // It is of no account how it ended.
+  }
+}

@@ -1,0 +1,165 @@
+import { Agent } from 'undici'
+import type { Millis } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { endpoint, shownAddress } from '../../models/address.ts'
+import { brokenOff, type Check, notAReply, refused, unreachable } from '../../models/failure.ts'
+import type { Answer, Call } from '../backend.ts'
+import { requestHeaders, returnedHeaders, type Upstream as Holder } from '../gate/headers.ts'
+import type { UpstreamState } from '../watch/ready.ts'
+import { type Begun, exchange } from './exchange.ts'
+
+/** How long a model server may take: to begin its answer, between two pieces of it, and in all. */
+export type Patience = { readonly first: Millis; readonly idle: Millis; readonly total: Millis }
+
+/** A model server as it is configured. */
+export type UpstreamOptions = {
+  readonly name: string
+  /** Such as `http://localhost:11434/v1`. */
+  readonly base: string
+  readonly protocol: 'openai' | 'anthropic'
+  readonly key?: string | undefined
+  /** The models it has, as names that may end with `*`; any, when left out. */
+  readonly models?: readonly string[] | undefined
+  /** The model it is asked for in place of the one a client names, if that differs. */
+  readonly rename?: Readonly<Record<string, string>> | undefined
+}
+
+/** Where each thing is asked for, below the base address. */
+const paths: Readonly<Record<Call['dialect'], string>> = {
+  chat: '/chat/completions',
+  responses: '/responses',
+  messages: '/messages',
+  count_tokens: '/messages/count_tokens',
+  embeddings: '/embeddings',
+}
+const check: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
+
+/** One model server: sends a request once and tells apart what can go wrong. */
+export class Upstream {
+  readonly name: string
+  readonly base: string
+  /** How it did when it was last asked. */
+  state: UpstreamState = 'ok'
+  private readonly options: UpstreamOptions
+  private readonly patience: Patience
+  private readonly agent: Agent
+  private readonly urls = new Map<string, URL>()
+  private readonly holder: Holder
+
+  constructor(options: UpstreamOptions, patience: Patience) {
+    this.options = options
+    this.patience = patience
+    this.name = options.name
+    const url = this.url('/models')
+    this.base = shownAddress(url).replace(/\/models$/, '')
+    this.holder = { origin: url.origin, protocol: options.protocol, key: options.key }
+    this.agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: patience.first, bodyTimeout: patience.idle })
+  }
+
+  /** Whether it is to be asked for this. */
+  serves(dialect: Call['dialect'], model: string): boolean {
+    const { models, protocol } = this.options
+    const isAnthropic = dialect === 'messages' || dialect === 'count_tokens'
+    if (protocol === 'anthropic' && !isAnthropic) return false
+    return models === undefined || models.some((name) => (name.endsWith('*') ? model.startsWith(name.slice(0, -1)) : model === name))
+  }
+
+  ask(call: Call): Promise<Answer> {
+    const renamed = this.options.rename?.[String(call.body.model)]
+    const body = renamed === undefined ? call.body : { ...call.body, model: renamed }
+    return this.send('POST', paths[call.dialect], JSON.stringify(body), call)
+  }
+
+  models(call: Pick<Call, 'headers' | 'isGuarded' | 'signal'>): Promise<Answer> {
+    return this.send('GET', '/models', null, call)
+  }
+
+  close(): Promise<void> {
+    return this.agent.close()
+  }
+
+  private async send(method: 'GET' | 'POST', route: string, body: string | null, call: Pick<Call, 'headers' | 'isGuarded' | 'signal'>): Promise<Answer> {
+    const url = this.url(route)
+    const where = shownAddress(url)
+    const headers = { ...requestHeaders(this.holder, url, call.headers, call.isGuarded), ...(body === null ? {} : { 'content-type': 'application/json' }) }
+    const { signal, end } = within(this.patience.total, call.signal, where)
+    try {
+      const begun = await exchange(this.agent, { origin: url.origin, path: url.pathname + url.search, method, headers, body }, signal)
+      const fault = faultOf(begun, where)
+      if (fault === undefined) {
+        this.state = begun.status >= 500 ? 'failing' : 'ok'
+        return { status: begun.status, headers: returnedHeaders(this.options.protocol, begun.headers), where, from: this.name, retries: 0, body: understood(begun.body, where, end) }
+      }
+      begun.body.dump()
+      throw fault
+    } catch (error) {
+      end()
+      const failure = failureOf(error, where, (cause) => unreachable(where, { cause }, check))
+      if (failure instanceof MemoryError) this.state = failure.code === 'timeout' ? 'failing' : 'down'
+      throw failure
+    }
+  }
+
+  private url(route: string): URL {
+    const known = this.urls.get(route)
+    if (known !== undefined) return known
+    const { base, protocol } = this.options
+    try {
+      const url = protocol === 'anthropic' ? endpoint(base, `/v1${route}`, '/v1') : endpoint(base, route)
+      this.urls.set(route, url)
+      return url
+    } catch (cause) {
+      throw new MemoryError(
+        'bad-option',
+        'upstream must be an http:// or https:// address without a user name and password, such as http://localhost:11434/v1.',
+        { param: 'upstream', cause },
+      )
+    }
+  }
+}
+
+/** Ends when the client does, or when it takes too long in all. */
+function within(total: Millis, caller: AbortSignal, where: string): { readonly signal: AbortSignal; readonly end: () => void } {
+  const controller = new AbortController()
+  const stop = (): void => controller.abort(caller.reason)
+  const timer = setTimeout(
+    () => controller.abort(new MemoryError('timeout', `${where} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`)),
+    total,
+  ).unref()
+  if (caller.aborted) stop()
+  else caller.addEventListener('abort', stop, { once: true })
+  return {
+    signal: controller.signal,
+    end: () => {
+      clearTimeout(timer)
+      caller.removeEventListener('abort', stop)
+    },
+  }
+}
+
+/** Errors of the upstream go to the client as they are; what is no answer of a model server does not. */
+function faultOf({ status, headers }: Begun, where: string): MemoryError | undefined {
+  if (status >= 400) return undefined
+  if (status >= 300) return refused(where, { status, word: '', tries: 1, model: '', check })
+  if (!['', 'identity'].includes(headers['content-encoding'] ?? '')) return notAReply(where, 'compressed bytes nobody asked for')
+  return (headers['content-type'] ?? '').toLowerCase().includes('html') ? notAReply(where, 'a web page') : undefined
+}
+
+/** The bytes of a body, with the errors of the platform told apart. */
+async function* understood(body: AsyncIterable<Uint8Array>, where: string, end: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch (error) {
+    throw failureOf(error, where, (cause) => brokenOff(where, cause))
+  } finally {
+    end()
+  }
+}
+
+const late: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'])
+
+function failureOf(error: unknown, where: string, otherwise: (cause: unknown) => MemoryError): unknown {
+  if (error instanceof MemoryError || (error instanceof Error && error.name === 'AbortError')) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return late.has(code) ? new MemoryError('timeout', `${where} did not answer in time. Try again, or ask for less.`, { cause: error }) : otherwise(error)
+}

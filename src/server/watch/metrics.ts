@@ -1,0 +1,138 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Label } from './label.ts'
+import { isAnswered, type Turn } from './turn.ts'
+
+/** What is read off when somebody asks, rather than counted. */
+export type Readings = {
+  /** Sessions that are kept, and the bytes they take in RAM. */
+  readonly sessions: number
+  readonly bytes: number
+  /** Ends of sessions that are still to be delivered. */
+  readonly waiting: number
+  /** Pieces of upkeep done since the start, and those that are now degraded. */
+  readonly upkeep: { readonly done: number; readonly degraded: number }
+}
+
+export type MetricsOptions = {
+  readonly read: () => Readings | Promise<Readings>
+  /** Also what Node tells of its process: CPU, heap, event loop; on when left out. */
+  readonly process?: boolean | undefined
+}
+
+/** Why a session ended, whether its end was delivered, and why a request was turned away. */
+export type Ending = 'expired' | 'evicted' | 'ended'
+export type Delivery = 'delivered' | 'failed'
+export type Limit = 'rate' | 'concurrency'
+
+const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const memorySeconds = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+
+/** What the server has done, in the form Prometheus reads. Labels are few and bounded; none of them names a session. */
+export class Metrics {
+  private readonly registry = new Registry()
+  private readonly labels = { scope: new Label(200), upstream: new Label(50), profile: new Label(50), reason: new Label(50) }
+  private readonly requests = this.counter('requests_total', 'Requests for a reply', ['protocol', 'status', 'upstream', 'profile'])
+  private readonly turns = this.counter('turns_total', 'Turns of conversations that memory took part in', ['profile', 'scope'])
+  private readonly tokens = this.counter('context_tokens_total', 'Tokens shown to models, saved and cacheable', ['kind', 'profile', 'scope'])
+  private readonly billed = this.counter('upstream_tokens_total', 'Tokens as upstreams report them', ['kind', 'upstream'])
+  private readonly appends = this.counter('messages_appended_total', 'Messages stored', ['profile'])
+  private readonly endings = this.counter('sessions_ended_total', 'Sessions that ended', ['reason'])
+  private readonly deliveries = this.counter('webhook_deliveries_total', 'Attempts to deliver the end of a session', ['outcome'])
+  private readonly degradations = this.counter('degraded_total', 'What was done otherwise than it should be', ['reason'])
+  private readonly retries = this.counter('upstream_retries_total', 'Requests that were sent to an upstream once more', ['upstream'])
+  private readonly fallbacks = this.counter('upstream_fallbacks_total', 'Requests that went to another upstream', ['from', 'to'])
+  private readonly aborts = this.counter('aborted_total', 'Requests whose client hung up', ['protocol'])
+  private readonly limits = this.counter('limited_total', 'Requests turned away by a limit', ['limit'])
+  private readonly duration = this.histogram('request_seconds', 'From a request to the end of its reply', ['protocol', 'upstream'], seconds)
+  private readonly first = this.histogram('first_byte_seconds', 'From a request to the first byte of its reply', ['protocol', 'upstream'], seconds)
+  private readonly own = this.histogram('memory_seconds', 'What memory itself took of a request', ['profile'], memorySeconds)
+
+  private readonly done = this.counter('upkeep_done_total', 'Pieces of upkeep done', [])
+  private readonly gauges = {
+    sessions: this.gauge('sessions_live', 'Sessions that are kept'),
+    bytes: this.gauge('ram_bytes', 'Bytes that sessions take in RAM'),
+    waiting: this.gauge('outbox_waiting', 'Ends of sessions still to be delivered'),
+    degraded: this.gauge('upkeep_degraded', 'Pieces of upkeep that are degraded now'),
+  }
+  private readonly read: MetricsOptions['read']
+
+  constructor({ read, process = true }: MetricsOptions) {
+    this.read = read
+    if (process) collectDefaultMetrics({ register: this.registry })
+  }
+
+  /** Counts a request that is over, however it ended. */
+  turn(turn: Turn): void {
+    const { protocol, tokens, millis } = turn
+    const [upstream, profile] = [this.labels.upstream.of(turn.upstream), this.labels.profile.of(turn.profile)]
+    this.requests.inc({ protocol, status: `${Math.floor(turn.status / 100)}xx`, upstream, profile })
+    this.duration.observe({ protocol, upstream }, millis.total / 1_000)
+    this.own.observe({ profile }, millis.memory / 1_000)
+    if (millis.first !== undefined) this.first.observe({ protocol, upstream }, millis.first / 1_000)
+    if (turn.retries > 0) this.retries.inc({ upstream }, turn.retries)
+    if (turn.aborted) this.aborts.inc({ protocol })
+    for (const reason of turn.degraded) this.degradations.inc({ reason: this.labels.reason.of(reason) })
+    for (const kind of ['prompt', 'completion', 'cached'] as const) this.billed.inc({ kind, upstream }, tokens[kind] ?? 0)
+    if (turn.key === undefined || !isAnswered(turn)) return
+    const where = { profile, scope: this.labels.scope.of(turn.scope ?? '') }
+    this.turns.inc(where)
+    for (const kind of ['shown', 'saved', 'cacheable'] as const) this.tokens.inc({ kind, ...where }, tokens[kind])
+  }
+
+  appended(profile: string, messages: number): void {
+    this.appends.inc({ profile: this.labels.profile.of(profile) }, messages)
+  }
+
+  ended(reason: Ending): void {
+    this.endings.inc({ reason })
+  }
+
+  delivered(outcome: Delivery): void {
+    this.deliveries.inc({ outcome })
+  }
+
+  limited(limit: Limit): void {
+    this.limits.inc({ limit })
+  }
+
+  fellBack(from: string, to: string): void {
+    this.fallbacks.inc({ from: this.labels.upstream.of(from), to: this.labels.upstream.of(to) })
+  }
+
+  /** The type `text` is served with. */
+  get type(): string {
+    return this.registry.contentType
+  }
+
+  /** Everything, as `GET /metrics` answers. What cannot be read is not a number, and the rest is told all the same. */
+  async text(): Promise<string> {
+    const { sessions, bytes, waiting, upkeep } = await this.readings()
+    this.gauges.sessions.set(sessions)
+    this.gauges.bytes.set(bytes)
+    this.gauges.waiting.set(waiting)
+    this.gauges.degraded.set(upkeep.degraded)
+    this.done.reset()
+    this.done.inc(upkeep.done)
+    return this.registry.metrics()
+  }
+
+  private async readings(): Promise<Readings> {
+    try {
+      return await this.read()
+    } catch {
+      return { sessions: Number.NaN, bytes: Number.NaN, waiting: Number.NaN, upkeep: { done: 0, degraded: Number.NaN } }
+    }
+  }
+
+  private counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
+    return new Counter({ name: `threadkeep_${name}`, help, labelNames, registers: [this.registry] })
+  }
+
+  private histogram<L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L> {
+    return new Histogram({ name: `threadkeep_${name}`, help, labelNames, buckets, registers: [this.registry] })
+  }
+
+  private gauge(name: string, help: string): Gauge {
+    return new Gauge({ name: `threadkeep_${name}`, help, registers: [this.registry] })
+  }
+}

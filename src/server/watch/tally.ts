@@ -1,0 +1,137 @@
+import type { Millis, Tokens } from '../../domain/entry.ts'
+import { isAnswered, type Turn } from './turn.ts'
+
+/** What the turns of a session, or of a tenant, add up to. A turn without a reply counts as failed, and in nothing else. */
+export type Tally = {
+  readonly turns: number
+  readonly failed: number
+  readonly shown: Tokens
+  readonly history: Tokens
+  readonly saved: Tokens
+  readonly cacheable: Tokens
+  /** As upstreams report them; those that report nothing add nothing. */
+  readonly prompt: Tokens
+  readonly completion: Tokens
+  readonly cached: Tokens
+  readonly millis: { readonly total: Millis; readonly memory: Millis }
+}
+
+/** How conversations go, as the server's JSON tells it; null where there is nothing to divide by. */
+export type Figures = {
+  readonly turns: number
+  readonly failed: number
+  readonly tokens: Pick<Tally, 'shown' | 'history' | 'saved' | 'cacheable' | 'prompt' | 'completion' | 'cached'>
+  /** Milliseconds of a turn on average, and what memory itself took of them. */
+  readonly latency: { readonly mean: Millis; readonly memory: Millis } | null
+  /** What was shown as a part of the whole history. */
+  readonly compression: number | null
+  /** What of the tokens shown came before in the same place, and what of the prompts the upstreams took from their caches. */
+  readonly cache: { readonly cacheable: number | null; readonly taken: number | null }
+}
+
+export const nothing: Tally = {
+  turns: 0,
+  failed: 0,
+  shown: 0,
+  history: 0,
+  saved: 0,
+  cacheable: 0,
+  prompt: 0,
+  completion: 0,
+  cached: 0,
+  millis: { total: 0, memory: 0 },
+}
+
+/** The tally with one more turn. */
+export function counted(tally: Tally, turn: Turn): Tally {
+  if (!isAnswered(turn)) return { ...tally, failed: tally.failed + 1 }
+  const { tokens, millis } = turn
+  return {
+    turns: tally.turns + 1,
+    failed: tally.failed,
+    shown: tally.shown + tokens.shown,
+    history: tally.history + tokens.history,
+    saved: tally.saved + tokens.saved,
+    cacheable: tally.cacheable + tokens.cacheable,
+    prompt: tally.prompt + (tokens.prompt ?? 0),
+    completion: tally.completion + (tokens.completion ?? 0),
+    cached: tally.cached + (tokens.cached ?? 0),
+    millis: { total: tally.millis.total + millis.total, memory: tally.millis.memory + millis.memory },
+  }
+}
+
+/** A tally as people read it. */
+export function figuresOf({ turns, failed, millis, ...tokens }: Tally): Figures {
+  return {
+    turns,
+    failed,
+    tokens,
+    latency: turns === 0 ? null : { mean: millis.total / turns, memory: millis.memory / turns },
+    compression: part(tokens.shown, tokens.history),
+    cache: { cacheable: part(tokens.cacheable, tokens.shown), taken: part(tokens.cached, tokens.prompt) },
+  }
+}
+
+const part = (some: number, all: number): number | null => (all === 0 ? null : some / all)
+
+/**
+ * The tallies of sessions and of tenants, in RAM: the most recently used of each are kept. A tenant's is a sum of its
+ * own, so that it does not shrink when a session is no longer among them.
+ */
+export class Tallies {
+  private readonly sessions: Recent
+  private readonly scopes: Recent
+
+  constructor(most = 10_000) {
+    this.sessions = new Recent(most)
+    this.scopes = new Recent(most)
+  }
+
+  heard(turn: Turn): void {
+    if (turn.key !== undefined) this.sessions.count(turn.key, turn)
+    if (turn.scope !== undefined) this.scopes.count(turn.scope, turn)
+  }
+
+  session(key: string): Figures {
+    return figuresOf(this.sessions.get(key))
+  }
+
+  scope(scope: string): Figures {
+    return figuresOf(this.scopes.get(scope))
+  }
+
+  /** Forgets a session, or a tenant with all its sessions: an id may be somebody's name. */
+  forget(target: { readonly key: string } | { readonly scope: string }): void {
+    if ('key' in target) this.sessions.drop((key) => key === target.key)
+    else {
+      this.scopes.drop((scope) => scope === target.scope)
+      this.sessions.drop((key) => key === target.scope || key.startsWith(`${target.scope}:`))
+    }
+  }
+}
+
+/** Tallies by name; beyond so many, the one that was not counted for the longest time goes. */
+class Recent {
+  private readonly most: number
+  private readonly tallies = new Map<string, Tally>()
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  get(name: string): Tally {
+    return this.tallies.get(name) ?? nothing
+  }
+
+  count(name: string, turn: Turn): void {
+    const tally = counted(this.get(name), turn)
+    this.tallies.delete(name)
+    this.tallies.set(name, tally)
+    const [oldest] = this.tallies.keys()
+    if (this.tallies.size > this.most && oldest !== undefined) this.tallies.delete(oldest)
+  }
+
+  drop(isGone: (name: string) => boolean): void {
+    for (const name of this.tallies.keys()) if (isGone(name)) this.tallies.delete(name)
+  }
+}
