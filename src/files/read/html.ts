@@ -41,6 +41,7 @@ class Page {
   private hidden = 0
   private ends = 0
   private isSpaced = false
+  private endsInSpace = false
   /** The open lists: the number of the next item, or undefined for dots. */
   private readonly lists: (number | undefined)[] = []
   /** How deep inside preformatted text, and inside what must stay on one line. */
@@ -106,8 +107,9 @@ class Page {
   }
 
   private begin(text: string): void {
-    if (this.paper.length > 0) this.paper.write(this.ends > 0 ? '\n'.repeat(this.ends) : this.isSpaced ? ' ' : '')
+    if (this.paper.length > 0) this.paper.write(this.ends > 0 ? '\n'.repeat(this.ends) : this.isSpaced && !this.endsInSpace ? ' ' : '')
     this.paper.write(text)
+    this.endsInSpace = text.endsWith(' ')
     this.ends = 0
     this.isSpaced = false
   }

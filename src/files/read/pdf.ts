@@ -28,7 +28,8 @@ export async function pdfText(bytes: Uint8Array, limits: FileLimits): Promise<{ 
 
 async function opened(bytes: Uint8Array): ReturnType<typeof getDocumentProxy> {
   try {
-    return await getDocumentProxy(bytes, { stopAtErrors: false, verbosity: 0 })
+    // It refuses a Buffer, which is one of these as well.
+    return await getDocumentProxy(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length), { stopAtErrors: false, verbosity: 0 })
   } catch (error) {
     if (error instanceof Error && error.name === 'PasswordException') throw unreadable('is protected by a password. Upload it without one', error)
     throw error

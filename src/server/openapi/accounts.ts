@@ -1,4 +1,4 @@
-import { anything, flag, list, number, object, oneOf, orNull, ref, type Schema, text, time, whole } from './schema.ts'
+import { flag, list, number, object, oneOf, orNull, ref, type Schema, text, time, whole } from './schema.ts'
 
 const count = orNull(whole('As the upstream counts; null if it does not say.'))
 const tokens = {
@@ -48,10 +48,26 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
     model: text('The model that was asked for.'),
     upstream: text('Who answered.'),
     how: text('How what the client sent relates to what was stored.'),
-    tokens: object('What it cost in tokens.', { ...tokens, cacheableShare: number('The part of what was shown.'), prompt: count, completion: count, cached: count }),
-    cost: anything('What it cost in money by the table of prices; null for a model without a price.'),
+    tokens: object('What it cost in tokens.', {
+      ...tokens,
+      cacheableShare: number('The part of what was shown.'),
+      prompt: count,
+      completion: count,
+      cached: count,
+    }),
+    cost: orNull(ref('Cost')),
     degraded: list('What did not go as it should.', text('What, and why.')),
     ledger: orNull(ref('Ledger')),
+  }),
+  Cost: object('What it cost by the table of prices; a model without a price has none.', {
+    input: number('The prompt.'),
+    output: number('The reply.'),
+    total: number('Both.'),
+    currency: { const: 'USD' },
+    isEstimated: flag('Whether the upstream gave no count of its own.'),
+    spared: orNull(
+      object('What memory spared, at most.', { unsent: number('By what was not sent.'), cacheable: number('By caches.'), currency: { const: 'USD' } }),
+    ),
   }),
   Figures: object('How conversations go.', {
     turns: whole('Turns that were answered.'),
@@ -68,7 +84,11 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
     at: time('When.'),
     sessions: list(
       'Where.',
-      object('A session.', { key: text('Its key.'), entries: list('What went.', text('An id.')), 'renewed?': list('What was made anew without it.', text('An id.')) }),
+      object('A session.', {
+        key: text('Its key.'),
+        entries: list('What went.', text('An id.')),
+        'renewed?': list('What was made anew without it.', text('An id.')),
+      }),
     ),
   }),
   OptimizerStatus: object('What the optimizer has done.', {

@@ -7,20 +7,28 @@ const whole = { type: 'integer', minimum: 1 }
 const millis = { type: 'integer', minimum: 0 }
 
 /** What requests may bring beside their bodies, by the name it has among the components. */
-export const parameters: Readonly<Record<string, Schema>> = {
+export const parameters = {
   key: path('key', 'The session, or the tenant’s own memory.', ref('Key')),
   scope: path('scope', 'The tenant.', ref('Scope')),
   conversation: path('conversation', 'The id of the conversation.', { type: 'string' }),
   item: path('item', 'The id of the item.', { type: 'string' }),
   file: path('file', 'The id of the file.', { type: 'string' }),
   receipt: path('receipt', 'The id of the receipt.', { type: 'string' }),
-  keyHeader: header('x-threadkeep-key', 'The session where the address does not name it; without either the request passes through without memory.', ref('Key')),
+  keyHeader: header(
+    'x-threadkeep-key',
+    'The session where the address does not name it; without either the request passes through without memory.',
+    ref('Key'),
+  ),
   store: header('x-threadkeep-store', '`false` keeps the request off the record: it is answered with memory and leaves none.', {
     type: 'string',
     enum: ['true', 'false'],
   }),
   template: header('x-threadkeep-template', 'The template to begin a session from.', { type: 'string' }),
   person: header('x-threadkeep-person', 'Who speaks, where the profile lets a session see what is known of that person.', { type: 'string' }),
+  body: header('x-threadkeep-body', '`receipt` puts the id of the receipt into the answer itself, as `threadkeep.receipt`.', {
+    type: 'string',
+    enum: ['receipt'],
+  }),
   requestId: header('x-request-id', 'An id for the request; one is made if it has none.', { type: 'string', pattern: '^[\\w.:-]{1,128}$' }),
   limit: query('limit', 'How many at most.', whole),
   after: query('after', 'Go on behind here: `next` of the page before.', { type: 'string' }),
@@ -32,17 +40,25 @@ export const parameters: Readonly<Record<string, Schema>> = {
   from: query('from', 'Nothing from before this time, in milliseconds since 1970.', millis),
   to: query('to', 'Nothing from this time on, in milliseconds since 1970.', millis),
   session: query('session', 'Only this session of the tenant.', { type: 'string' }),
-}
+} satisfies Record<string, Schema>
+
+export type ParameterName = keyof typeof parameters
 
 const told = (description: string, schema: Schema = { type: 'string' }): Schema => ({ description, schema })
 
 /** What answers bring beside their bodies. */
-export const headers: Readonly<Record<string, Schema>> = {
+export const headers = {
   'x-request-id': told('The id of the request, for questions about it.'),
   'x-threadkeep-receipt': told('The id of the receipt: `GET /api/receipts/{receipt}` tells what the model was shown and why.'),
-  'x-threadkeep-tokens': told('What the model was shown, and how much it could have been, in tokens.', text('For example 812/8000.', { pattern: '^\\d+/\\d+$' })),
+  'x-threadkeep-tokens': told(
+    'What the model was shown, and how much it could have been, in tokens.',
+    text('For example 812/8000.', { pattern: '^\\d+/\\d+$' }),
+  ),
   'x-threadkeep-profile': told('The way of remembering.'),
   'x-threadkeep-degraded': told('What was done otherwise than it should be; missing when all went well.'),
-  'x-threadkeep-memory': told('Whether memory took part.', oneOf('`off` when the request passed through without it.', 'on', 'off')),
+  'x-threadkeep-memory': told(
+    'How memory took part.',
+    oneOf('Whether it did; left no trace; had no key to go by; or saw a request beside the conversation.', 'on', 'off the record', 'none', 'side'),
+  ),
   'retry-after': told('After how many seconds to try again.'),
-}
+} satisfies Record<string, Schema>

@@ -76,5 +76,5 @@ export const protocolSchemas: Readonly<Record<string, Schema>> = {
     content: list('What the model says.', { type: 'object' }),
     model: text('The model.'),
   }),
-  TokenCount: object('What a request would cost.', { input_tokens: whole('Tokens of the prompt, as memory would shorten it.') }),
+  TokenCount: object('What a request would cost.', { input_tokens: whole('Tokens of the prompt, as the upstream counts them.') }),
 }

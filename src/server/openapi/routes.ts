@@ -22,7 +22,7 @@ const spoken = [
 ] as const
 
 /** Anthropic's clients write `/v1` behind whatever base address they are given. */
-const doubled = ['createMessage', 'countTokens']
+const doubled: readonly OperationName[] = ['createMessage', 'countTokens', 'listModels']
 
 const own = [
   ['GET', '/api/sessions', 'listSessions'],

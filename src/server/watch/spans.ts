@@ -29,12 +29,12 @@ export interface Traced {
   answered(status: number): void
 }
 
-/** Traces requests. */
-export interface Tracing {
+/** Records requests as spans. */
+export interface Spans {
   request<T>(incoming: Incoming, work: (traced: Traced) => Promise<T>): Promise<T>
 }
 
-export type TracingOptions = {
+export type SpanOptions = {
   /** Loads OpenTelemetry's API, which is an optional package. */
   readonly load?: (() => Promise<Api>) | undefined
   /** Who records; what the process has registered when left out. */
@@ -46,19 +46,19 @@ export type TracingOptions = {
  * Opens tracing with OpenTelemetry: a span for each request and one for each thing memory does for it, in ids and
  * numbers. Without the package `@opentelemetry/api` nothing is recorded, and the client's trace goes on to the upstream.
  */
-export async function openTracing({ load = () => import('@opentelemetry/api'), provider, pseudonym = pseudonyms() }: TracingOptions = {}): Promise<Tracing> {
+export async function openSpans({ load = () => import('@opentelemetry/api'), provider, pseudonym = pseudonyms() }: SpanOptions = {}): Promise<Spans> {
   let api: Api
   try {
     api = await load()
   } catch {
-    return untraced
+    return noSpans
   }
   const tracer = (provider ?? api.trace).getTracer('threadkeep')
   return { request: (incoming, work) => recorded({ api, tracer, pseudonym }, incoming, work) }
 }
 
 /** Records nothing. */
-export const untraced: Tracing = {
+export const noSpans: Spans = {
   request: (incoming, work) => {
     const place = readTrace(incoming.headers)
     const memory: Traced['memory'] = (_operation, _scope, done) => done()
