@@ -12,8 +12,8 @@ export default defineConfig({
     // Started as a thread, so nobody imports it.
     'src/stores/sqlite/writer.ts',
     'src/files/files.ts',
-    // Started as a thread as well.
-    'src/files/thread.ts',
+    // Started as a process.
+    'src/files/readerProcess.ts',
     'src/stores/sealed.ts',
     'src/adapters/session-memory.ts',
     'src/adapters/persistent-sessions.ts',

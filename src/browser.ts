@@ -36,6 +36,8 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     portable: { exportBundle: elsewhere, importBundle: elsewhere },
     tokenizer: async (name: TokenizerName) => tokenizers[name],
     // Imports of their own: `upkeep: upkeepWith()` from threadkeep/upkeep, `barrier: secretBarrier` from threadkeep/secrets.
+    // `lifecycle: lifecycleWith()` from threadkeep/lifecycle.
+    lifecycle: undefined,
     upkeep: undefined,
     barrier: undefined,
     clock: Date.now,

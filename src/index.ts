@@ -1,3 +1,4 @@
+import { lifecycleWith } from './memory/lifecycle/lifecycle.ts'
 import { secretBarrier } from './memory/secrets.ts'
 import type { Memory, Portable } from './memory.ts'
 import { tokenizerNamed } from './models/tokenizers.ts'
@@ -26,12 +27,21 @@ const portable: Portable = {
  * const { messages, ledger } = await memory.context('acme:ann', { budget: 2_000 })
  */
 export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
-  return openOn({ openStore, portable, tokenizer: tokenizerNamed, barrier: secretBarrier, upkeep: (model) => upkeepWith({ model }), clock: Date.now }, options)
+  const platform = {
+    openStore,
+    portable,
+    tokenizer: tokenizerNamed,
+    barrier: secretBarrier,
+    upkeep: (model: MemoryOptions['model']) => upkeepWith({ model }),
+    lifecycle: (onSessionEnd: MemoryOptions['onSessionEnd']) => lifecycleWith({ onSessionEnd }),
+    clock: Date.now,
+  }
+  return openOn(platform, options)
 }
 
 export type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 export type { Incoming } from './domain/chat.ts'
-export type { Entry, Fact, Knowledge, Message, Summary } from './domain/entry.ts'
+export type { About, Entry, Fact, Knowledge, Message, Summary } from './domain/entry.ts'
 export { MemoryError } from './domain/error.ts'
 export { formatKey, type Key, parseKey } from './domain/key.ts'
 export type { AnthropicContext, Context, Ledger, Line } from './domain/ledger.ts'
@@ -41,13 +51,16 @@ export type { Profile } from './domain/profile.ts'
 export type { ContextOptions } from './memory/contexts.ts'
 export type { EmbeddingProgress } from './memory/embedding.ts'
 export type { Forgotten, Rederive, Target } from './memory/forgetting.ts'
+export type { Description } from './memory/lifecycle/about.ts'
+export type { EndMeta, OnSessionEnd, Reason, SessionEnd } from './memory/lifecycle/ending.ts'
+export { type Lifecycle, type LifecycleOptions, lifecycleWith } from './memory/lifecycle/lifecycle.ts'
 export type { Remembered } from './memory/remembering.ts'
 export type { SearchOptions, SearchQuery, SearchResult } from './memory/searching.ts'
 export { Memory } from './memory.ts'
 export { type EmbedderAccess, openaiEmbedder } from './models/embedder.ts'
 export { tokenizerFor } from './models/tokenizers.ts'
 export { profiles } from './profiles/index.ts'
-export { ramStore } from './stores/ram.ts'
+export { type Bounded, type Pack, type Room, ramStore } from './stores/ram.ts'
 export type { UpkeepHealth } from './upkeep/keeper.ts'
 export type { MemoryRecord } from './upkeep/record.ts'
 export { type Upkeep, type UpkeepOptions, upkeepWith } from './upkeep/upkeep.ts'

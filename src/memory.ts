@@ -1,6 +1,6 @@
 import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 import type { Incoming, Parsed } from './domain/chat.ts'
-import type { Json, Knowledge, Message, Millis } from './domain/entry.ts'
+import type { About, Json, Knowledge, Message, Millis } from './domain/entry.ts'
 import { check, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Ledger, Provider } from './domain/ledger.ts'
@@ -11,10 +11,12 @@ import { type AppendOptions, appended } from './memory/appending.ts'
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
 import { Embedding, type EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
+import type { Description } from './memory/lifecycle/about.ts'
+import { eraseOver } from './memory/lifecycle/eraseOver.ts'
+import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
 import { type Remembered, remember, use } from './memory/remembering.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
 import type { Barrier } from './memory/secrets.ts'
-import { crowded } from './recall/admit.ts'
 import { Renderer } from './recall/render.ts'
 import type { Difference, Trace } from './recall/replay.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
@@ -31,6 +33,8 @@ export type Parts = {
   readonly embedder: Embedder | undefined
   /** Makes upkeep, if there is to be any. */
   readonly upkeep: ((means: UpkeepMeans) => Upkeep) | undefined
+  /** Makes what sees to limits, ends and transfers of sessions, if there is to be any. */
+  readonly lifecycle: ((means: LifecycleMeans) => Lifecycle) | undefined
   /** Makes a derived entry anew in place of upkeep. */
   readonly rederive: Rederive | undefined
   readonly barrier: Barrier | undefined
@@ -55,6 +59,7 @@ export class Memory implements AsyncDisposable {
   private readonly contexts: Contexts
   private readonly embeddings: readonly Embedding[]
   private readonly keeping: Upkeep | undefined
+  private readonly life: Lifecycle | undefined
   private closed = false
 
   constructor(parts: Parts) {
@@ -66,6 +71,7 @@ export class Memory implements AsyncDisposable {
     const { embedder } = parts
     this.embeddings = embedder === undefined ? [] : this.stores().map((store) => new Embedding(store, embedder))
     for (const embedding of this.embeddings) embedding.catchUp()
+    this.life = parts.lifecycle?.(parts)
     this.keeping = parts.upkeep?.({
       ...parts,
       price: (entry) => renderer.price(entry),
@@ -92,7 +98,7 @@ export class Memory implements AsyncDisposable {
    */
   async append(key: string | Key, messages: readonly Incoming[], options: AppendOptions = {}): Promise<readonly Message[]> {
     const parsed = this.open(key)
-    const { stored, epoch, at, isNew } = await appended(this.parts, parsed, messages, options)
+    const { stored, epoch, at, isNew } = await appended(this.parts, this.life, parsed, messages, options)
     if (!isNew) return stored
     this.embeddings[0]?.heard(parsed, epoch, stored)
     const newest = stored.at(-1)
@@ -156,7 +162,7 @@ export class Memory implements AsyncDisposable {
   async forget(target: Target): Promise<Forgotten> {
     const { scope } = this.open('scope' in target ? target.scope : target.key)
     for (const embedding of this.embeddings) embedding.drop(scope)
-    const forgotten = await new Forgetting(this.parts, this.rederive()).forget(target, this.parts.clock())
+    const forgotten = await new Forgetting({ ...this.parts, life: this.life }, this.rederive()).forget(target, this.parts.clock())
     this.keeping?.forgot(scope)
     // What was written meanwhile may be gone too; what is still there, or was made anew, wants its vector.
     for (const embedding of this.embeddings) {
@@ -183,23 +189,38 @@ export class Memory implements AsyncDisposable {
 
   /** Ends sessions that are over, and the oldest ones when there are too many. The host decides how often. */
   async sweep(now: Millis = this.parts.clock()): Promise<{ readonly ended: readonly string[] }> {
-    const { sessions } = this.parts
-    const limit = Number.MAX_SAFE_INTEGER
-    const over = (await sessions.list({ expiredBy: now, limit })).map((session) => session.key)
-    for (const key of over) await sessions.erase(key, { expiredBy: now })
-    const { lifetime } = this.profile
-    // The scope's own memory is no session: it does not crowd anybody out, and is not crowded out.
-    const others =
-      lifetime.sessions === undefined
-        ? []
-        : crowded(
-            (await sessions.list({ limit })).filter(({ key }) => key.id !== ''),
-            lifetime,
-          )
-    for (const key of others) await sessions.erase(key)
-    for (const key of [...over, ...others]) this.parts.barrier?.drop(key.scope, key.id)
+    const ended = await (this.life?.sweep(now) ?? eraseOver(this.parts, now))
     await this.keeping?.tick(now)
-    return { ended: [...over, ...others].map(formatKey) }
+    return { ended: ended.map(formatKey) }
+  }
+
+  /** What sees to limits, ends and transfers of sessions. */
+  get lifecycle(): Lifecycle {
+    if (this.life !== undefined) return this.life
+    throw new MemoryError('bad-option', 'This memory has no lifecycle. In a browser pass lifecycle from threadkeep/lifecycle.', { param: 'lifecycle' })
+  }
+
+  /** Ends a session now; false if there is none. */
+  end(key: string | Key): Promise<boolean> {
+    return this.lifecycle.end(this.open(key), 'ended')
+  }
+
+  /** Lets a session go on under another key of its scope, with everything that was said in it; the old one refuses writers as `moved`. */
+  async transfer(from: string | Key, to: string | Key): Promise<void> {
+    const key = this.open(from)
+    await this.lifecycle.transfer(key, this.open(to))
+    this.keeping?.forgot(key.scope)
+    for (const embedding of this.embeddings) embedding.catchUp()
+  }
+
+  /** What was said about a session: its own lifetime, who speaks, whatever its host wants to know. */
+  about(key: string | Key): Promise<About | undefined> {
+    return this.lifecycle.about(this.open(key))
+  }
+
+  /** Says something about a session, which begins with it if need be. */
+  describe(key: string | Key, about: Description): Promise<About> {
+    return this.lifecycle.describe(this.open(key), about)
   }
 
   /** Whether the secrets behind all marks in a text of a session are at hand: then the same secret has the same mark again. */
@@ -232,6 +253,7 @@ export class Memory implements AsyncDisposable {
     if (this.closed) return
     this.closed = true
     await this.keeping?.stop()
+    await this.life?.stop()
     await Promise.all(this.embeddings.map((embedding) => embedding.stop()))
     for (const store of this.stores()) await store.close()
   }

@@ -3,6 +3,8 @@ import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { Rederive } from './memory/forgetting.ts'
+import type { OnSessionEnd } from './memory/lifecycle/ending.ts'
+import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
 import type { Barrier } from './memory/secrets.ts'
 import { Memory, type Portable } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
@@ -24,6 +26,10 @@ export type MemoryOptions = {
   readonly model?: ModelChoice
   /** Who keeps what is old small: the platform's upkeep when left out, another one, or with `false` nobody. */
   readonly upkeep?: false | ((means: UpkeepMeans) => Upkeep)
+  /** Hears of every session that ends, by itself or not, exactly once; what it fails to hear it hears again later. */
+  readonly onSessionEnd?: OnSessionEnd
+  /** Who sees to limits, ends and transfers of sessions: the platform's when left out. In a browser, pass `lifecycleWith()` from threadkeep/lifecycle. */
+  readonly lifecycle?: (means: LifecycleMeans) => Lifecycle
   /** Makes a summary or fact anew when part of what it was made from is forgotten; upkeep does when left out. */
   readonly rederive?: Rederive
   /** Keeps secrets out of what is kept: the platform's when left out. In a browser, pass `secretBarrier` from threadkeep/secrets. */
@@ -40,6 +46,7 @@ export type Platform = {
   readonly portable: Portable
   readonly barrier: MakeBarrier | undefined
   readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
+  readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (means: LifecycleMeans) => Lifecycle) | undefined
   readonly clock: Clock
 }
 
@@ -60,7 +67,9 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   const barrier = profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
   if (barrier === undefined) keepsSecrets(profile, options, store)
   const { portable } = platform
-  return new Memory({ profile, store, sessions, tokenizer, embedder, upkeep, rederive, barrier, portable, clock })
+  const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
+  if (lifecycle === undefined) keepsLimits(profile, options)
+  return new Memory({ profile, store, sessions, tokenizer, embedder, upkeep, lifecycle, rederive, barrier, portable, clock })
 }
 
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {
@@ -79,6 +88,18 @@ function keepsSecrets(profile: Profile, { embedder, model, upkeep }: MemoryOptio
     'bad-option',
     `Profile ${profile.name} keeps secrets back, and nothing here does so. Pass barrier: secretBarrier from threadkeep/secrets, or a profile with secrets: 'keep'.`,
     { param: 'barrier' },
+  )
+}
+
+/** What nobody sees to is not promised. */
+function keepsLimits({ name, lifetime }: Profile, { onSessionEnd }: MemoryOptions): void {
+  if (onSessionEnd === undefined && lifetime.bytes === undefined && lifetime.sessionsPerScope === undefined) return
+  throw new MemoryError(
+    'bad-option',
+    `Nothing here sees to the ends and limits of profile ${name}. Pass lifecycle: lifecycleWith() from threadkeep/lifecycle.`,
+    {
+      param: 'lifecycle',
+    },
   )
 }
 

@@ -37,7 +37,7 @@ const longestName = 255
 const page = 500
 
 /**
- * The files of tenants: read in a thread of their own, one after the other, and kept as chunks that a search finds like
+ * The files of tenants: read in a process of their own, one after the other, and kept as chunks that a search finds like
  * anything said. `sweep` cleans up what a process that was killed has left half done.
  *
  * @example
@@ -126,7 +126,7 @@ export class Files {
     for (let works = wanted(); works.length > 0; works = wanted()) await Promise.allSettled(works.map(({ result }) => result))
   }
 
-  /** Ends the thread. What is under way is given up, and its record says so. */
+  /** Ends the reading process. What is under way is given up, and its record says so. */
   async close(): Promise<void> {
     this.isClosed = true
     await this.reader.close()

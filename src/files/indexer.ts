@@ -9,8 +9,8 @@ import type { Batch, Catalogue } from './catalogue.ts'
 import { type Chunk, contentOf, Packer } from './chunk.ts'
 import type { Kind, Upload } from './kind.ts'
 import type { Reader } from './reader.ts'
+import type { Portion } from './readerProcess.ts'
 import type { FileInfo } from './record.ts'
-import type { Portion } from './thread.ts'
 
 type Means = {
   readonly catalogue: Catalogue
@@ -55,11 +55,15 @@ export class Indexer {
     const packer = new Packer((text) => tokenizer.count(text))
     let read = 0
     for await (const portion of reader.read(kind, file)) {
-      const chunks = portion.pieces.flatMap((piece) => packer.take(piece))
-      if (portion.isLast) chunks.push(...packer.rest())
-      read += chunks.reduce((sum, { body }) => sum + body.length, 0)
-      const append = await this.said(key, name, chunks)
-      const bare = chunks.filter(({ place }) => place === '').length
+      const append: Said[] = []
+      let bare = 0
+      for (const chunk of packed(packer, portion)) {
+        append.push(await this.said(key, name, chunk))
+        if (chunk.place === '') bare++
+        read += chunk.body.length
+        // Others get their turn after each one.
+        await pause()
+      }
       const added = await catalogue.add(key, id, { append, bare, known: knownOf(portion, info.done + append.length, read) })
       if (added === undefined) throw removed()
       onStored?.(key, added.epoch, added.stored)
@@ -69,19 +73,20 @@ export class Indexer {
     return info
   }
 
-  /** Chunks as messages, without their secrets. Others get their turn after each one. */
-  private async said(key: Key, name: string, chunks: readonly Chunk[]): Promise<readonly Said[]> {
+  /** A chunk as a message, without its secrets. */
+  private async said(key: Key, name: string, { place, body }: Chunk): Promise<Said> {
     const { barrier, tokenizer, clock } = this.means
     const masked = async (text: string): Promise<string> => (await barrier?.text(key, text)) ?? text
-    const said: Said[] = []
-    for (const { place, body } of chunks) {
-      // Each for itself: a heading says nothing about the first words below it.
-      const content = contentOf({ place: await masked(place), body: await masked(body) })
-      said.push(weighed(tokenizer, { at: clock(), role: 'tool', name, content }))
-      await pause()
-    }
-    return said
+    // Each for itself: a heading says nothing about the first words below it.
+    const content = contentOf({ place: await masked(place), body: await masked(body) })
+    return weighed(tokenizer, { at: clock(), role: 'tool', name, content })
   }
+}
+
+/** The chunks that are complete with a portion, made as they are asked for. */
+function* packed(packer: Packer, { pieces, isLast }: Portion): Generator<Chunk> {
+  for (const piece of pieces) yield* packer.take(piece)
+  if (isLast) yield* packer.rest()
 }
 
 /** What is known of a file with a portion of it: how many chunks there will be is told by those so far. */

@@ -14,8 +14,8 @@ type Bound = { readonly at: number; readonly cut: Cut; readonly place: string }
 
 /** Longer sentences, and lines of tables and code, are cut wherever they are that long. */
 const longest = { sentence: 800, line: 4_000 }
-/** A secret longer than this is none, or one that nobody should hold in one piece. */
-const longestSecret = 65_536
+/** Also with secrets in it, no piece is longer. */
+const longestPiece = 32_768
 
 /**
  * Takes a text apart where it may be cut: at headings, pages, paragraphs, lines and sentences. Joined, the pieces give the
@@ -80,21 +80,22 @@ function* forced(text: string, start: number, end: number, most: number): Genera
   }
 }
 
-/** Without the places between a secret's end and the beginning of the line before it. */
+/** Without the places inside a secret and between it and what it stands after; in the end everything is cut. */
 function uncut(text: string, bounds: readonly Bound[]): readonly Bound[] {
-  const secrets = findSecrets(text).filter(({ start, end }) => end - start <= longestSecret)
-  if (secrets.length === 0) return bounds
-  const whole = secrets.map(({ start, end }) => [lineBefore(text, start), end] as const)
-  let next = 0
+  const whole = findSecrets(text).map(({ start, end }) => [beginningOf(text, start), end] as const)
+  let [next, last] = [0, 0]
   return bounds.filter(({ at }) => {
     while ((whole[next]?.[1] ?? Number.POSITIVE_INFINITY) <= at) next++
-    return !((whole[next]?.[0] ?? Number.POSITIVE_INFINITY) < at)
+    const isInside = (whole[next]?.[0] ?? Number.POSITIVE_INFINITY) < at
+    if (isInside && at - last < longestPiece) return false
+    last = at
+    return true
   })
 }
 
-/** Where the line before the one with this place begins, if that is near. */
-function lineBefore(text: string, place: number): number {
-  const own = text.lastIndexOf('\n', place - 1)
-  const before = own <= 0 ? -1 : text.lastIndexOf('\n', own - 1)
-  return Math.max(before + 1, place - 1_000)
+/** Where the line of a secret begins, or the one before it if the secret is the first on its own: that may tell it for one. */
+function beginningOf(text: string, secret: number): number {
+  const own = text.lastIndexOf('\n', secret - 1) + 1
+  if (own === 0 || text.slice(own, secret).trim() !== '') return own
+  return text.lastIndexOf('\n', own - 2) + 1
 }

@@ -1,13 +1,14 @@
 import { type Incoming, parseMessage } from '../domain/chat.ts'
 import type { Message, Millis } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { type ErrorCode, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { type Head, isExpired } from '../domain/session.ts'
-import { admit, isFull } from '../recall/admit.ts'
+import { admit } from '../recall/admit.ts'
 import { weighed } from '../recall/render.ts'
+import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { Barrier } from './secrets.ts'
 
 export type AppendOptions = {
@@ -31,23 +32,27 @@ type Means = {
 export type Appended = { readonly stored: readonly Message[]; readonly epoch: number; readonly at: Millis; readonly isNew: boolean }
 
 /** Stores messages at the end of a session, without their secrets; one that is over begins anew with them. */
-export async function appended(means: Means, key: Key, messages: readonly Incoming[], options: AppendOptions): Promise<Appended> {
+export async function appended(means: Means, life: Lifecycle | undefined, key: Key, messages: readonly Incoming[], options: AppendOptions): Promise<Appended> {
   const { sessions, profile, tokenizer, barrier, clock } = means
   if (!Array.isArray(messages))
     throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
   if (parsed.length === 0) return { stored: [], epoch: 0, at, isNew: false }
-  const head = await current(means, key, at)
+  const head = await (life?.current(key, at) ?? current(means, key, at))
   const safe = barrier === undefined ? parsed : await Promise.all(parsed.map((one) => barrier.masked(key, one)))
   const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
   const id = options.operationId === undefined ? undefined : ((await barrier?.text(key, options.operationId)) ?? options.operationId)
   const epoch = options.epoch ?? head.epoch
-  const before = isFull(head, append, profile.lifetime, at) ? await answered(sessions, head, id) : undefined
-  if (before !== undefined) return { stored: before, epoch, at, isNew: false }
-  const { drop, expiresAt } = admit(head, append, profile.lifetime, at)
-  const change = { ...(id === undefined ? {} : { id }), key, at, epoch, append, put: [], drop, expiresAt }
-  return { stored: await sessions.commit(change), epoch, at, isNew: true }
+  try {
+    const { drop, expiresAt } = await (life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at))
+    const commit = () => sessions.commit({ ...(id === undefined ? {} : { id }), key, at, epoch, append, put: [], drop, expiresAt })
+    return { stored: await (life?.write(head, at, commit) ?? commit()), epoch, at, isNew: true }
+  } catch (error) {
+    const before = hasCode(error, 'full') ? await answered(sessions, head, id) : undefined
+    if (before === undefined) throw error
+    return { stored: before, epoch, at, isNew: false }
+  }
 }
 
 /** The session as it is now. One that is over goes first, with all that is known of it. */
@@ -65,7 +70,9 @@ async function answered(store: Store, { key, epoch, expiresAt, touchedAt }: Head
   try {
     return await store.commit({ id, key, at: touchedAt, epoch, base: -1, append: [], put: [], drop: [], expiresAt })
   } catch (error) {
-    if (error instanceof MemoryError && error.code === 'conflict') return undefined
+    if (hasCode(error, 'conflict')) return undefined
     throw error
   }
 }
+
+const hasCode = (error: unknown, code: ErrorCode): boolean => error instanceof MemoryError && error.code === code

@@ -1,17 +1,19 @@
 import type { Derived, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
+import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
 import { marksIn } from '../text/secretMark.ts'
 import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
 import { overlaps } from '../upkeep/fold.ts'
 import { revise } from '../upkeep/revise.ts'
+import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { Barrier } from './secrets.ts'
 
-/** What `forget` takes: a session, one message of it, a scope with all its sessions, or whatever in a scope holds a text. */
+/** What `forget` takes: a session, one message of it or several, a scope with all its sessions, or whatever in a scope holds a text. */
 export type Target =
   | { readonly key: string }
   | { readonly key: string; readonly messageId: string }
+  | { readonly key: string; readonly messageIds: readonly string[] }
   | { readonly scope: Scope }
   | { readonly scope: Scope; readonly text: string }
 
@@ -24,7 +26,7 @@ export type Forgotten = {
 /** Makes a derived entry anew from the messages that are left of its sources; undefined when nothing is left to say. */
 export type Rederive = (entry: Derived, from: readonly Message[]) => Promise<Derived | undefined>
 
-type Stores = { readonly sessions: Store; readonly store: Store; readonly barrier?: Barrier | undefined }
+type Stores = { readonly sessions: Store; readonly store: Store; readonly barrier?: Barrier | undefined; readonly life?: Lifecycle | undefined }
 type Went = { entries: string[]; renewed: string[] }
 
 const everything = Number.MAX_SAFE_INTEGER
@@ -49,7 +51,8 @@ export class Forgetting {
     else {
       const key = parseKey(target.key)
       const store = key.id === '' ? this.stores.store : this.stores.sessions
-      await ('messageId' in target ? this.messages(store, key, [target.messageId]) : this.session(store, key))
+      const ids = 'messageIds' in target ? target.messageIds : 'messageId' in target ? [target.messageId] : undefined
+      await (ids === undefined ? this.session(store, key) : this.messages(store, key, ids))
     }
     if (this.unclean !== undefined) throw this.unclean
     const sessions = [...this.went].map(([key, { entries, renewed }]) => ({ key, entries, ...(renewed.length === 0 ? {} : { renewed }) }))
@@ -79,10 +82,16 @@ export class Forgetting {
     this.stores.barrier?.drop(key.scope, key.id)
     const tainted = [...(await this.untaint(key, 'all'))]
     await this.erase(store, key)
+    await this.beside(store, key)
     await this.unname(key)
     // Until then somebody could still derive something from it.
     tainted.push(...(await this.untaint(key, 'all')))
     await this.renew(tainted)
+  }
+
+  /** What the engine keeps beside a session goes with it: branches, receipts, and what nobody was told yet of its end. */
+  private async beside(store: Store, key: Key): Promise<void> {
+    for (const { key: inner, only } of (await this.stores.life?.beside(store, key)) ?? []) await this.erase(store, inner, only)
   }
 
   private async messages(store: Store, key: Key, ids: readonly string[]): Promise<void> {
@@ -170,7 +179,7 @@ export class Forgetting {
     for (const { message, session = key.id } of entry.sources) wanted.set(session, (wanted.get(session) ?? new Set()).add(message))
     for (const [session, ids] of wanted) {
       if (gone.get(session) === 'all') continue
-      const from = session === key.id ? { store, key } : { store: this.stores.sessions, key: parseKey(`${key.scope}:${session}`) }
+      const from = session === key.id ? { store, key } : { store: this.stores.sessions, key: parseStoredKey(`${key.scope}:${session}`) }
       for await (const message of walk(from.store, from.key)) if (ids.has(message.id)) messages.push(message)
     }
     return messages

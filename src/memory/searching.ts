@@ -4,7 +4,6 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { Clock, Embedder, Hit, Index, Query, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
-import { isSession } from '../recall/admit.ts'
 import type { WhenIn } from '../text/when.ts'
 import type { Embedding } from './embedding.ts'
 
@@ -48,7 +47,7 @@ export async function searched(means: Means, where: Key, query: SearchQuery, opt
   return hits
     .flat()
     .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending === true))
-    .sort((a, b) => b.score - a.score || Number(isSession(b)) - Number(isSession(a)))
+    .sort((a, b) => b.score - a.score)
     .slice(0, limit)
     .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))
 }

@@ -30,7 +30,7 @@ export class Barrier {
 
   /** What was said, with marks in the place of secrets. */
   async masked(key: Key, said: Parsed): Promise<Parsed> {
-    if (this.policy === 'keep') return said
+    if (this.policy === 'keep' || !textsOf(said).some(hasSecrets)) return said
     const { content, name, calls, answers } = said
     const call = async (one: ToolCall): Promise<ToolCall> => ({
       id: await this.text(key, one.id),
@@ -127,6 +127,14 @@ export class Barrier {
     for (const name of this.values.keys()) if (name === whole || (id === undefined && name.startsWith(`${scope}:`))) this.values.delete(name)
   }
 
+  /** Gives the values of one session to another that goes on in its place. */
+  move(from: Key, to: Key): void {
+    const values = this.values.get(formatKey(from))
+    if (values === undefined) return
+    this.values.set(formatKey(to), new Map([...(this.values.get(formatKey(to)) ?? []), ...values]))
+    this.values.delete(formatKey(from))
+  }
+
   private known(key: Key): ReadonlyMap<string, string> | undefined {
     return this.policy === 'mask' ? this.values.get(formatKey(key)) : undefined
   }
@@ -158,6 +166,12 @@ export class Barrier {
     return markOf(number)
   }
 }
+
+const hasSecrets = (text: string): boolean => findSecrets(text).length > 0
+
+/** Every text of a message that a secret may stand in. */
+const textsOf = ({ content, name = '', calls, answers = '' }: Parsed): readonly string[] =>
+  calls === undefined ? [content, name, answers] : [content, name, answers, ...calls.flatMap((call) => [call.id, call.name, call.arguments])]
 
 /** A value with every text in it changed. */
 function within(value: Json, change: (text: string) => string): Json {

@@ -70,10 +70,9 @@ async function load(encoding: Encoding): Promise<Tokenizer> {
   return { name: encoding, kind: 'exact', overhead: chatOverhead, count: (text) => counter.count(text), isExact: (text) => counter.isExact(text) }
 }
 
-/** How much of what was just counted stays at hand; little, because it may be forgotten. */
+/** How much of what was just counted stays at hand: short texts whole, longer ones by stretches. Little, because it may be forgotten. */
+const whole = { characters: 1_024, most: 128 }
 const stretches = { characters: 256, most: 1_024 }
-/** A longer text is counted by stretches, of which more than the last ones stay at hand. */
-const short = 1_024
 
 const [space, apostrophe] = [32, 39]
 const isCapital = (code: number): boolean => code >= 65 && code <= 90
@@ -91,8 +90,8 @@ class Counter {
   readonly #pattern: RegExp
   readonly #ranks: Ranks
   readonly #known = new Map<string, Tokens>()
+  readonly #inner = new Map<string, Tokens>()
   readonly #stretches = new Map<string, Tokens>()
-  #last = { text: '', tokens: 0 }
 
   constructor(pattern: RegExp, ranks: Ranks) {
     this.#pattern = pattern
@@ -101,18 +100,13 @@ class Counter {
 
   /** What is counted is soon counted again with a word before or a line end behind it: all between its outer words is the same. */
   count(text: string): Tokens {
-    if (text.length > short) return this.#long(text)
+    if (text.length > whole.characters) return this.#long(text)
     let first = text.indexOf(' ', 1)
     while (first > 0 && !isBetween(text, first)) first = text.indexOf(' ', first + 1)
     if (first < 0) return this.#pieces(text)
     let last = text.lastIndexOf(' ')
     while (!isBetween(text, last)) last = text.lastIndexOf(' ', last - 1)
-    return this.#pieces(text.slice(0, first)) + this.#inner(text.slice(first, last)) + this.#pieces(text.slice(last))
-  }
-
-  #inner(text: string): Tokens {
-    if (text !== this.#last.text) this.#last = { text, tokens: this.#pieces(text) }
-    return this.#last.tokens
+    return this.#pieces(text.slice(0, first)) + this.#recent(this.#inner, whole.most, text.slice(first, last)) + this.#pieces(text.slice(last))
   }
 
   #long(text: string): Tokens {
@@ -127,12 +121,15 @@ class Counter {
   }
 
   #stretch(text: string): Tokens {
-    if (text.length > stretches.characters) return this.#pieces(text)
-    let tokens = this.#stretches.get(text)
+    return text.length > stretches.characters ? this.#pieces(text) : this.#recent(this.#stretches, stretches.most, text)
+  }
+
+  #recent(known: Map<string, Tokens>, most: number, text: string): Tokens {
+    let tokens = known.get(text)
     if (tokens === undefined) {
       tokens = this.#pieces(text)
-      if (this.#stretches.size >= stretches.most) this.#stretches.clear()
-      this.#stretches.set(text, tokens)
+      if (known.size >= most) known.clear()
+      known.set(text, tokens)
     }
     return tokens
   }

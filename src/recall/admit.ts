@@ -11,7 +11,7 @@ export type Admission = { readonly ended: boolean; readonly drop: readonly strin
 export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis, least = 0): Admission {
   const ended = isExpired(head, now)
   const over = Math.max(least, overflow(head, incoming, lifetime, now))
-  if (isFull(head, incoming, lifetime, now)) {
+  if (over > 0 && lifetime.whenFull === 'refuse') {
     const kept = ended ? 0 : head.messages
     throw full(`Session ${formatKey(head.key)} holds ${kept} messages and its profile allows ${lifetime.messages}. Start a new session, or raise`, 'messages')
   }
@@ -24,10 +24,6 @@ export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime,
 
 /** For a limit that is reached; `what` ends before the name of the limit. */
 export const full = (what: string, limit: keyof Lifetime): MemoryError => new MemoryError('full', `${what} lifetime.${limit}.`, { param: `lifetime.${limit}` })
-
-/** Whether a session takes in no more. */
-export const isFull = (head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): boolean =>
-  lifetime.whenFull === 'refuse' && overflow(head, incoming, lifetime, now) > 0
 
 /** By how many messages a session would be over its limit. */
 function overflow(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): number {

@@ -1,6 +1,7 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { opener } from './anthropic.ts'
+import { kept } from './kept.ts'
 import type { Renderer } from './render.ts'
 
 /**
@@ -48,10 +49,21 @@ export type Fees = {
 
 export type FeeOptions = { readonly framing?: Framing; readonly opener?: boolean }
 
+/** So many days are at hand. */
+const mostDays = 1_024
+const known = new WeakMap<Renderer, WeakMap<Profile, Map<string, Fees>>>()
+
+/** What is paid once in a context of a profile; worked out with the first one. */
 export function feesOf(profile: Profile, renderer: Renderer, options: FeeOptions = {}): Fees {
+  const ofRenderer = kept(known, renderer, () => new WeakMap<Profile, Map<string, Fees>>())
+  const ofProfile = kept(ofRenderer, profile, () => new Map<string, Fees>())
+  return kept(ofProfile, `${options.framing} ${options.opener}`, () => reckoned(profile, renderer, options))
+}
+
+function reckoned(profile: Profile, renderer: Renderer, options: FeeOptions): Fees {
   const { message, reply } = renderer.tokenizer.overhead
   const words = wordsOf[options.framing ?? profile.framing]
-  const days = new Map<number, { text: string; tokens: Tokens }>()
+  const days = new Map<number, { readonly text: string; readonly tokens: Tokens }>()
   const around = (role: string, ...texts: readonly string[]) => message + renderer.fee(role) + texts.reduce((sum, text) => sum + renderer.fee(text), 0)
   return {
     reply: reply + (options.opener === true ? around('user', opener) : 0),
@@ -61,14 +73,11 @@ export function feesOf(profile: Profile, renderer: Renderer, options: FeeOptions
     volatile: around('user', words.recalled, memoryEnd),
     headings: new Map(profile.bands.filter((band) => band.heading !== undefined).map((band) => [band, renderer.fee(headingOf(band))])),
     day: (at) => {
-      const day = Math.floor(at / 86_400_000)
-      let known = days.get(day)
-      if (known === undefined) {
+      if (days.size > mostDays) days.clear()
+      return kept(days, Math.floor(at / 86_400_000), () => {
         const text = dayOf(at)
-        known = { text, tokens: renderer.fee(text) }
-        days.set(day, known)
-      }
-      return known
+        return { text, tokens: renderer.fee(text) }
+      })
     },
   }
 }

@@ -2,12 +2,14 @@ import { covered, isWanted, promised, worth } from '../domain/band.ts'
 import { type Derived, isBlank, isSilent, type Message, type Run, type Tokens } from '../domain/entry.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
-import type { Band, Profile, Rung, Tail } from '../domain/profile.ts'
+import type { Band, Profile, Rung } from '../domain/profile.ts'
 import { type Head, isWithin } from '../domain/session.ts'
 import { isQuestion } from '../text/question.ts'
 import type { Stretch } from '../text/when/calendar.ts'
+import { preferred } from './prefer.ts'
 import { type Pressure, pressureOn } from './pressure.ts'
 import type { Shared } from './shared.ts'
+import { tailOf } from './tail.ts'
 import { firstOf, lastOf, mayBeTorn, type Unit, unitsOf } from './unit.ts'
 
 /** What the walk through a session asks for; whoever drives it answers from a store, at once or later. */
@@ -171,34 +173,6 @@ function leastOf(rung: Rung, tokens: Tokens): Tokens {
   return rung.as === 'whole' ? tokens : tokens / 2
 }
 
-/**
- * Where the tail begins and what it may cost. Cuts fall on multiples of a fixed step of the summed weights, so that the
- * tail only grows at its end until it would pass `high`, and then loses one step at its beginning: no state, no scan of
- * the history. In a scarce budget it is a share: a small one for a question, which older turns may answer, a large one
- * for anything else, which is about what was just said.
- */
-function tailOf(
-  head: Head,
-  tail: Tail,
-  { budget, room }: { readonly budget: Tokens; readonly room: Tokens },
-  asksBack: boolean,
-): { start: Tokens; limit: Tokens } {
-  const newest = head.recent.at(-1)
-  const total = newest === undefined ? 0 : newest.offset + newest.weight
-  // where a summary ends the tail begins, as long as that is a tail of the right length for this budget
-  const { reach } = covered(head.derived)
-  const rest = total - reach
-  const isScarce = budget <= tail.scarce.budget
-  if (!isScarce && reach > 0 && rest <= tail.all * room && rest >= 0.5 * tail.low * room) return { start: reach, limit: budget }
-  if (total <= tail.all * room) return { start: 0, limit: budget }
-  if (isScarce) {
-    const limit = Math.floor((asksBack ? tail.scarce.question : tail.scarce.otherwise) * budget)
-    return { start: total - limit, limit }
-  }
-  const step = Math.max(1, Math.floor((tail.high - tail.low) * room))
-  return { start: step * Math.max(0, Math.floor((total - tail.low * room) / step)), limit: budget }
-}
-
 /** Walks a session from both ends, a page at a time; a unit is handed out once. */
 class Reader {
   readonly head: Head
@@ -244,10 +218,11 @@ class Reader {
     const after = this.front.length === 0 ? 0 : lastOf(this.front.at(-1) as Unit)
     if (before <= after + 1 || limit === 0) return []
     const search: Query = { text, kinds: ['message'], before, limit }
+    const { hits } = yield { search }
     const then = when === undefined ? [] : (yield { search: { ...search, from: when.from, to: when.to - 1 } }).hits
-    const first = new Set(then.map(sequence))
-    const others = (yield { search }).hits.filter((hit) => !first.has(sequence(hit)))
-    return [...then, ...others].slice(0, limit).filter((hit) => sequence(hit) > after)
+    return preferred(then, hits)
+      .slice(0, limit)
+      .filter((hit) => sequence(hit) > after)
   }
 
   /** Loads units until the one with this sequence number is among them. */

@@ -1,6 +1,7 @@
 import { type Derived, type Entry, type Millis, messageId, sequenceOf, textOf } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Query } from '../domain/ports.ts'
+import { isSession } from './admit.ts'
 import type { Meaning, Pointed } from './meaning.ts'
 import { type Both, mixed } from './mix.ts'
 import { type Limits, SearchIndex, unlimited } from './score.ts'
@@ -204,9 +205,11 @@ function cut(found: readonly Found[], limit: number): readonly Found[] {
   return [...found].sort((a, b) => b.score - a.score || inOrder(a, b)).slice(0, limit)
 }
 
-/** The later message first; else by key and id. */
+/** What was said in a session before what its scope knows, the later message first; else by key and id. */
 function inOrder(a: Found, b: Found): number {
   if (a.key !== b.key) {
+    const own = Number(isSession(b)) - Number(isSession(a))
+    if (own !== 0) return own
     const [first, second] = [formatKey(a.key), formatKey(b.key)]
     if (first !== second) return first < second ? -1 : 1
   }

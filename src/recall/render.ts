@@ -11,6 +11,7 @@ import { disarmed } from '../text/memoryTag.ts'
 import { selectSentences } from '../text/sections.ts'
 import { squeezeSpace, stripComments } from '../text/squeeze.ts'
 import { inputOf } from './anthropic.ts'
+import { kept } from './kept.ts'
 import { lineOfStatement, statement } from './statement.ts'
 import { isSendable, type Unit } from './unit.ts'
 
@@ -177,15 +178,6 @@ export class Renderer {
   private sentences(text: string, room: Tokens): string {
     return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= room)
   }
-}
-
-/** What the map holds, made first if it is not there. */
-function kept<K, V>(map: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, make: () => V): V {
-  const held = map.get(key)
-  if (held !== undefined) return held
-  const made = make()
-  map.set(key, made)
-  return made
 }
 
 const isAlone = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined

@@ -10,16 +10,20 @@ export type Shared = { readonly from: Origin; readonly entries: readonly Derived
 /** Whether a profile lets a session see what comes from there; files are the scope's. */
 export const isSeen = ({ sees }: Profile, from: Origin): boolean => sees.includes(from === 'person' ? 'person' : 'scope')
 
-/** So many passages are looked for; one that says less than half as much on the question as the best of them is left out. */
+/** So many passages are looked for. */
 export const mostPassages = 4
+
+/** Whether a passage speaks of the question itself, not only the ones beside it, and at least half as much as the best. */
+const isTelling = ({ score, why }: Hit, best: Hit): boolean => why.words !== 0 && 2 * score >= best.score
 
 /**
  * What was found in files as knowledge without a key, which is shown as `[handbook.pdf] …`. The id of a passage must not pass
  * for that of a message of the session.
  */
 export const passagesOf = (hits: readonly Hit[]): readonly Knowledge[] =>
-  hits.flatMap(({ entry, score }) => {
-    if (entry.kind !== 'message' || 2 * score < (hits[0] as Hit).score) return []
+  hits.flatMap((hit) => {
+    const { entry } = hit
+    if (entry.kind !== 'message' || !isTelling(hit, hits[0] as Hit)) return []
     const { id, at, name = 'file', content: value } = entry
     return [{ kind: 'knowledge', id: `files/${id}`, at, category: name.replace(/\s+/g, ' '), key: '', value, confidence: 1, usedAt: at, sources: [] }]
   })

@@ -26,11 +26,11 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
       const path = (request.url ?? '').split('?', 1)[0] ?? ''
       if (checkDoors(house, request, response)) return
       const { name, handler, params } = router.find(request.method ?? '', path)
-      told.route = name
+      told.route = name.split(' ')[1] ?? ''
       const credential = open.has(name) ? undefined : admit(house.credentials, request.headers, house.clock())
       const leave = open.has(name) ? () => undefined : house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
       response.once('close', leave)
-      const incoming = { method: request.method ?? '', route: name.split(' ')[1] ?? '', headers: request.headers }
+      const incoming = { method: request.method ?? '', route: told.route, headers: request.headers }
       await house.tracing.request(incoming, async (traced) => {
         const query = queryOf(request.url ?? '')
         const onTurn = (turn: Turn): void => {

@@ -1,4 +1,4 @@
-import manifest from '../../package.json' with { type: 'json' }
+import { readFileSync } from 'node:fs'
 import { accountSchemas } from './openapi/accounts.ts'
 import { entrySchemas } from './openapi/entries.ts'
 import { headers, type ParameterName, parameters } from './openapi/headers.ts'
@@ -10,6 +10,9 @@ import { restOperations } from './openapi/rest.ts'
 import { type OperationName, type Route, routes } from './openapi/routes.ts'
 import { ref, type Schema } from './openapi/schema.ts'
 
+type Manifest = { readonly version: string; readonly description: string }
+const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as Manifest
+
 const operations: Readonly<Record<OperationName, Operation>> = { ...modelOperations, ...restOperations, ...operatorOperations }
 
 /** The description of everything the server answers, in OpenAPI 3.1. */
@@ -20,7 +23,7 @@ export function openapi(): object {
       title: 'Threadkeep',
       version: manifest.version,
       summary: manifest.description,
-      description: 'Without Threadkeep keys configured, no key is asked for, and a key of the client’s own goes to the model server.',
+      description: "Without Threadkeep keys configured, no key is asked for, and a key of the client's own goes to the model server.",
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'This server.' }],
@@ -39,7 +42,7 @@ export function openapi(): object {
 
 const tags = [
   { name: 'Models', description: 'Requests for a model, with memory in between.' },
-  { name: 'Conversations', description: 'OpenAI’s conversations, which are sessions under another name.' },
+  { name: 'Conversations', description: "OpenAI's conversations, which are sessions under another name." },
   { name: 'Sessions', description: 'What memory holds of conversations.' },
   { name: 'Scopes', description: 'What memory holds of tenants.' },
   { name: 'Receipts', description: 'What answers were made from.' },
@@ -49,8 +52,8 @@ const tags = [
 const key = 'A Threadkeep key, `tk_…`, as `threadkeep keys create` makes it.'
 const securitySchemes = {
   bearer: { type: 'http', scheme: 'bearer', description: key },
-  apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: `${key} For Anthropic’s clients.` },
-  ownHeader: { type: 'apiKey', in: 'header', name: 'x-threadkeep-api-key', description: `${key} Leaves \`authorization\` free for the model server’s key.` },
+  apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: `${key} For Anthropic's clients.` },
+  ownHeader: { type: 'apiKey', in: 'header', name: 'x-threadkeep-api-key', description: `${key} Leaves \`authorization\` free for the model server's key.` },
 }
 
 /** The routes by their addresses and methods, as the document wants them. */

@@ -17,6 +17,9 @@ export function ramStore(room: Room = {}): Store & Index & Bounded {
     ...ramStoreOn(shelf, new RamVectors(shelf)),
     overflowing: () => attic.overflowing(),
     rest: (now) => attic.rest(now),
+    get bytes() {
+      return attic.bytes
+    },
   }
 }
 

@@ -1,20 +1,31 @@
-import { cardsIn } from './secrets/cards.ts'
+import { cardsIn, mayHoldCards } from './secrets/cards.ts'
 import { type FoundSecret, marks } from './secrets/found.ts'
-import { namedSecretsIn } from './secrets/named.ts'
-import { pemBlocksIn } from './secrets/pem.ts'
-import { requestSecretsIn } from './secrets/requests.ts'
+import { hasLongRun } from './secrets/longRun.ts'
+import { mayHoldNamed, namedSecretsIn } from './secrets/named.ts'
+import { mayHoldPem, pemBlocksIn } from './secrets/pem.ts'
+import { mayHoldRequests, requestSecretsIn } from './secrets/requests.ts'
 import { shapesIn } from './secrets/shapes.ts'
-import { toldSecretsIn } from './secrets/told.ts'
+import { mayHoldTold, toldSecretsIn } from './secrets/told.ts'
 
 export type { FoundSecret, SecretKind } from './secrets/found.ts'
 
-/** Every secret has one of these beside it or in it; most of what is said has none, and one look tells. */
+/** Every secret but a long one has one of these beside it or in it; most of what is said has none, and one look tells. */
 const hint =
-  /[\w~.+/:=%-]{20}|pass|pwd|secret|token|key|auth|bearer|basic|contraseña|mot de|senha|пароль|密码|パスワード|identified by|:\/\/|cookie|\s-u|--user|pin|otp|cv[vc]|code|log ?in|sign ?in|credential|seed|recovery|backup|mnemonic|\d{4}[ -]\d{4}|\d{13}|-----/i
+  /pass|pwd|secret|token|key|auth|bearer|basic|contraseña|mot de|senha|пароль|密码|パスワード|identified by|:\/\/|cookie|\s-u|--user|pin|otp|cv[vc]|code|log ?in|sign ?in|credential|seed|recovery|backup|mnemonic|\d{4}[ -]\d{4}|\d{13}|-----/i
 /** No pattern takes this character for part of a name or of a value. */
 const blank = '⟨'
 /** What was hidden by a secret next to it is found the next time; four times are enough for all but a text made to defeat this. */
 const passes = 4
+
+/** What is looked for, each after a cheap look whether there may be any. */
+const searches: readonly (readonly [mayHold: (text: string) => boolean, find: (text: string) => FoundSecret[]])[] = [
+  [mayHoldPem, pemBlocksIn],
+  [hasLongRun, shapesIn],
+  [mayHoldRequests, requestSecretsIn],
+  [mayHoldCards, cardsIn],
+  [mayHoldTold, toldSecretsIn],
+  [mayHoldNamed, namedSecretsIn],
+]
 
 /**
  * Where secrets stand in a text, in order, not overlapping: [start, end) is exactly what must be replaced.
@@ -23,11 +34,11 @@ const passes = 4
  * findSecrets('my password is hunter2') // [{ kind: 'password', start: 15, end: 22 }]
  */
 export function findSecrets(text: string): readonly FoundSecret[] {
-  if (!hint.test(text)) return []
+  if (!hasLongRun(text) && !hint.test(text)) return []
   const found: FoundSecret[] = []
   let rest = text.replace(marks, ({ length }) => blank.repeat(length))
   for (let pass = 0; pass < passes; pass++) {
-    const more = joined([pemBlocksIn, shapesIn, requestSecretsIn, cardsIn, toldSecretsIn, namedSecretsIn].flatMap((find) => find(rest)))
+    const more = joined(searches.flatMap(([mayHold, find]) => (mayHold(rest) ? find(rest) : [])))
     if (more.length === 0) break
     found.push(...more)
     rest = without(rest, more)

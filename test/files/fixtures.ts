@@ -68,7 +68,8 @@ const words = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main'
 /** A DOCX with this body; `before` stands before its root element. */
 export const docx = (body: string, before = ''): Uint8Array =>
   zip({
-    '[Content_Types].xml': '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
+    '[Content_Types].xml':
+      '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
     '_rels/.rels': `<Relationships xmlns="${relationships}"><Relationship Id="r1" Type="${office}/officeDocument" Target="word/document.xml"/></Relationships>`,
     'word/document.xml': `${before}<w:document xmlns:w="${words}"><w:body>${body}</w:body></w:document>`,
     'word/styles.xml': `<w:styles xmlns:w="${words}"><w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/></w:style></w:styles>`,

@@ -19,7 +19,6 @@ export async function pdfText(bytes: Uint8Array, limits: FileLimits): Promise<{ 
       if (/\S/.test(text)) paper.write(`${unbroken(text).trim()}\n\n`)
       page.cleanup()
     }
-    if (paper.length === 0) throw unreadable('holds no text. If it is a scan, run it through text recognition first')
     return { text: paper.text, pages }
   } finally {
     await document.loadingTask.destroy()

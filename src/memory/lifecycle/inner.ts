@@ -1,4 +1,4 @@
-import { formatKey, isInner, type Key, type Scope } from '../../domain/key.ts'
+import { formatKey, isInner, type Key } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 
 /** What the engine keeps beside one session: its branches and its receipts. */

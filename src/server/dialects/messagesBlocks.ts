@@ -20,6 +20,7 @@ const typeOf = (block: unknown): string => textAt(block, 'type')
 export const blocksOf = (content: unknown): readonly Block[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : []
 
+const isCall = (block: unknown): boolean => typeOf(block) === 'tool_use'
 export const isResult = (block: Block): boolean => typeOf(block) === 'tool_result'
 
 /** Checks a message as far as memory reads it. */
@@ -61,20 +62,25 @@ export function spokenIn({ role, content }: Raw, files: FilePart[]): Incoming[] 
   return [...results, { role: role as 'user' | 'system', content: words.flatMap((block) => partsOf(block, files)) }]
 }
 
-/** The assistant's message that the blocks of a reply are. Text is cut into blocks anywhere, even inside a sentence, where sources are cited. */
+/** The assistant's message that the blocks of a reply are. */
 export function replyIn(blocks: readonly unknown[]): Incoming {
-  const kept = blocks.filter((block) => !inward.includes(typeOf(block)))
-  let content = ''
-  let before = 'text'
-  for (const block of kept.filter((one) => typeOf(one) !== 'tool_use')) {
-    const type = typeOf(block)
-    content += `${content !== '' && (type !== 'text' || before !== 'text') ? '\n' : ''}${type === 'text' ? textAt(block, 'text') : markOf(block)}`
-    before = type
-  }
   // A call nobody can answer, because it has no id or names no tool, is not kept.
-  const calls = kept.filter((block) => typeOf(block) === 'tool_use' && textAt(block, 'id') !== '' && textAt(block, 'name') !== '')
-  if (calls.length === 0) return { role: 'assistant', content }
-  return { role: 'assistant', content, tool_calls: calls.map(callOf) }
+  const calls = blocks.filter((block) => isCall(block) && textAt(block, 'id') !== '' && textAt(block, 'name') !== '')
+  const message: Incoming = { role: 'assistant', content: wordsOf(blocks) }
+  return calls.length === 0 ? message : { ...message, tool_calls: calls.map(callOf) }
+}
+
+/** Where sources are cited, text is cut into blocks even inside a sentence; anything else between two texts ends a line. */
+function wordsOf(blocks: readonly unknown[]): string {
+  const lines: string[] = []
+  let isOpen = false
+  for (const block of blocks.filter((one) => !inward.includes(typeOf(one)))) {
+    const isText = typeOf(block) === 'text'
+    if (isText && isOpen) lines.push(`${lines.pop()}${textAt(block, 'text')}`)
+    else if (!isCall(block)) lines.push(isText ? textAt(block, 'text') : markOf(block))
+    isOpen = isText
+  }
+  return lines.filter((line) => line !== '').join('\n')
 }
 
 /** Input that is no JSON, because it was cut off, is text. */

@@ -54,10 +54,13 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
 function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
   const { previous_response_id: _previous, conversation: _conversation, ...rest } = ask.body
   const items = itemsIn(ask.body)
-  const own = items.slice(from).filter((item) => !isLeftBehind(item))
+  const own = items.slice(from).filter((item) => hasReasoning(ask.body) || !isLeftBehind(item))
   const input = [...items.slice(0, from).filter(isStanding), ...itemsOf(memory, own), ...own]
   return { ...rest, ...(input.length === 0 && !('input' in rest) ? {} : { input }), store: false }
 }
+
+/** Whether the client has reasoning sent to it in full, and sends it back the same way. */
+const hasReasoning = ({ include }: Body): boolean => listOf(include).includes('reasoning.encrypted_content')
 
 /** Reasoning without its contents is only a name for what an upstream keeps; told to keep nothing, it refuses such names. */
 const isLeftBehind = (item: Item): boolean =>

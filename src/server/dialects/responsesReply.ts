@@ -8,20 +8,20 @@ import { type Item, isAssistants, replyIn } from './responsesItems.ts'
 /** An item on its way: as it was announced or has been finished, and the pieces that came in between. */
 type Growing = { item: Item; done: boolean; readonly parts: Map<number, { type: string; [field: string]: string }>; input: string }
 
-const over = ['response.completed', 'response.incomplete', 'response.failed']
+const ends = ['response.completed', 'response.incomplete', 'response.failed']
 
 /** Puts the assistant's message together from the events of a streamed response. */
 class ResponsesListener extends JsonListener {
   private readonly items = new Map<number, Growing>()
   private response: unknown
-  private last = ''
+  private over = false
 
   get isComplete(): boolean {
-    return !this.hasFailed && this.isOver
+    return !this.hasFailed && this.over
   }
 
   get isOver(): boolean {
-    return over.includes(this.last)
+    return this.over
   }
 
   heard(): Heard {
@@ -33,10 +33,9 @@ class ResponsesListener extends JsonListener {
   protected take(event: Item): void {
     const type = textAt(event, 'type')
     if (type === 'response.failed') this.fail()
-    if (isObject(event.response)) {
-      this.response = event.response
-      this.last = type
-    } else if (isAssistants(event.item)) this.place(event, event.item as Item)
+    if (ends.includes(type)) this.over = true
+    if (isObject(event.response)) this.response = event.response
+    else if (isAssistants(event.item)) this.place(event, event.item as Item)
     else if (type.endsWith('.delta')) this.grow(event, type)
   }
 
@@ -59,7 +58,7 @@ class ResponsesListener extends JsonListener {
   private grown(): Item[] {
     return inOrder(this.items).map(({ item, done, parts, input }) => {
       if (done) return item
-      return item.type === 'message' ? { ...item, content: inOrder(parts) } : { ...item, ...(input === '' ? {} : { arguments: input, input }) }
+      return { ...item, ...(parts.size === 0 ? {} : { content: inOrder(parts) }), ...(input === '' ? {} : { arguments: input, input }) }
     })
   }
 }

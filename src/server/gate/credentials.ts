@@ -8,6 +8,13 @@ import { rewrite } from './rewrite.ts'
 /** The keys of a file as they were when it bore this stamp. */
 type Held = { readonly stamp: string; readonly byHash: ReadonlyMap<string, Credential> }
 
+export type CredentialsOptions = {
+  /** Whether the file must be there: whoever names one means it, and a typing mistake must not open the house. */
+  readonly isExpected?: boolean
+  /** Hears when the time of a key's last use cannot be noted; the key is good all the same. */
+  readonly onFault?: (error: unknown) => void
+}
+
 const second: Millis = 1000
 const hour: Millis = 3_600_000
 const none: Held = { stamp: '', byHash: new Map() }
@@ -25,15 +32,15 @@ export class Credentials {
   private readonly onFault: (error: unknown) => void
   private held: Held = none
   /** A file that was there once must not open the house by going away. */
-  private wasThere = false
+  private wasThere: boolean
   private fault: MemoryError | undefined
   private lookedAt: Millis = Number.NEGATIVE_INFINITY
   private readonly used = new Map<string, Millis>()
   private writing: Promise<void> = Promise.resolve()
 
-  /** `onFault` hears when the time of a key's last use cannot be noted; the key is good all the same. */
-  constructor(file: string, onFault: (error: unknown) => void = () => undefined) {
+  constructor(file: string, { isExpected = false, onFault = () => undefined }: CredentialsOptions = {}) {
     this.file = file
+    this.wasThere = isExpected
     this.onFault = onFault
   }
 

@@ -28,10 +28,9 @@ export function fileIn(bytes: Buffer, boundary: string): Upload {
   const fields = new Map<string, string>()
   let file: Omit<Upload, 'fields'> | undefined
   for (const { headers, body } of partsOf(bytes, boundary)) {
-    const disposition = /^content-disposition: *form-data *;(.*)$/im.exec(headers)?.[1] ?? ''
-    const name = parameter(disposition, 'name')
+    const parameters = parametersOf(headers)
+    const [name, fileName] = [parameters.get('name'), parameters.get('filename')]
     if (name === undefined) throw wrong('a part of it has no name')
-    const fileName = parameter(disposition, 'filename')
     if (fileName === undefined) fields.set(name, fieldOf(name, body))
     else if (file !== undefined) throw wrong('it holds more than one file')
     else file = { name: baseName(fileName), type: /^content-type: *([^\r\n]{1,200}?) *$/im.exec(headers)?.[1], bytes: body }
@@ -71,12 +70,14 @@ function endOf(bytes: Buffer, wanted: Buffer, from: number): number {
   return at + wanted.length
 }
 
-/** A parameter as browsers write it (`%22` for a quote) or as others do (a backslash before it, or RFC 5987). */
-function parameter(disposition: string, name: string): string | undefined {
-  const encoded = new RegExp(`(?:^|;) *${name}\\*=utf-8'[\\w-]*'([^;\\s]+)`, 'i').exec(disposition)?.[1]
-  if (encoded !== undefined) return decoded(encoded)
-  const [, quoted, plain] = new RegExp(`(?:^|;) *${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^";\\s]+))`, 'i').exec(disposition) ?? []
-  return quoted?.replace(/\\(["\\])/g, '$1').replace(/%22/g, '"') ?? plain
+/** What a part is called, as browsers write it (`%22` for a quote) or as others do (a backslash before it, or RFC 5987). */
+function parametersOf(headers: string): ReadonlyMap<string, string> {
+  const disposition = /^content-disposition: *form-data *(;.*)$/im.exec(headers)?.[1] ?? ''
+  const found = new Map<string, string>()
+  for (const [, name = '', quoted, plain = ''] of disposition.matchAll(/; *([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^";\s]*)) */gy))
+    found.set(name.toLowerCase(), quoted?.replace(/\\(["\\])/g, '$1').replace(/%22/g, '"') ?? plain)
+  const encoded = /^utf-8'[\w-]*'(.+)$/i.exec(found.get('filename*') ?? '')?.[1]
+  return encoded === undefined ? found : found.set('filename', decoded(encoded))
 }
 
 function decoded(text: string): string {

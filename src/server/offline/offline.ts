@@ -39,7 +39,7 @@ export function offlineBackend(tokenizer: Tokenizer, model: Model = offlineModel
       return json(voice.whole(reply, await wholeOf(words)))
     },
     models: async () => json({ object: 'list', data: [{ id: model.name, object: 'model', created: 0, owned_by: 'threadkeep' }] }),
-    states: () => [{ name: model.name, state: 'up' }],
+    states: () => [{ name: model.name, state: 'ok' }],
     close: async () => undefined,
   }
 }

@@ -8,10 +8,15 @@ const tokens = {
   cacheable: whole('What a provider can take from its cache.'),
 }
 
+const health = {
+  status: oneOf('In a word.', 'ok', 'degraded', 'draining', 'unavailable'),
+  degraded: list('What is not as it should be.', object('A part.', { part: text('Which.'), why: text('Why.') })),
+}
+
 /** What the server tells of what it did: receipts, figures, health, errors. */
 export const accountSchemas: Readonly<Record<string, Schema>> = {
   Context: object('What a model would be shown now.', {
-    messages: list('As OpenAI’s chat API takes it.', { type: 'object' }),
+    messages: list("As OpenAI's chat API takes it.", { type: 'object' }),
     text: text('The same as one text.'),
     ledger: ref('Ledger'),
   }),
@@ -102,16 +107,9 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
       targetUsageRatio: number('How full the budget should be.'),
     }),
   }),
-  Health: object('How memory is doing.', {
-    status: oneOf('In a word.', 'ok', 'degraded'),
-    degraded: list('What is done otherwise than it should be.', ref('Degradation')),
-  }),
-  Readiness: object('Whether requests would be answered.', {
-    ready: flag('Whether to send any.'),
-    status: oneOf('In a word.', 'ok', 'degraded', 'draining', 'unavailable'),
-    degraded: list('What is not as it should be.', object('A part.', { part: text('Which.'), why: text('Why.') })),
-  }),
-  Error: object('An error in OpenAI’s shape.', {
+  Health: object('How the server is doing.', health),
+  Readiness: object('Whether requests would be answered.', { ready: flag('Whether to send any.'), ...health }),
+  Error: object("An error in OpenAI's shape.", {
     error: object('The error.', {
       message: text('What went wrong and what to do about it.'),
       type: text('Its kind, such as `invalid_request_error`.'),
@@ -119,7 +117,7 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
       code: orNull(text('A code that does not change, such as `bad-key`.')),
     }),
   }),
-  AnthropicError: object('An error in Anthropic’s shape.', {
+  AnthropicError: object("An error in Anthropic's shape.", {
     type: { const: 'error' },
     error: object('The error.', { type: text('Its kind, such as `invalid_request_error`.'), message: text('What went wrong and what to do about it.') }),
     'request_id?': text('The `x-request-id`.'),

@@ -6,7 +6,7 @@ const sources = list('The messages it was made from.', ref('Source'))
 
 /** What memory holds. */
 export const entrySchemas: Readonly<Record<string, Schema>> = {
-  Key: text('A session, as `scope:session`, or a tenant’s own memory, as `scope`.', {
+  Key: text("A session, as `scope:session`, or a tenant's own memory, as `scope`.", {
     pattern: '^[\\w+\\-.@]{1,64}(:[\\w+\\-.@]{1,128})?$',
     examples: ['acme:+15551234567'],
   }),
@@ -35,7 +35,7 @@ export const entrySchemas: Readonly<Record<string, Schema>> = {
     'name?': text('The name of who said it.'),
     content: text('What was said, with marks in the place of secrets.'),
     'calls?': list('Tools the assistant asked for.', ref('ToolCall')),
-    'answers?': text('The call a tool’s message answers.'),
+    'answers?': text("The call a tool's message answers."),
     tokens: whole('What it costs to show it whole.'),
   }),
   ToolCall: object('A tool that was asked for.', { id: text('Its id.'), name: text('The tool.'), arguments: text('What it is asked with, as JSON.') }),
@@ -66,7 +66,7 @@ export const entrySchemas: Readonly<Record<string, Schema>> = {
     'supersedes?': text('The fact it took the place of.'),
     'until?': time('When it stopped being true.'),
   }),
-  Knowledge: object('Something a tenant’s own memory holds.', {
+  Knowledge: object("Something a tenant's own memory holds.", {
     id: text('Its id.'),
     at: time('When it was first told.'),
     category: text('What it is about.'),

@@ -8,9 +8,9 @@ const millis = { type: 'integer', minimum: 0 }
 
 /** What requests may bring beside their bodies, by the name it has among the components. */
 export const parameters = {
-  key: path('key', 'The session, or the tenant’s own memory.', ref('Key')),
+  key: path('key', "The session, or the tenant's own memory.", ref('Key')),
   scope: path('scope', 'The tenant.', ref('Scope')),
-  conversation: path('conversation', 'The id of the conversation.', { type: 'string' }),
+  conversation: path('conversation', 'The id of the conversation.', { type: 'string', pattern: '^conv_[\\w-]{1,120}$' }),
   item: path('item', 'The id of the item.', { type: 'string' }),
   file: path('file', 'The id of the file.', { type: 'string' }),
   receipt: path('receipt', 'The id of the receipt.', { type: 'string' }),

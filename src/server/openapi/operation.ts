@@ -13,8 +13,8 @@ export type Operation = {
   readonly answers: Readonly<Record<string, Schema>>
   /** Whether everybody may ask. */
   readonly isOpen?: boolean
-  /** In whose shape it tells of errors; OpenAI's when left out. */
-  readonly errors?: 'AnthropicError'
+  /** The shape in which it tells of errors; OpenAI's when left out. */
+  readonly errors?: 'Error' | 'AnthropicError'
 }
 
 type HeaderName = keyof typeof headers

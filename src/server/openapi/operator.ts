@@ -10,7 +10,7 @@ export const operatorOperations = {
   },
   getHealth: {
     tag: 'Operator',
-    summary: 'Whether the server is alive, and how memory is doing',
+    summary: 'That the server is alive, and how it is doing',
     isOpen: true,
     answers: { '200': json('It is alive.', 'Health') },
   },
@@ -25,5 +25,5 @@ export const operatorOperations = {
     summary: 'What the server has done, as Prometheus reads it',
     answers: { '200': { description: 'The metrics.', content: { 'text/plain': { schema: { type: 'string' } } } } },
   },
-  getOpenApi: { tag: 'Operator', summary: 'This document', isOpen: true, answers: { '200': json('The document.', { type: 'object' }) } },
+  getOpenApi: { tag: 'Operator', summary: 'This document', answers: { '200': json('The document.', { type: 'object' }) } },
 } satisfies Record<string, Operation>

@@ -3,7 +3,7 @@ import { anything, flag, list, object, oneOf, ref, type Schema, text, whole } fr
 /** Objects of the protocols of others, as far as memory reads them; everything else in them goes to the model server as it is. */
 export const protocolSchemas: Readonly<Record<string, Schema>> = {
   ChatRequest: object('A chat completion to make, as OpenAI takes it.', {
-    'model?': text('The model; the upstream’s own choice when left out.'),
+    'model?': text("The model; the upstream's own choice when left out."),
     messages: { ...list('The conversation: all of it, or only what is new.', ref('ChatMessage')), minItems: 1 },
     'stream?': flag('Whether the reply comes piece by piece.'),
     'tools?': list('Tools the model may ask for; never shortened.', { type: 'object' }),
@@ -37,13 +37,13 @@ export const protocolSchemas: Readonly<Record<string, Schema>> = {
   }),
   ConversationRequest: object('A conversation to begin or to change.', {
     'items?': list('What was said before.', { type: 'object' }),
-    'metadata?': { type: 'object', description: 'Notes of one’s own.', additionalProperties: { type: 'string' } },
+    'metadata?': { type: 'object', description: "Notes of one's own.", additionalProperties: { type: 'string' } },
   }),
   Conversation: object('A conversation, which is a session under another name.', {
     id: text('Its id.'),
     object: { const: 'conversation' },
     created_at: whole('When, in seconds since 1970.'),
-    metadata: { type: 'object', description: 'Notes of one’s own.' },
+    metadata: { type: 'object', description: "Notes of one's own." },
   }),
   DeletedConversation: object('A conversation that is gone.', {
     id: text('Its id.'),

@@ -61,10 +61,10 @@ export const restOperations = {
     body: required(object('Where to.', { to: ref('Key') })),
     answers: { '200': json('The session under its new key.', 'Session') },
   },
-  listKnowledge: { tag: 'Scopes', summary: 'What a tenant’s own memory holds', takes: ['limit', 'after'], answers: { '200': page('A page.', 'Knowledge') } },
+  listKnowledge: { tag: 'Scopes', summary: "What a tenant's own memory holds", takes: ['limit', 'after'], answers: { '200': page('A page.', 'Knowledge') } },
   remember: {
     tag: 'Scopes',
-    summary: 'Keeps something in a tenant’s own memory',
+    summary: "Keeps something in a tenant's own memory",
     description: 'Told again, it is believed a little more.',
     body: 'NewKnowledge',
     answers: { '201': json('What is kept.', 'Knowledge') },

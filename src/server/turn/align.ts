@@ -37,7 +37,9 @@ export function align(old: readonly Compared[], told: readonly Compared[], hasEa
     return pair.same(asked.stored, asked.sent) ? asked : meet({ stored, sent })
   }
   let at: Places | undefined
-  let next = beginning(pair, hasEarlier) ?? meet({ stored: 0, sent: 0 }) ?? newestOf(pair)
+  let next = beginning(pair, hasEarlier) ?? meet({ stored: 0, sent: 0 })
+  // This is little to go by: what was not read may tell more.
+  if (next === undefined && !hasEarlier) next = newestOf(pair)
   while (next !== undefined) {
     at = together(pair, next)
     next = resume(at)
@@ -49,7 +51,7 @@ export function align(old: readonly Compared[], told: readonly Compared[], hasEa
 function beginning(pair: Pair, hasEarlier: boolean): Places | undefined {
   const { old, told } = pair
   const { ending, longest } = overlap(old, told)
-  const whole = hasEarlier ? 0 : together(pair, { stored: 0, sent: 0 }).sent
+  const whole = hasEarlier ? 0 : commonStart(old, told)
   // A client has no new replies, they come from here: if some follow, the end of what is stored is like it by chance.
   const isNews = !told.slice(ending).some(({ role }) => role === 'assistant')
   if (ending > 0 && isNews && whole <= ending) return { stored: old.length, sent: ending }
@@ -85,24 +87,27 @@ function bordersOf(list: readonly Compared[]): readonly number[] {
   return borders
 }
 
+/** How many messages two histories have in common, from the first one on. */
+export const commonStart = (old: readonly Compared[], told: readonly Compared[]): number => together(compare(old, told), { stored: 0, sent: 0 }).sent
+
 /** Behind all that is the same from two places on. */
-function together({ same }: Pair, { stored, sent }: Places): Places {
+function together({ same }: Likeness, { stored, sent }: Places): Places {
   let many = 0
   while (same(stored + many, sent + many)) many++
   return { stored: stored + many, sent: sent + many }
 }
 
 /** Finds the next reply that both have. Only replies, for people say "yes" and "go on" all the time. */
-function meeting({ old, told, storedForm, sentForm }: Pair): (from: Places) => Places | undefined {
+function meeting({ old, told, storedText, sentText }: Pair): (from: Places) => Places | undefined {
   let places: ReadonlyMap<string, readonly number[]> | undefined
   return ({ stored, sent }) => {
     places ??= Map.groupBy(
       old.flatMap((message, place) => (isUser(message) ? [] : [place])),
-      storedForm,
+      storedText,
     )
     for (let place = sent; place < told.length; place++) {
       if (isUser(told[place] as Compared)) continue
-      const found = firstFrom(places.get(sentForm(place)) ?? [], stored)
+      const found = firstFrom(places.get(sentText(place)) ?? [], stored)
       if (found !== undefined) return { stored: found, sent: place }
     }
     return undefined

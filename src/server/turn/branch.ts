@@ -15,7 +15,7 @@ export async function branchOff(memory: Memory, key: Key, from: number): Promise
   const to = branchKey(key, first.sequence)
   const { epoch } = await sessions.head(to, 0)
   const at = clock()
-  const about: About = { kind: 'about', id: 'about', at, branchOf: formatKey(key), sources: [] }
+  const about: About = { kind: 'about', id: 'about', at, branchOf: { session: key.id, after: first.sequence - 1 }, sources: [] }
   const append = cut.map(({ kind: _kind, id: _id, sequence: _sequence, offset: _offset, ...said }) => said)
   const start = { sequence: first.sequence, offset: first.offset }
   await sessions.commit({ id: 'branch', key: to, at, epoch, from: start, append, put: [about], drop: [], expiresAt })

@@ -1,4 +1,4 @@
-import { align, overlap } from './align.ts'
+import { align, commonStart, overlap } from './align.ts'
 import { type Compared, isUser } from './likeness.ts'
 
 export type { Compared } from './likeness.ts'
@@ -21,7 +21,7 @@ export type Reconciled = {
  * end of it or only its newest message. What a user says newly is never taken for something said before, unless the
  * history sent with it shows that; and nothing is cut but after a message that both sides have.
  *
- * 'disjoint' tells that a client sends a history of which nothing is in `stored`: with `hasEarlier`, more should be read.
+ * 'disjoint' tells that several messages were sent of which none is in `stored`: with `hasEarlier`, more should be read.
  *
  * @example
  * reconcile([hello, hi], [hello, hi, bye], { hasEarlier: false }) // { fresh: 2, cut: undefined, how: 'continued' }
@@ -66,21 +66,19 @@ function byQuestions(stored: readonly Stored[], sent: readonly Compared[], hasEa
     return known > 1 ? { fresh: known, cut: reply.sequence, how: 'regenerated' } : fresh(0, 'newest-only')
   }
   if (known > 0) return fresh(known, 'continued')
-  return (sent.length > 1 && !hasEarlier && fromStart(stored, asked, sent)) || fresh(0, 'newest-only')
+  if (sent.length === 1) return fresh(0, 'newest-only')
+  return (hasEarlier ? undefined : fromStart(stored, asked, sent)) ?? fresh(0, 'disjoint')
 }
 
 /** The client's messages begin as the session does, but do not reach its end. */
 function fromStart(stored: readonly Stored[], asked: readonly Stored[], sent: readonly Compared[]): Reconciled | undefined {
-  const whole = startOf(stored, sent)
+  const whole = commonStart(stored, sent)
   const next = stored[whole]
   // Up to here no reply was left out, so what follows is known to be taken back.
   if (whole === sent.length && next !== undefined) return { fresh: whole, cut: next.sequence, how: 'truncated' }
   if (whole > 0 && next !== undefined && isUser(next)) return { fresh: whole, cut: next.sequence, how: 'edited' }
-  const left = Math.min(startOf(asked, sent), sent.length - 1)
+  const left = Math.min(commonStart(asked, sent), sent.length - 1)
   return left > 0 ? fresh(left, 'continued') : undefined
 }
-
-/** How many messages two histories have in common, from the first one on. */
-const startOf = (stored: readonly Stored[], sent: readonly Compared[]): number => overlap(stored.slice(0, sent.length), sent).ending
 
 const fresh = (from: number, how: Reconciled['how']): Reconciled => ({ fresh: from, cut: undefined, how })

@@ -46,7 +46,6 @@ export class Metrics {
   private readonly duration = this.histogram('request_seconds', 'From a request to the end of its reply', ['protocol', 'upstream'], seconds)
   private readonly first = this.histogram('first_byte_seconds', 'From a request to the first byte of its reply', ['protocol', 'upstream'], seconds)
   private readonly own = this.histogram('memory_seconds', 'What memory itself took of a request', ['profile'], memorySeconds)
-
   private readonly done = this.counter('upkeep_done_total', 'Pieces of upkeep done', [])
   private readonly gauges = {
     sessions: this.gauge('sessions_live', 'Sessions that are kept'),
@@ -54,11 +53,10 @@ export class Metrics {
     waiting: this.gauge('outbox_waiting', 'Ends of sessions still to be delivered'),
     degraded: this.gauge('upkeep_degraded', 'Pieces of upkeep that are degraded now'),
   }
-  private readonly read: MetricsOptions['read']
+  private readonly options: MetricsOptions
 
-  constructor({ read, process = true }: MetricsOptions) {
-    this.read = read
-    if (process) collectDefaultMetrics({ register: this.registry })
+  constructor(options: MetricsOptions) {
+    this.options = options
   }
 
   /** Counts a request that is over, however it ended. */
@@ -113,12 +111,13 @@ export class Metrics {
     this.gauges.degraded.set(upkeep.degraded)
     this.done.reset()
     this.done.inc(upkeep.done)
-    return this.registry.metrics()
+    const own = await this.registry.metrics()
+    return this.options.process === false ? own : `${own}\n${await processRegistry().metrics()}`
   }
 
   private async readings(): Promise<Readings> {
     try {
-      return await this.read()
+      return await this.options.read()
     } catch {
       return { sessions: Number.NaN, bytes: Number.NaN, waiting: Number.NaN, upkeep: { done: 0, degraded: Number.NaN } }
     }
@@ -135,4 +134,15 @@ export class Metrics {
   private gauge(name: string, help: string): Gauge {
     return new Gauge({ name: `threadkeep_${name}`, help, registers: [this.registry] })
   }
+}
+
+let ofProcess: Registry | undefined
+
+/** A process is observed once, however many servers it has, and from the first time that somebody asks: it cannot be stopped again. */
+function processRegistry(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess })
+  }
+  return ofProcess
 }

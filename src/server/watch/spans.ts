@@ -30,11 +30,11 @@ export interface Traced {
 }
 
 /** Records requests as spans. */
-export interface Spans {
+export interface Tracing {
   request<T>(incoming: Incoming, work: (traced: Traced) => Promise<T>): Promise<T>
 }
 
-export type SpanOptions = {
+export type TracingOptions = {
   /** Loads OpenTelemetry's API, which is an optional package. */
   readonly load?: (() => Promise<Api>) | undefined
   /** Who records; what the process has registered when left out. */
@@ -46,19 +46,19 @@ export type SpanOptions = {
  * Opens tracing with OpenTelemetry: a span for each request and one for each thing memory does for it, in ids and
  * numbers. Without the package `@opentelemetry/api` nothing is recorded, and the client's trace goes on to the upstream.
  */
-export async function openSpans({ load = () => import('@opentelemetry/api'), provider, pseudonym = pseudonyms() }: SpanOptions = {}): Promise<Spans> {
+export async function openTracing({ load = () => import('@opentelemetry/api'), provider, pseudonym = pseudonyms() }: TracingOptions = {}): Promise<Tracing> {
   let api: Api
   try {
     api = await load()
   } catch {
-    return noSpans
+    return untraced
   }
   const tracer = (provider ?? api.trace).getTracer('threadkeep')
   return { request: (incoming, work) => recorded({ api, tracer, pseudonym }, incoming, work) }
 }
 
 /** Records nothing. */
-export const noSpans: Spans = {
+export const untraced: Tracing = {
   request: (incoming, work) => {
     const place = readTrace(incoming.headers)
     const memory: Traced['memory'] = (_operation, _scope, done) => done()
@@ -84,7 +84,7 @@ async function recorded<T>(recorder: Recorder, incoming: Incoming, work: (traced
     headers: headersOf(span, place),
     memory: (operation, scope, done, count) => remembered(recorder, here, { operation, scope, count }, done),
     turn: (turn) => {
-      span.setAttributes(turnAttributes(turn, pseudonym))
+      if (span.isRecording()) span.setAttributes(turnAttributes(turn, pseudonym))
       answered(turn.status)
     },
     answered,

@@ -15,6 +15,8 @@ export type Bounded = {
   overflowing(): Key | undefined
   /** Packs away what nobody has used for a while. */
   rest(now: Millis): void
+  /** What sessions take, about, and what they may. */
+  readonly bytes: { readonly used: number; readonly limit?: number }
 }
 
 export type Room = {
@@ -88,6 +90,11 @@ export class RamAttic implements Attic, Bounded {
     const { bytes = Number.POSITIVE_INFINITY } = this.room
     const [oldest] = this.total > bytes && this.used.size > 1 ? this.used : []
     return oldest?.key
+  }
+
+  get bytes(): Bounded['bytes'] {
+    const { bytes: limit } = this.room
+    return { used: this.total, ...(limit === undefined ? {} : { limit }) }
   }
 
   rest(now: Millis): void {

@@ -7,6 +7,10 @@ const issued = /^(?:4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13
 /** A bank account's number may be told: its groups of digits are no card. */
 const account = /[A-Z]{2}\d\d(?: ?[A-Z0-9]{4}){0,7} ?$/
 const spoken = /card|visa/i
+const groups = /\d{4}[ -]\d{4}|\d{13}/
+
+/** Whether there may be any: if not, there are none. */
+export const mayHoldCards = (text: string): boolean => groups.test(text)
 
 /** Numbers of payment cards: a known beginning, a length that goes with it, and the right last digit. */
 export function cardsIn(text: string): FoundSecret[] {

@@ -13,6 +13,11 @@ const named = new RegExp(`(--[a-z-]{0,20})?(?:(${password})|${key})${suffix}(?:(
 /** How a value follows its name: set where nothing but a value can stand, assigned as in a program, told in a sentence, or just near. */
 type Way = 'set' | 'assigned' | 'told' | 'near'
 
+const names = /pass|pwd|contraseña|mot de passe|senha|пароль|密码|パスワード|identified by|secret|token|key|authorization|bearer|basic/i
+
+/** Whether there may be any: if not, there are none. */
+export const mayHoldNamed = (text: string): boolean => names.test(text)
+
 /** Values that are named: `DB_PASSWORD=…`, `"api_key": "…"`, "the password for the wifi is …". */
 export function namedSecretsIn(text: string): FoundSecret[] {
   const found: FoundSecret[] = []

@@ -9,6 +9,9 @@ const lines = new RegExp(String.raw`${header}(?:${gap}[A-Za-z0-9+/=]{16,})+(?:${
 /** A key of 16,384 bits takes 13,000 characters. */
 const longest = 20_000
 
+/** Whether there may be any: if not, there are none. */
+export const mayHoldPem = (text: string): boolean => text.includes('-----')
+
 /** Private keys between `BEGIN` and `END`; one that was cut off goes as far as its lines do. */
 export function pemBlocksIn(text: string): FoundSecret[] {
   const edges = [...text.matchAll(edge)]

@@ -9,6 +9,11 @@ const cookies = /cookie\\?["'`]?[ \t]{0,2}[:,=][^\n]+/gi
 const cookie = /(?<![\w.-])(?!path|domain|expires|max-age|samesite)([\w.-]{1,60})=([^;\s"'`,\\]{6,})/gi
 const opensSession = /sess|sid$|auth|token|jwt|login|[cx]srf/i
 
+const signs = /:\/\/|authorization|cookie|\s-u|\s--user/i
+
+/** Whether there may be any: if not, there are none. */
+export const mayHoldRequests = (text: string): boolean => signs.test(text)
+
 /** What a request proves itself with: passwords in addresses, `Authorization`, cookies, and curl's `-u`. */
 export function requestSecretsIn(text: string): FoundSecret[] {
   const isOfCurl = (value: string, start: number): boolean =>

@@ -16,6 +16,12 @@ const isAnything = (): boolean => true
 const isSecretWord = (value: string): boolean => /\d|[^\w./-]/.test(value) && /[a-z]/i.test(value) && !isPlaceholder(value)
 const isList = (value: string): boolean => !glue.test(value)
 
+const coded = /pin|otp|cv[vc]|code/i
+const worded = /(?:log|sign) ?in|credentials|seed|recovery|backup|mnemonic|passphrase/i
+
+/** Whether there may be any: if not, there are none. */
+export const mayHoldTold = (text: string): boolean => (/\d/.test(text) && coded.test(text)) || worded.test(text)
+
 /** Codes, logins and phrases that somebody says are theirs. */
 export function toldSecretsIn(text: string): FoundSecret[] {
   return [

@@ -136,8 +136,10 @@ describe('the key file', () => {
     expect(server.check(key, now + 2000)).toBeDefined()
   })
 
-  it('without any key lets nobody in', () => {
+  it('that is expected and not there, or there without any key, lets nobody in', async () => {
     const file = place()
+    const expecting = new Credentials(file, { isExpected: true })
+    expect(faultOf(() => expecting.isRequired(0))).toContain('cannot be read (ENOENT), so no key is accepted.')
     writeFileSync(file, JSON.stringify({ format: 'threadkeep-keys', version: 1, keys: [] }))
     expect(new Credentials(file).isRequired(0)).toBe(true)
   })
@@ -197,7 +199,7 @@ describe('the last use of a key', () => {
   it('that cannot be noted is reported, and the key is good all the same', async () => {
     const file = place()
     const faults: unknown[] = []
-    const server = new Credentials(file, (error) => faults.push(error))
+    const server = new Credentials(file, { onFault: (error) => faults.push(error) })
     const { key } = await server.create({ scopes: ['acme'] }, 0)
     rmSync(`${file}.lock`)
     mkdirSync(`${file}.lock`)

@@ -108,11 +108,22 @@ describe('metrics', () => {
     expect(text).toContain('scope="other"')
   })
 
-  it('hold what Node tells of its process, each server its own', async () => {
+  it('belong to one server, with what Node tells of the process they share', async () => {
     const [one, other] = [new Metrics({ read: () => idle }), new Metrics({ read: () => idle })]
     one.limited('rate')
-    expect(await one.text()).toContain('process_cpu_seconds_total')
     expect(await values(other, 'limited_total')).toEqual({})
+    const told = await Promise.all(
+      [one, other, metricsOf()].map(async (metrics) => (await metrics.text()).split('# TYPE process_cpu_seconds_total').length - 1),
+    )
+    expect(told).toEqual([1, 1, 0])
     expect(one.type).toBe('text/plain; version=0.0.4; charset=utf-8')
+  })
+
+  it('are lines that end, with every name told once', async () => {
+    const text = await new Metrics({ read: () => idle }).text()
+    const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
+    expect(names).toEqual([...new Set(names)])
+    expect(text).toMatch(/\n$/)
+    expect(text.split('\n').filter((line) => line !== '' && !/^(# (HELP|TYPE) |[a-z_:0-9]+(\{.*\})? \S+$)/.test(line))).toEqual([])
   })
 })

@@ -87,7 +87,7 @@ describe('a table of prices', () => {
     expect(names.map((name) => costOf(publishedPrices, name, { prompt: 100_000 })?.total)).toEqual([0.25, 0.3, 0.125, 0.125])
   })
 
-  verifies('S-10', 'may be the user’s own, and says what is wrong with it', () => {
+  verifies('S-10', "may be the user's own, and says what is wrong with it", () => {
     const own = { asOf: '2026-11-01', models: { 'my-model*': { input: 0.5, output: 2 } } }
     expect(costOf(parsePrices(own), 'my-model-v3', { prompt: million })?.total).toBe(0.5)
     const wrong = [

@@ -1,7 +1,7 @@
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
-import { type Incoming, openSpans, type Spans, type Traced } from '../../../src/server/watch/spans.ts'
+import { type Incoming, openTracing, type Traced, type Tracing } from '../../../src/server/watch/spans.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { turnOf } from './turns.ts'
 
@@ -9,17 +9,17 @@ const route = '/v1/{key}/chat/completions'
 const incoming = (headers: Incoming['headers'] = {}): Incoming => ({ method: 'POST', route, headers })
 const parent = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'vendor=1' }
 
-/** Spans whose spans are kept. */
+/** Tracing whose spans are kept. */
 async function recording() {
   const exporter = new InMemorySpanExporter()
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
-  const tracing = await openSpans({ provider, pseudonym: (key) => `<${key.length}>` })
+  const tracing = await openTracing({ provider, pseudonym: (key) => `<${key.length}>` })
   return { tracing, spans: () => exporter.getFinishedSpans() }
 }
 
 /** Kinds by their numbers: 0 is internal, 1 a server's. Status 2 is an error. */
 const told = ({ name, kind, status, attributes }: ReadableSpan) => ({ name, kind, status: status.code, attributes })
-const headersFor = (tracing: Spans, headers: Incoming['headers']) => tracing.request(incoming(headers), async (traced: Traced) => traced.headers)
+const headersFor = (tracing: Tracing, headers: Incoming['headers']) => tracing.request(incoming(headers), async (traced: Traced) => traced.headers)
 
 describe('spans', () => {
   verifies('S-07', 'tell of each request by the conventions for GenAI', async () => {
@@ -139,8 +139,8 @@ describe('spans', () => {
 })
 
 describe('without anybody to record', () => {
-  const absent = () => openSpans({ load: () => Promise.reject(new Error("Cannot find package '@opentelemetry/api'")) })
-  const unheard = () => openSpans()
+  const absent = () => openTracing({ load: () => Promise.reject(new Error("Cannot find package '@opentelemetry/api'")) })
+  const unheard = () => openTracing()
 
   for (const [when, open] of [
     ['the package', absent],
@@ -155,7 +155,7 @@ describe('without anybody to record', () => {
       expect(await (await open()).request(incoming(), work)).toEqual(['found'])
     })
 
-    it(`the client’s trace goes to the upstream without ${when}`, async () => {
+    it(`the client's trace goes to the upstream without ${when}`, async () => {
       const tracing = await open()
       expect(await headersFor(tracing, parent)).toEqual(parent)
       expect(await headersFor(tracing, { traceparent: 'x', tracestate: 'vendor=1' })).toEqual({})

@@ -39,7 +39,7 @@ describe('the tallies of a server', () => {
     expect([tallies.scope('acme').tokens.saved, tallies.scope('globex').turns]).toEqual([1_800, 1])
   })
 
-  it('keep the sessions used last, and a tenant’s whole sum', () => {
+  it("keep the sessions used last, and a tenant's whole sum", () => {
     const tallies = new Tallies(2)
     for (const key of ['acme:ann', 'acme:ben', 'acme:ann', 'acme:eve']) tallies.heard(turnOf({ key }))
     expect(turnsOf(tallies, 'acme:ann', 'acme:ben', 'acme:eve')).toEqual([2, 0, 1])
@@ -52,7 +52,7 @@ describe('the tallies of a server', () => {
     expect(turnsOf(tallies, 'acme:0', 'acme:1', 'acme:10000')).toEqual([0, 1, 1])
   })
 
-  it('forget a session, or a tenant with all of its own and nobody else’s', () => {
+  it("forget a session, or a tenant with all of its own and nobody else's", () => {
     const tallies = new Tallies()
     for (const key of ['acme', 'acme:ann', 'acme:ben', 'acme2:ann']) tallies.heard(turnOf({ key, scope: key.split(':')[0] as string }))
     tallies.forget({ key: 'acme:ann' })

@@ -1,12 +1,11 @@
-import { parentPort, workerData } from 'node:worker_threads'
 import { MemoryError } from '../domain/error.ts'
 import type { Kind, Upload } from './kind.ts'
 import type { FileLimits } from './limits.ts'
 import { type Piece, piecesOf } from './pieces.ts'
 import { read } from './read.ts'
 
-/** What the thread is asked: to read a file, to go on with it, or to let go of it. */
-export type Asked = { readonly read: Kind; readonly file: Upload } | { readonly next: true } | { readonly drop: true }
+/** What the process is asked: to read a file, to go on with it, or to let go of it. */
+export type Asked = { readonly read: Kind; readonly file: Upload; readonly limits: FileLimits } | { readonly next: true } | { readonly drop: true }
 
 /** A portion of a file's pieces; the last one is told for it. `characters` is how long the whole text is. */
 export type Portion = { readonly characters: number; readonly pieces: readonly Piece[]; readonly isLast: boolean }
@@ -15,22 +14,23 @@ export type Answer = Portion | { readonly failed: string }
 /** So much at once: whoever gets it should not have to stop for it. */
 const portionCharacters = 32_768
 
-const { limits } = workerData as { limits: FileLimits }
 let pieces: Iterator<Piece> = [][Symbol.iterator]()
 let characters = 0
 
-bound(limits.unpackedBytes)
-
-/** A thread that reads files, so that one that takes long, or all the memory it can get, holds up nobody else. */
-parentPort?.on('message', async (asked: Asked) => {
+/**
+ * A process that reads files, so that one that takes long, or all the memory it can get, holds up nobody else. A thread would
+ * not do: where a single list outgrows its heap, the process around it ends as well.
+ */
+process.on('message', async (asked: Asked) => {
   if ('drop' in asked) pieces = [][Symbol.iterator]()
-  else parentPort?.postMessage(await answer(asked))
+  else process.send?.(await answer(asked))
 })
 
 async function answer(asked: Exclude<Asked, { drop: true }>): Promise<Answer> {
   try {
     if ('read' in asked) {
-      const document = await read(asked.read, asked.file, limits)
+      bound(asked.limits.unpackedBytes)
+      const document = await read(asked.read, asked.file, asked.limits)
       characters = document.text.length
       pieces = piecesOf(document)
     }
@@ -52,11 +52,16 @@ function portion(): Portion {
   return { characters, pieces: taken, isLast: false }
 }
 
+let most = Number.POSITIVE_INFINITY
+
 /**
- * Bytes lie outside the heap, where no limit of a thread reaches: a few kilobytes may unfold to gigabytes in a PDF. So nobody
- * gets more of them at once than this, and the one decoder that does not ask here is taken away; there is another that does.
+ * Bytes lie outside the heap and its limit: a few kilobytes may unfold to gigabytes in a PDF. So nobody gets more of them at
+ * once than this, and the one decoder that does not ask here is taken away; there is another that does.
  */
-function bound(most: number): void {
+function bound(bytes: number): void {
+  const isFirst = most === Number.POSITIVE_INFINITY
+  most = bytes
+  if (!isFirst) return
   Reflect.deleteProperty(globalThis, 'DecompressionStream')
   globalThis.Uint8Array = new Proxy(Uint8Array, {
     construct(target, given: readonly unknown[], made) {

@@ -1,0 +1,126 @@
+import { type Message, type Millis, messageId, type Said } from '../../domain/entry.ts'
+import { formatKey, type Key, type Scope } from '../../domain/key.ts'
+import type { Store } from '../../domain/ports.ts'
+import type { Lifetime } from '../../domain/profile.ts'
+import { type Head, isExpired } from '../../domain/session.ts'
+import { type Admission, admit, full, isSession } from '../../recall/admit.ts'
+import type { Bounded } from '../../stores/ram/attic.ts'
+import { bytesOf } from '../../text/utf8.ts'
+
+type Means = {
+  readonly sessions: Store
+  readonly lifetime: Lifetime
+  /** Ends a session that gives way to others. */
+  readonly evict: (key: Key) => Promise<unknown>
+}
+
+/** So many sessions are known by their size. */
+const mostKnown = 100_000
+
+/** Keeps sessions within the limits of their profile: how large one grows, how many a scope has, what all of them take. */
+export class Limits {
+  private readonly means: Means
+  /** What sessions hold, and in which state of theirs. */
+  private readonly sizes = new Map<string, { readonly state: string; readonly bytes: number }>()
+  /** Sessions of a scope begin one after the other, so that they can be counted. */
+  private readonly beginning = new Map<Scope, Promise<unknown>>()
+
+  constructor(means: Means) {
+    this.means = means
+  }
+
+  /** Decides how a session takes in new messages: the oldest but the first give way, or it is full. */
+  async admit(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
+    const { lifetime, sessions } = this.means
+    if (lifetime.bytes === undefined) return admit(head, incoming, lifetime, now)
+    const held = await this.bytesIn(head)
+    const added = sum(incoming)
+    const admission = admit(head, incoming, lifetime, now, await this.giveWay(head, held + added - lifetime.bytes))
+    const gone = new Set(admission.drop)
+    // Of more than fit at once, some go that were never there.
+    const dropped = [
+      ...(await sessions.page(head.key, { after: head.first?.sequence ?? 0, limit: gone.size })),
+      ...incoming.filter((_, place) => gone.has(messageId(head.last + 1 + place))),
+    ]
+    const messages = head.messages + incoming.length - gone.size
+    this.know(head.key, stateOf({ ...head, last: head.last + incoming.length, messages }), held + added - sum(dropped))
+    return admission
+  }
+
+  /** Writes to a session, and sees to it that there are not too many of them then. */
+  async write<T>(head: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
+    const { sessions, lifetime, evict } = this.means
+    const isOneMore = head.revision === 0 && isSession(head) && lifetime.sessionsPerScope !== undefined
+    const written = await (isOneMore ? this.inTurn(head.key.scope, () => this.begin(head.key, now, commit)) : commit())
+    if (isBounded(sessions)) for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing()) await evict(key)
+    return written
+  }
+
+  private async begin<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
+    const { lifetime, evict } = this.means
+    const most = lifetime.sessionsPerScope as number
+    const others = await this.others(key, now)
+    if (lifetime.whenFull === 'refuse' && others.length >= most) {
+      throw full(`${key.scope} has ${others.length} sessions and its profile allows ${most}. End one of them, or raise`, 'sessionsPerScope')
+    }
+    const written = await commit()
+    for (const { key: unused } of others.slice(0, Math.max(0, others.length + 1 - most))) await evict(unused)
+    return written
+  }
+
+  /** The other sessions of a scope, those that nobody has used for longest first. */
+  private async others({ scope, id }: Key, now: Millis) {
+    const listed = await this.means.sessions.list({ scope, limit: Number.MAX_SAFE_INTEGER })
+    const alive = listed.filter((one) => isSession(one) && one.key.id !== id && !isExpired({ ...one, revision: 1 }, now))
+    return alive.sort((a, b) => a.touchedAt - b.touchedAt)
+  }
+
+  private inTurn<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
+    const turn = (this.beginning.get(scope) ?? Promise.resolve()).then(work, work)
+    this.beginning.set(scope, turn)
+    const end = (): void => {
+      if (this.beginning.get(scope) === turn) this.beginning.delete(scope)
+    }
+    turn.then(end, end)
+    return turn
+  }
+
+  /** How many of the oldest messages but the first must go so that this many bytes are free. */
+  private async giveWay({ key, first }: Head, bytes: number): Promise<number> {
+    const { lifetime, sessions } = this.means
+    if (bytes <= 0) return 0
+    let [many, left] = [0, bytes]
+    for (let after = first?.sequence ?? 0; left > 0 && lifetime.whenFull === 'evict'; ) {
+      const page = await sessions.page(key, { after, limit: 100 })
+      for (const message of page) if (left > 0) [many, left] = [many + 1, left - bytesOf(message)]
+      const last = page.at(-1)
+      if (last === undefined) break
+      after = last.sequence
+    }
+    if (left <= 0) return many
+    throw full(
+      `Session ${formatKey(key)} would hold more than the ${lifetime.bytes} bytes its profile allows. Start a new session, say less, or raise`,
+      'bytes',
+    )
+  }
+
+  /** How many bytes were said in a session: counted once, and followed from there. */
+  private async bytesIn(head: Head): Promise<number> {
+    const known = this.sizes.get(formatKey(head.key))
+    if (known?.state === stateOf(head)) return known.bytes
+    const messages = head.messages === 0 ? [] : await this.means.sessions.page(head.key, { limit: Number.MAX_SAFE_INTEGER })
+    return sum(messages)
+  }
+
+  private know(key: Key, state: string, bytes: number): void {
+    if (this.sizes.size >= mostKnown) this.sizes.clear()
+    this.sizes.set(formatKey(key), { state, bytes })
+  }
+}
+
+const sum = (messages: readonly (Said | Message)[]): number => messages.reduce((bytes, message) => bytes + bytesOf(message), 0)
+
+/** Differs whenever a session may hold other messages. */
+const stateOf = ({ epoch, last, messages }: Pick<Head, 'epoch' | 'last' | 'messages'>): string => `${epoch} ${last} ${messages}`
+
+export const isBounded = (store: Store): store is Store & Bounded => 'overflowing' in store

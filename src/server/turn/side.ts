@@ -1,0 +1,114 @@
+import { type Compared, isUser } from './likeness.ts'
+
+/** A request, as far as it tells whether somebody speaks or a program asks for itself. */
+export type Asked = {
+  readonly instructions: readonly string[]
+  readonly said: readonly Compared[]
+  readonly hasTools: boolean
+  readonly maxTokens: number | undefined
+  readonly metadata?: unknown
+}
+
+const made = '(?:generat|writ|creat|provid|produc|suggest|extract|propos|return|reply|respond|output|summari[sz]|com(?:e|ing) up|giv|mak)\\w{0,5}'
+const talk = '(?:conversations?|chats?|threads?|sessions?|dialog(?:ue)?s?|discussions?|transcripts?|messages?)'
+const either = (one: string, other: string): string => `${one}[^]{0,160}\\b${other}|\\b${other}[^]{0,160}${one}`
+
+/**
+ * What programs ask of a conversation for their own use. A person asks for titles and summaries as well, but not of the
+ * very conversation, in a message that quotes it and says in which shape the answer is to be read by a machine.
+ */
+const wishes: readonly RegExp[] = [
+  // a title in a list of conversations
+  new RegExp(`\\b(?:${either(`${made}\\b[^]{0,80}\\b(?:titles?|names?|headlines?)`, talk)})\\b`, 'i'),
+  /\btitle (?:generator|creator|maker|writer)\b/i,
+  // what it is about
+  new RegExp(`\\b(?:${either(`${made}\\b[^]{0,60}\\b(?:tags?|labels?|keywords)`, talk)})\\b`, 'i'),
+  /\bnew (?:conversation |chat )?topic\b/i,
+  /\bfitting emoji\b/i,
+  // what may be said next
+  new RegExp(`\\b${made}\\b[^]{0,60}\\bfollow[- ]?ups?\\b`, 'i'),
+  /\b(?:questions|prompts|messages|what) (?:that )?(?:the|a) user (?:might|may|could|would|will|is likely to)\b/i,
+  /\bauto-?complet(?:e|ion)\b/i,
+  // what to look for
+  /\bsearch quer(?:y|ies)\b|\bstandalone (?:question|query)\b/i,
+  /\bprompt for an? image generation\b/i,
+  // a summary in the place of the conversation
+  new RegExp(`\\b(?:summari[sz](?:e|es|ing|er)|summary of)\\b[^]{0,60}\\b${talk}\\b|\\bconversation summari[sz]er\\b`, 'i'),
+  // whether a command may run
+  /\bcommands? that an AI (?:coding )?agent wants to run\b|\bfile ?paths that (?:this|a|the) command\b/i,
+]
+
+/** How a program says what shape the answer must have: it counts how many of these there are. */
+const shapes: readonly RegExp[] = [
+  /^\s*#{1,4} ?(?:\*\*)?(?:task|instructions?|guidelines|rules|output)\b|^<(?:task|rules|instructions)>/im,
+  /\b(?:\d+|two|three|four|five|six|ten)(?:[ -](?:words?|chars?|characters?)\b| ?(?:-|–|to|or) ?(?:\d+|two|three|four|five|six|ten)[ -](?:words?|chars?|characters?)\b)|[≤<] ?\d+ (?:words|char)/i,
+  /\b(?:only|just) (?:return|output|respond|reply|the|generate|include|write)\b|\b(?:return|output|respond|reply|answer)(?: \w+)? (?:only|just|exclusively)\b|\b(?:no|without)(?: any)? (?:other|additional|extra|further|lead-in|explanations?|quot|punctuation|commentary)|\bnothing else\b|\bdo not (?:use|include|add|answer|respond)\b/i,
+  /\bJSON\b|\{\s*["']\w+["']\s*:/,
+  // a blank to be filled in
+  /\n[A-Z][\w ]{2,30}:\s*$/,
+]
+
+/** A message that quotes a conversation brings along what it asks about. */
+const quoted =
+  /<\/?(?:chat_history|conversation|transcript|messages|history|chat|text|context)>|^[ \t]*(?:chat history|conversation(?: history)?|transcript|messages?)[ \t]*:/im
+const speaker = /^[ \t]*\**(?:user|assistant|human|ai|system)\**[ \t]*:/i
+const following = /\b(?:following|below|starts with)\b[^\n]{0,300}(?::|\n)\s*\S/i
+
+/** Instructions that go on to say how to treat somebody are those of a conversation, whatever else they ask for. */
+const serving =
+  /\b(?:answer|help|helps|assist|support|guide|teach|coach|friendly|after|when|whenever|once|then|also|finally|each|every|at the end|(?:talk|speak|chat)s? (?:to|with))\b/i
+
+/**
+ * Whether a request is no turn of the conversation, but a program's own: for a title, tags, what to say or to look for
+ * next, or a completion of what is being typed. Memory takes no part in it.
+ *
+ * @example
+ * isSide({ instructions: ['You are a title generator. Output only a title for the thread.'], said, hasTools: false, maxTokens: 50 }, { messages: 0 }) // true
+ */
+export function isSide(ask: Asked, session: { readonly messages: number }): boolean {
+  const newest = ask.said.at(-1)
+  // One token is a sign of life, not a reply.
+  if (ask.maxTokens === 1 || isDeclared(ask.metadata)) return true
+  if (newest !== undefined && isUser(newest) && /^\s*\[suggestion mode\b/i.test(newest.content)) return true
+  return isInstructed(ask) || isTemplate(ask, session.messages)
+}
+
+/** Some clients say what a request is for. */
+function isDeclared(metadata: unknown): boolean {
+  if (typeof metadata !== 'object' || metadata === null) return false
+  const { task } = metadata as { readonly task?: unknown }
+  return typeof task === 'string' && /^(?:title|tags|emoji|query|follow_up|autocomplete|image_prompt)_generation$/.test(task)
+}
+
+/** The instructions ask for nothing else; nor does the newest message, if there were replies: somebody may well talk under instructions that look like it. */
+function isInstructed({ instructions, said, hasTools }: Asked): boolean {
+  if (hasTools) return false
+  const isTalk = said.some(({ role }) => role === 'assistant') && !isWished(ends(said.at(-1)?.content ?? ''))
+  return !isTalk && instructions.some((text) => isWhollyWish(text.slice(0, 400)) && shapesIn(ends(text)) > 0)
+}
+
+const isWhollyWish = (head: string): boolean => {
+  const places = wishes.map((wish) => head.search(wish)).filter((place) => place >= 0)
+  return places.length > 0 && !serving.test(head.slice(0, Math.min(...places)))
+}
+
+/** The newest message is a form that a program has filled in. */
+function isTemplate({ said, hasTools, maxTokens }: Asked, messages: number): boolean {
+  const newest = said.at(-1)
+  if (newest === undefined || !isUser(newest)) return false
+  const lines = ends(newest.content).split('\n')
+  const own = lines.filter((line) => !speaker.test(line)).join('\n')
+  if (!isWished(own)) return false
+  const isBrief = maxTokens !== undefined && maxTokens <= 100
+  const marks = shapesIn(own) + (isBrief ? 1 : 0)
+  // With the conversation before it, it has to be a form indeed: people are brief.
+  if (said.length > 1) return marks > 1 && own.length >= 120
+  // Alone, it brings the conversation along; what relies on memory for it is somebody's own wish.
+  const isQuoting = lines.some((line) => speaker.test(line)) || quoted.test(own) || following.test(own)
+  return isQuoting && marks >= (messages > 0 && !hasTools ? 1 : 2)
+}
+
+/** A form says what it wants before or behind what it quotes. */
+const ends = (text: string): string => (text.length <= 6_000 ? text : `${text.slice(0, 4_000)}\n${text.slice(-2_000)}`)
+const isWished = (text: string): boolean => wishes.some((wish) => wish.test(text))
+const shapesIn = (text: string): number => shapes.filter((shape) => shape.test(text)).length

@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest'
+import { type Asked, isSide } from '../../../src/server/turn/side.ts'
+
+type Line = Asked['said'][number]
+const user = (content: string): Line => ({ role: 'user', content })
+const reply = (content: string): Line => ({ role: 'assistant', content })
+const nothing: Asked = { instructions: [], said: [], hasTools: false, maxTokens: undefined }
+
+/** A request of one message, and one with instructions. */
+const alone = (content: string, more: Partial<Asked> = {}): Asked => ({ ...nothing, said: [user(content)], ...more })
+const told = (instructions: string, content = 'How do I keep basil alive in winter?', more: Partial<Asked> = {}): Asked =>
+  alone(content, { instructions: [instructions], ...more })
+const after = (content: string, more: Partial<Asked> = {}): Asked =>
+  alone(content, { said: [user('How do I keep basil alive in winter?'), reply('Give it light, and little water.'), user(content)], ...more })
+
+const basil = 'USER: How do I keep basil alive?\nASSISTANT: Give it light.'
+const history = `### Chat History:\n<chat_history>\n${basil}\n</chat_history>`
+const coder = "You are Coder, a vendor's official command-line tool."
+
+/** What programs ask for themselves, in the manner of those that are in use; each comes when a first turn is stored. */
+const side: Readonly<Record<string, Asked>> = {
+  'a web interface wants a title': alone(
+    `### Task:\nGenerate a concise title of 3-5 words with an emoji for the chat history.\n### Output:\nJSON format: { "title": "…" }\n${history}`,
+  ),
+  'a web interface wants a title, in a later version': alone(
+    `### Task:\nGenerate a short title summing up the chat.\n### Guidelines:\n- no quotation marks\n### Output:\nJSON: { "title": "" }\n${history}`,
+  ),
+  'a web interface wants tags': alone(
+    `### Task:\nGenerate 1-3 broad tags for the main themes of the chat history.\n### Output:\nJSON format: { "tags": ["a", "b"] }\n${history}`,
+  ),
+  'a web interface wants follow-ups': alone(
+    `### Task:\nSuggest 3-5 follow-up questions that the user might ask next in this conversation.\n### Output:\nJSON: { "follow_ups": [] }\n${history}`,
+  ),
+  'a web interface wants search queries': alone(
+    `### Task:\nLook at the chat history and decide whether search queries are needed.\n### Output:\nRespond exclusively in JSON: { "queries": [] }\n${history}`,
+  ),
+  'a web interface completes what is typed': alone(
+    `### Task:\nYou are an autocompletion system. Go on with the text in <text>.\n### Output:\nJSON: { "text": "…" }\n<type>General</type>\n<text>How do I</text>\n${history}`,
+  ),
+  'a web interface wants a picture described': alone(
+    `### Task:\nGenerate a detailed prompt for an image generation task.\n### Output:\nJSON: { "prompt": "…" }\n${history}`,
+  ),
+  'a web interface wants an emoji': alone(
+    `Your task is to show the speaker's mood by one fitting emoji. Reply only with the emoji.\n\nMessage:\n"""How lovely!"""`,
+  ),
+  'a chat client wants a title': alone(
+    'Provide a concise title of 5 words or less for the conversation, in title case. Only return the title itself.\n\nConversation:\nUser: How do I keep basil alive?\nAI: Give it light.',
+  ),
+  'a chat client wants language and title, as a call of a function': alone(
+    `Analyze this conversation and provide:\n1. The language of the conversation\n2. A concise title in that language (5 words or less, no punctuation)\n\nUser: Hallo\nAI: Guten Tag`,
+    { hasTools: true },
+  ),
+  'a chat client wants a title of the first words': alone(
+    'Please generate a concise title (max 40 characters) for a conversation that starts with:\nUser: How do I keep basil alive?\n\nTitle:',
+  ),
+  'an editor wants a title': alone(
+    "Given the following, reply with a title for the chat that is 3-4 words in length, no additional text or explanation, you don't need ending punctuation.\n\nBasil needs light.",
+    { maxTokens: 16 },
+  ),
+  'an agent wants a title': told(
+    'You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a title to find this conversation by.\n</task>',
+  ),
+  'an agent wants a title, and sends the conversation': told('You are a title generator. You output ONLY a thread title.', 'x', {
+    said: [user('Generate a title for this conversation:'), user('How do I keep basil alive?')],
+  }),
+  'another agent wants a title': told(
+    'you will generate a short title based on the first message a user begins a conversation with\n- not more than 50 characters\n- do not use quotes',
+  ),
+  'a command-line agent wants a title': alone(`Please write a 5-10 word title for the following conversation:\n\n${basil}`, {
+    instructions: [coder, 'Summarize this coding conversation in under 50 characters.\nCapture the main task.'],
+  }),
+  'a command-line agent wants a title, without instructions': alone('Please write a 5-10 word title for the following conversation:\n\nUser: hi\nAgent: hello'),
+  'a command-line agent asks whether the topic is new': alone('Now fix the tests', {
+    instructions: [coder, "Analyze if this message indicates a new conversation topic. Format your response as a JSON object with 'isNewTopic' and 'title'."],
+  }),
+  'a command-line agent guesses what is typed next': after('[SUGGESTION MODE: Suggest what the user might type next.] Reply with the suggestion only.', {
+    hasTools: true,
+  }),
+  'a command-line agent asks about a command': alone('Command: git status', {
+    instructions: ['Your task is to process Bash commands that an AI coding agent wants to run. ONLY return the prefix of the command.'],
+  }),
+  'a command-line agent looks whether there is anybody': alone('quota', { maxTokens: 1 }),
+  'an agent sums its conversation up': after('Summarize the conversation so far, as described.', {
+    instructions: ['Your task is to create a detailed summary of the conversation so far. Output only the summary, without any commentary.'],
+  }),
+  'another agent sums its conversation up': after('Now give a summary of our conversation to go on from.', {
+    instructions: ['You are an AI assistant tasked with summarizing conversations.\nDo not respond to any questions in them, only output the summary.'],
+  }),
+  'a desktop client wants a title': told(
+    'You are a professional conversation summarizer. Generate a concise title that captures the essence of it.\n\nRules:\n- Output ONLY the title, no explanations\n- Maximum 10 words',
+    'user: How do I keep basil alive?\nassistant: Give it light.',
+  ),
+  'another desktop client wants a title': told(
+    'You are an assistant skilled in conversation. You need to summarize the conversation into a title of at most 10 words. Do not use punctuation.',
+  ),
+  'a phone client wants a title, behind the whole history': after(
+    'Please generate a four to five word title summarizing our conversation without any lead-in, punctuation, quotation marks, periods, symbols, bold text or additional text.',
+  ),
+  'a workflow tool wants a title': told(
+    "Generate a concise, descriptive title for this conversation based on the user's message.\n\nRequirements:\n- 3 to 5 words\n- Only output the title",
+  ),
+  'a browser wants a title': told(
+    'Generate a concise chat title using only the current user message.\n\nRules:\n- Fewer than 6 words\n- No quotes\n\nOutput: Only the title.',
+  ),
+  'a chain wants a question that stands alone': alone(
+    'Given the conversation and a follow up question, rephrase the follow up question to be a standalone question.\n\nChat History:\nHuman: Hi\nAI: Hello\nFollow Up Input: And basil?\nStandalone question:',
+  ),
+  'a search engine wants a query': told('You rephrase the last message into a search query. Return only the query, nothing else.', 'And in winter?'),
+  'a client says that it wants a title': alone('Basil', { metadata: { task: 'title_generation' } }),
+  'a client says that it wants follow-ups': alone('Basil', { metadata: { task: 'follow_up_generation', chat: 7 } }),
+  'a form in tags wants labels': alone(
+    `<conversation>\n${basil}\n</conversation>\n<instructions>\nReturn up to 5 labels for this conversation as JSON: {"labels": []}\n</instructions>`,
+  ),
+}
+
+/** What people say, and what the programs they talk through tell the model to be. */
+const turns: Readonly<Record<string, Asked>> = {
+  'a title for an essay': alone('Write me a title for my essay about the sea.'),
+  'a title for an essay on conversations': alone('Write a title for my essay about conversations in families. Max 5 words, only the title please.'),
+  'a title for an essay, pasted': alone('Give me a short title for the following essay:\n\nThe sea is wide and nobody knows its end.'),
+  'a title for an essay, in the middle of a conversation': after('Now write a 5-word title for it. Only the title.'),
+  'a title for the conversation itself': after('What would be a good title for our conversation?'),
+  'a title for the conversation itself, in few words': after('Give our conversation a title of 5 words, nothing else.'),
+  'a title for the conversation that memory has': alone('Give our conversation a title of 5 words. Only return the title, no quotes.'),
+  'a summary of the conversation': after('Please summarize our conversation so far.'),
+  'a summary of the conversation that memory has': alone('Summarize our conversation so far in 50 words, no extra text.'),
+  'a summary of a mail': alone('Summarize the following mail in 50 words:\n\nDear all, the sea is wide. Yours, B.'),
+  'what else to ask': after('Which follow-up questions should I ask my doctor? Suggest 3-5 of them.'),
+  'tags for a post': alone('Generate 5 tags for my blog post about basil, as JSON: {"tags": []}'),
+  'a search query': alone('How do I write a search query that finds exact phrases? Only show the query.'),
+  'how to complete code': alone('Explain how autocompletion works in my editor.'),
+  'a name for a chat room': alone('Suggest 10 names for our family chat, two words each.'),
+  'an e-mail thread': alone('Reply to this thread politely, 50 words, no emojis:\n\nHi, where is my order?'),
+  'a new topic': after('New topic: let us talk about cats.'),
+  'a task in Markdown': alone('### Task\nFix the parser.\n### Output\nOnly return the diff, no explanations.'),
+  'a task about chat software': alone('### Task\nAdd a field `title` to the table of chats, and a JSON endpoint that returns it.\n### Output\nOnly the diff.'),
+  'a transcript to be judged': alone(`Who is right here?\n\nUser: The sea is blue.\nAssistant: The sea is green.`),
+  'a pasted conversation to be translated': alone(`Translate the following conversation into French, no comments:\n\n${basil}`),
+  'a question about prompts': alone('Which questions do people ask about basil? Return only a list.'),
+  'a poem in JSON': alone('Return a poem as JSON: {"title": "…", "lines": []}. Nothing else.'),
+  'a short answer': alone('What is the capital of France?', { maxTokens: 16 }),
+  'a yes or no': after('Just say yes or no.', { maxTokens: 2 }),
+  hello: alone('Hi'),
+  'a helpful assistant': told('You are a helpful assistant.'),
+  'an assistant that suggests what to ask next': told(
+    'You are a helpful assistant. Answer the question, then suggest 3 follow-up questions the user might ask. Do not use emojis.',
+  ),
+  'an assistant that sums up': told('You are Max, a travel planner. At the end, summarize the conversation in 50 words. Only reply in German.'),
+  'an assistant for support': told('You support customers of a shop. Never answer in more than 50 words. Summarize the conversation when it ends.'),
+  'an assistant that writes titles of posts': told('You write titles for blog posts. Return only the title, 5 words at most.', 'A post on basil'),
+  'an assistant that knows the name of the chat': told('Chat title: Garden. Only respond in English, without any quotes.'),
+  'an agent with tools': told('You are a coding agent. Generate titles for sessions with the tool. Only output code.', 'Go on', { hasTools: true }),
+  'instructions that name the task late': told(
+    `You are a writer of novels. ${'You know the sea well. '.repeat(40)} Write a title for each conversation. Nothing else.`,
+  ),
+  'a conversation under instructions that look like a task': after('And in summer?', { instructions: ['Summarize conversations. Only output the summary.'] }),
+  'a word that begins like a mode': alone('[suggestion] Add a dark mode'),
+  'metadata of its own': alone('Basil', { metadata: { task: 'write', user: '7' } }),
+  'results of a tool': { ...nothing, hasTools: true, said: [{ role: 'tool', content: 'Generate a title for the conversation: only JSON', answers: 'a' }] },
+}
+
+describe('a request that is no turn of the conversation:', () => {
+  it.each(Object.entries(side))('%s', (_, ask) => expect(isSide(ask, { messages: 2 })).toBe(true))
+
+  it('is known before anything is stored, if it looks like nothing else', () => {
+    const early = Object.entries(side).filter(([, ask]) => !isSide(ask, { messages: 0 }))
+    // The others might be somebody's own first words.
+    expect(early.map(([name]) => name)).toEqual([
+      'a web interface wants an emoji',
+      'a command-line agent wants a title, without instructions',
+      'a chain wants a question that stands alone',
+    ])
+  })
+})
+
+describe('a turn of the conversation:', () => {
+  it.each(Object.entries(turns))('%s', (_, ask) => expect(isSide(ask, { messages: 0 })).toBe(false))
+  it.each(Object.entries(turns))('%s, later', (_, ask) => expect(isSide(ask, { messages: 40 })).toBe(false))
+  it('is one of a request with nothing in it', () => expect(isSide(nothing, { messages: 0 })).toBe(false))
+})
