@@ -11,7 +11,6 @@ export default defineConfig({
     'src/stores/sqlite.ts',
     // Started as a thread, so nobody imports it.
     'src/stores/sqlite/writer.ts',
-    'src/files/files.ts',
     // Started as a process.
     'src/files/readerProcess.ts',
     'src/stores/sealed.ts',

@@ -9,7 +9,7 @@ import type { Job, Outcome } from './proxy/load.ts'
 import { type Contenders, type Figures, inTurn, median, report, type Target } from './rounds.ts'
 
 const { quick = false } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' } } }).values
-const [rounds, warm, sessions] = quick ? [3, 2, 1] : [9, 4, 3]
+const [rounds, warm, sessions] = quick ? [3, 6, 1] : [9, 4, 3]
 const turns = 20
 const [memory, bare, gateway] = ['memory', 'pass-through', '@portkey-ai/gateway'] as const
 const targets: readonly Target[] = [
@@ -25,13 +25,12 @@ async function proxies(upstream: string): Promise<Map<string, Proxy>> {
   const started = new Map<string, Proxy>()
   started.set(memory, { ...(await start('./ours.ts', upstream)), headers: {}, keyed: true })
   started.set(bare, { ...(await start('./passThrough.ts', upstream)), headers: {}, keyed: false })
-  const path = fileURLToPath(new URL('./node_modules/@portkey-ai/gateway/build/start-server.js', import.meta.url))
-  if (!existsSync(path)) {
+  if (!existsSync(fileURLToPath(new URL('./node_modules/@portkey-ai/gateway', import.meta.url)))) {
     console.log(`${gateway} is left out: it is not installed (npm --prefix bench ci installs it)`)
     return started
   }
   const headers = { authorization: 'Bearer none', 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${upstream}/v1` }
-  started.set(gateway, { ...(await startServer(path, (port) => [`--port=${port}`, '--headless'])), headers, keyed: false })
+  started.set(gateway, { ...(await startServer('./gateway.ts', (port) => [`--port=${port}`, '--headless'])), headers, keyed: false })
   return started
 }
 

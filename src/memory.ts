@@ -34,7 +34,7 @@ export type Parts = {
   /** Makes upkeep, if there is to be any. */
   readonly upkeep: ((means: UpkeepMeans) => Upkeep) | undefined
   /** Makes what sees to limits, ends and transfers of sessions, if there is to be any. */
-  readonly lifecycle: ((means: LifecycleMeans) => Lifecycle) | undefined
+  readonly lifecycle?: ((means: LifecycleMeans) => Lifecycle) | undefined
   /** Makes a derived entry anew in place of upkeep. */
   readonly rederive: Rederive | undefined
   readonly barrier: Barrier | undefined

@@ -17,22 +17,22 @@ export type Child = {
 
 /** Runs a module of this folder in a process of its own; its first message names the port it listens on, or is empty. */
 export async function start(module: string, ...args: readonly string[]): Promise<Child> {
-  const child = run(fileURLToPath(new URL(module, import.meta.url)), args)
+  const child = run(module, args)
   const { port = 0 } = await answer<{ port?: number }>(child)
   return childOf(child, port)
 }
 
-/** Runs somebody else's server, which is told its port and begins to answer some time later. */
-export async function startServer(path: string, flags: (port: number) => readonly string[]): Promise<Child> {
+/** Runs a module that is told its port and begins to answer some time later. */
+export async function startServer(module: string, flags: (port: number) => readonly string[]): Promise<Child> {
   const port = await freePort()
-  const child = run(path, flags(port))
+  const child = run(module, flags(port))
   const server = childOf(child, port)
   while (!(await fetch(server.origin).then(() => true, isRefused))) await new Promise((resume) => setTimeout(resume, 50))
   return server
 }
 
-const run = (path: string, args: readonly string[]): ChildProcess =>
-  fork(path, [...args], { execArgv: ['--import', meter], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+const run = (module: string, args: readonly string[]): ChildProcess =>
+  fork(fileURLToPath(new URL(module, import.meta.url)), [...args], { execArgv: ['--import', meter], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
 
 const childOf = (child: ChildProcess, port: number): Child => ({
   origin: `http://127.0.0.1:${port}`,

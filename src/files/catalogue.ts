@@ -83,7 +83,7 @@ export class Catalogue {
       const runs = append.length === 0 ? record.runs : withRun(record.runs, head.last + 1, head.last + append.length)
       const grown = { ...before, info, runs, bare: record.bare + bare, ...(info.status === 'indexing' ? { lease: this.lease('indexing') } : {}) }
       const { epoch, revision } = head
-      const step = { id: `${recordId(id)}:${record.info.done}`, key, at: this.now, epoch, base: revision, drop: [], expiresAt: never }
+      const step = { id: `${recordId(id)}@${revision}`, key, at: this.now, epoch, base: revision, drop: [], expiresAt: never }
       const stored = await unless(['conflict', 'erased'], this.means.store.commit({ ...step, append, put: [itemOf(grown)] }))
       if (stored !== undefined) return { info, epoch, stored }
     }
@@ -133,8 +133,8 @@ export class Catalogue {
       info = changed?.info
       return changed === undefined ? undefined : { put: [itemOf(changed)], drop: [] }
     }
-    await unless(['erased'], revise(this.means.store, key, decide, this.now))
-    return info
+    const revised = await unless(['erased'], revise(this.means.store, key, decide, this.now))
+    return revised && info
   }
 
   private isMine({ info, lease, isGoing }: FileRecord): boolean {

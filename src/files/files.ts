@@ -1,7 +1,7 @@
 import { randomBytes as randomBytesOfNode } from 'node:crypto'
 import { wellFormed } from '../domain/chat.ts'
 import type { Message } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { check, MemoryError } from '../domain/error.ts'
 import { filesKey, formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { Clock, Index, Store, Tokenizer } from '../domain/ports.ts'
 import type { Barrier } from '../memory/secrets.ts'
@@ -61,13 +61,18 @@ export class Files {
     this.parts = parts
     this.limits = { ...defaultLimits, ...parts.limits }
     const { milliseconds, files, waiting } = this.limits
-    const patience = { indexing: 2 * milliseconds, waiting: 2 * milliseconds * (waiting + 1) }
+    // Between two signs of life lie the reading of a file, at most, and some time to store it.
+    const indexing = milliseconds + 60_000
+    const patience = { indexing, waiting: indexing * (waiting + 1) }
     this.catalogue = new Catalogue({ ...parts, holder: this.random(), patience, most: files })
     this.reader = new Reader(this.limits)
     this.indexer = new Indexer({ ...parts, catalogue: this.catalogue, reader: this.reader, onStored: parts.onStored })
   }
 
-  /** Takes in a file, and resolves when all of it can be found. The same name with the same bytes again is the file that is there. */
+  /**
+   * Takes in a file, and resolves when all of it can be found. The same name with the same bytes again is the file that is
+   * there; one that another process is indexing is not waited for.
+   */
   async add(scope: Scope, file: Upload, options: { readonly onProgress?: (info: FileInfo) => void } = {}): Promise<FileInfo> {
     const { info, work } = await this.start(scope, file, options.onProgress)
     return work ?? info
@@ -80,6 +85,8 @@ export class Files {
 
   /** The files of a tenant in order of upload; `next` is where to go on, or null. */
   async list(scope: Scope, { after = '0', limit = 100 }: { readonly after?: string; readonly limit?: number } = {}): Promise<Listing> {
+    check('after', after, /^\d{1,15}$/.test(after), 'what next was on the page before')
+    check('limit', limit, Number.isSafeInteger(limit) && limit > 0, 'a whole number, 1 or more')
     const records = (await this.catalogue.records(keyOf(scope))).filter(({ place }) => place > Number(after))
     const last = records[limit - 1]
     return { items: records.slice(0, limit).map(({ info }) => info), next: records.length > limit && last !== undefined ? `${last.place}` : null }

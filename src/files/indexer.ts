@@ -40,7 +40,9 @@ export class Indexer {
     try {
       return await this.stored(entered, onProgress)
     } catch (error) {
-      await catalogue.fail(key, id, error instanceof MemoryError ? error.message : 'It could not be stored. Upload it again.')
+      const why = error instanceof MemoryError ? error.message : 'It could not be stored. Upload it again.'
+      // A store that fails here as well leaves it to whoever cleans up.
+      await catalogue.fail(key, id, why).catch(() => undefined)
       throw error
     } finally {
       // Nobody is shown what stands behind a mark in a file: its values are not held.

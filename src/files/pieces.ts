@@ -14,6 +14,8 @@ type Bound = { readonly at: number; readonly cut: Cut; readonly place: string }
 
 /** Longer sentences, and lines of tables and code, are cut wherever they are that long. */
 const longest = { sentence: 800, line: 4_000 }
+/** So far before a secret is looked for what names it. */
+const longestName = 500
 /** Also with secrets in it, no piece is longer. */
 const longestPiece = 32_768
 
@@ -93,9 +95,9 @@ function uncut(text: string, bounds: readonly Bound[]): readonly Bound[] {
   })
 }
 
-/** Where the line of a secret begins, or the one before it if the secret is the first on its own: that may tell it for one. */
+/** Where the line of what stands before a secret begins: that may be all that tells it for one. */
 function beginningOf(text: string, secret: number): number {
-  const own = text.lastIndexOf('\n', secret - 1) + 1
-  if (own === 0 || text.slice(own, secret).trim() !== '') return own
-  return text.lastIndexOf('\n', own - 2) + 1
+  const from = Math.max(0, secret - longestName)
+  const before = text.slice(from, secret).trimEnd()
+  return from + before.lastIndexOf('\n') + 1
 }

@@ -61,9 +61,9 @@ export class Reader {
     if (this.child !== undefined) return this.child
     const name = import.meta.url.endsWith('.ts') ? './readerProcess.ts' : './readerProcess.js'
     const child = fork(new URL(name, import.meta.url), [], {
-      // What this process was started with, and the keys in its environment, are none of a file's business.
+      // What this process was started with, and the keys in its environment, are none of a file's business; Windows needs one name of it.
       execArgv: [`--max-old-space-size=${this.limits.heapMegabytes}`],
-      env: {},
+      env: { SystemRoot: process.env.SystemRoot },
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })

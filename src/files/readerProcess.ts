@@ -26,6 +26,9 @@ process.on('message', async (asked: Asked) => {
   else process.send?.(await answer(asked))
 })
 
+// Whoever asked is gone, however it ended.
+process.on('disconnect', () => process.exit())
+
 async function answer(asked: Exclude<Asked, { drop: true }>): Promise<Answer> {
   try {
     if ('read' in asked) {

@@ -46,7 +46,14 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
     } catch (error) {
       if (!hungUp.signal.aborted) fail(house, id, request, response, error)
     } finally {
-      house.log.request({ id, method: request.method ?? '', route: told.route, status: response.statusCode, millis: performance.now() - began, turn: told.turn })
+      house.log.request({
+        id,
+        method: request.method ?? '',
+        route: told.route,
+        status: response.statusCode,
+        millis: performance.now() - began,
+        turn: told.turn,
+      })
     }
   }
 }

@@ -27,6 +27,8 @@ export type Answer = {
   readonly from: string
   /** How often it was asked in vain before. */
   readonly retries: number
+  /** Model servers that were asked in vain before another one. */
+  readonly passedOver: readonly string[]
 }
 
 /** Whoever answers behind memory: model servers, or the built-in model. */

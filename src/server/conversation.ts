@@ -4,7 +4,12 @@ import { Refusal } from './problem.ts'
 /** The session of a conversation: its id is the session half, in the scope that the address or the key names. */
 export function conversationKey({ scope }: Key, id: string): Key {
   if (!/^conv_[\w-]{1,120}$/.test(id)) {
-    throw new Refusal(400, 'invalid_conversation', `${JSON.stringify(id.slice(0, 80))} is no id of a conversation; POST …/conversations makes one.`, 'conversation')
+    throw new Refusal(
+      400,
+      'invalid_conversation',
+      `${JSON.stringify(id.slice(0, 80))} is no id of a conversation; POST …/conversations makes one.`,
+      'conversation',
+    )
   }
   return parseKey(`${scope}:${id}`)
 }

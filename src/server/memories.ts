@@ -7,7 +7,12 @@ import { messageCost } from '../text/cost.ts'
 import type { Preamble } from './turn/shown.ts'
 
 /** A kind of session: how it remembers, how long it lives, and what its model is told first. */
-export type Template = { readonly profile: Profile; readonly idle?: Millis | undefined; readonly age?: Millis | undefined; readonly preamble?: string | undefined }
+export type Template = {
+  readonly profile: Profile
+  readonly idle?: Millis | undefined
+  readonly age?: Millis | undefined
+  readonly preamble?: string | undefined
+}
 
 /** Where a session is at home. */
 export type Home = { readonly memory: Memory; readonly preamble: Preamble; readonly template: string | undefined }

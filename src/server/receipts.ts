@@ -76,7 +76,12 @@ export async function findReceipt(store: Store, key: Key, wanted: { readonly id:
 }
 
 /** A page of receipts, the newest first. */
-export async function listReceipts(store: Store, key: Key, limit: number, before = Number.MAX_SAFE_INTEGER): Promise<{ items: readonly Receipt[]; next: string | null }> {
+export async function listReceipts(
+  store: Store,
+  key: Key,
+  limit: number,
+  before = Number.MAX_SAFE_INTEGER,
+): Promise<{ items: readonly Receipt[]; next: string | null }> {
   const page = await store.page(receiptsKey(key), { before, limit, newest: true })
   const items = page.toReversed().flatMap(({ calls }) => (parseJson(calls?.[0]?.arguments ?? '') as Receipt | undefined) ?? [])
   return { items, next: page.length < limit ? null : String(page[0]?.sequence) }

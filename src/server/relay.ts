@@ -4,7 +4,7 @@ import { endedEarly, notAReply } from '../models/failure.ts'
 import { type Answer, isStream } from './backend.ts'
 import type { Dialect, Heard, Listener } from './dialects/dialect.ts'
 import { problemOf } from './problem.ts'
-import { WholeLines } from './sse.ts'
+import { WholeEvents } from './sse.ts'
 
 /** The client's side of an exchange; the signal tells that the client has hung up. */
 export type Client = { readonly response: ServerResponse; readonly signal: AbortSignal }
@@ -65,7 +65,7 @@ async function relayStream(answer: Answer, client: Client, reading: Reading): Pr
     if (!reply.isComplete) {
       // A client that has hung up wants no more of this reply, so the half it got is not kept as what was said.
       if (client.signal.aborted || !client.response.headersSent) throw error
-      client.response.write(`\n${reading.dialect.failure(problemOf(error).error)}`)
+      client.response.write(`${reading.dialect.failure(problemOf(error).error)}`)
     }
   }
   await settle()
@@ -75,7 +75,7 @@ async function relayStream(answer: Answer, client: Client, reading: Reading): Pr
 type Pumped = { readonly reply: Listener; readonly settle: () => Promise<void>; readonly onFirst: Reading['onFirst'] }
 
 async function pump(answer: Answer, { response, signal }: Client, { reply, settle, onFirst }: Pumped): Promise<void> {
-  const lines = new WholeLines()
+  const events = new WholeEvents()
   const pass = async (bytes: Uint8Array): Promise<void> => {
     if (reply.isOver) await settle()
     if (bytes.length === 0) return
@@ -86,11 +86,11 @@ async function pump(answer: Answer, { response, signal }: Client, { reply, settl
     await write(response, bytes, signal)
   }
   for await (const bytes of answer.body) {
-    const whole = lines.push(bytes)
+    const whole = events.push(bytes)
     reply.hear(whole)
     await pass(whole)
   }
-  const rest = lines.rest()
+  const rest = events.rest()
   reply.end(rest)
   await pass(rest)
   if (!reply.isComplete && !reply.hasFailed) throw endedEarly(answer.where)

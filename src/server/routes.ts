@@ -31,7 +31,9 @@ export class Router<T> {
 
   private unknown(method: string, path: string, segments: readonly string[]): Refusal {
     const methods = [...this.patterns.entries()].flatMap(([group, patterns]) =>
-      patterns.some(({ segments: wanted }) => wanted.length === segments.length && wanted.every((segment, place) => isOpen(segment) || segment === segments[place]))
+      patterns.some(
+        ({ segments: wanted }) => wanted.length === segments.length && wanted.every((segment, place) => isOpen(segment) || segment === segments[place]),
+      )
         ? [group.split(' ')[0] as string]
         : [],
     )

@@ -24,8 +24,10 @@ export class SessionModels {
   }
 
   /** Takes note of what a client asks for. */
-  heard(key: Key, model: unknown, authorization: string | undefined): void {
+  heard(key: Key, model: unknown, authorized: string | undefined): void {
     if (typeof model !== 'string' || model === '') return
+    // A key of this server's own goes nowhere else.
+    const authorization = authorized !== undefined && /\btk_/i.test(authorized) ? undefined : authorized
     const name = formatKey(key)
     this.known.delete(name)
     this.known.set(name, { model, authorization })

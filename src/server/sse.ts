@@ -1,31 +1,60 @@
 import { MemoryError } from '../domain/error.ts'
 
-/** The most a line or an event may hold: what is longer comes from no model server. */
-const longest = 4_194_304
-const tooLong = (what: string): MemoryError =>
-  new MemoryError('upstream', `The upstream sent ${what} of more than ${longest} bytes, which is no reply of a model.`)
-const [lineFeed, carriageReturn] = [0x0a, 0x0d]
+/** The most an event may hold: what is longer comes from no model server. */
+const longest = 16_777_216
+const tooLong = (): MemoryError => new MemoryError('upstream', `The upstream sent an event of more than ${longest} bytes, which is no reply of a model.`)
 
-/** Cuts a stream of bytes where lines end, so that whatever is passed on can be followed by an event of one's own. */
-export class WholeLines {
+/** Empty lines end events, whatever lines end with. */
+const ends = ['\n\n', '\r\n\r\n', '\r\r'].map((end) => Buffer.from(end))
+const longestEnd = 4
+
+/** Cuts a stream of bytes where events end, so that whatever is passed on can be followed by an event of one's own. */
+export class WholeEvents {
   private held: Uint8Array[] = []
   private size = 0
 
-  /** The whole lines that can be given out now, as they came. */
+  /** The whole events that can be given out now, as they came. */
   push(bytes: Uint8Array): Buffer {
-    const end = Math.max(bytes.lastIndexOf(lineFeed), bytes.lastIndexOf(carriageReturn)) + 1
-    const lines = end === 0 ? Buffer.alloc(0) : Buffer.concat([...this.held.splice(0), bytes.subarray(0, end)])
-    if (end < bytes.length) this.held.push(bytes.subarray(end))
-    this.size = end === 0 ? this.size + bytes.length : bytes.length - end
-    if (this.size > longest) throw tooLong('a line')
-    return lines
+    this.held.push(bytes)
+    this.size += bytes.length
+    // An end may have begun in what came before; what is further back holds none.
+    const left = lastOf(this.held, bytes.length + longestEnd - 1)
+    const end = Math.max(...ends.map((mark) => endOf(left, mark)))
+    if (end === 0) {
+      if (this.size > longest) throw tooLong()
+      return Buffer.alloc(0)
+    }
+    const all = Buffer.concat(this.held)
+    const whole = all.length - (left.length - end)
+    this.held = whole === all.length ? [] : [all.subarray(whole)]
+    this.size = all.length - whole
+    return all.subarray(0, whole)
   }
 
-  /** What came after the last line end. */
+  /** What came after the last whole event. */
   rest(): Buffer {
     return Buffer.concat(this.held.splice(0))
   }
 }
+
+/** The last bytes of some pieces: at least as many as are asked for, if there are so many. */
+function lastOf(pieces: readonly Uint8Array[], many: number): Buffer {
+  const taken: Uint8Array[] = []
+  for (let at = pieces.length - 1, size = 0; at >= 0 && size < many; at--) {
+    const piece = pieces[at] as Uint8Array
+    taken.unshift(size === 0 ? piece : piece.subarray(Math.max(0, piece.length - (many - size))))
+    size += piece.length
+  }
+  return taken.length === 1 ? asBuffer(taken[0] as Uint8Array) : Buffer.concat(taken)
+}
+
+/** Where the last of these marks ends; 0 if there is none. */
+function endOf(bytes: Buffer, mark: Buffer): number {
+  const found = bytes.lastIndexOf(mark)
+  return found < 0 ? 0 : found + mark.length
+}
+
+const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
 /** Reads server-sent events from text that comes in whole lines; gives out the data of each event. */
 export class EventReader {
@@ -55,6 +84,6 @@ export class EventReader {
   private add(data: string): void {
     this.data.push(data)
     this.size += data.length
-    if (this.size > longest) throw tooLong('an event')
+    if (this.size > longest) throw tooLong()
   }
 }

@@ -1,15 +1,15 @@
+import { readJson } from './body.ts'
 import { conversationKey } from './conversation.ts'
 import { chat } from './dialects/chat.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
 import type { Exchange, Handler, Handlers } from './exchange.ts'
-import { readJson } from './body.ts'
 import { keyFor } from './gate/identity.ts'
+import { traceOf } from './problem.ts'
 import { relayAsIs, relayJson } from './relay.ts'
 import { keyIn } from './routes.ts'
 import { takeTurn } from './turn/turn.ts'
-import { traceOf } from './problem.ts'
 
 /** Which protocol an address speaks: errors take its shape too. */
 export function dialectAt(path: string): Dialect {
@@ -47,12 +47,15 @@ function turnIn(dialect: Dialect): Handler {
     const named = keyFor({ path, header: headerOf(exchange), session: ask.session, credential, defaultScope: house.defaultScope })
     const key = named === undefined || ask.conversation === undefined ? named : conversationKey(named, ask.conversation)
     const report = (error: unknown): void => house.onFault(exchange.id, traceOf(error))
-    await takeTurn({ ...house, report }, {
-      ...{ id: exchange.id, dialect, ask, key, client, began: exchange.began, traced: exchange.traced },
-      headers: request.headers,
-      isGuarded: credential !== undefined,
-      onTurn: exchange.onTurn,
-    })
+    await takeTurn(
+      { ...house, report },
+      {
+        ...{ id: exchange.id, dialect, ask, key, client, began: exchange.began, traced: exchange.traced },
+        headers: request.headers,
+        isGuarded: credential !== undefined,
+        onTurn: exchange.onTurn,
+      },
+    )
   }
 }
 

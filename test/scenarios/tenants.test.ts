@@ -10,7 +10,7 @@ import { freshFiles } from '../stores/places.ts'
 
 const fresh = freshFiles()
 const start = Date.parse('2026-05-18T09:00:00Z')
-const day = 24 * 3_600_000
+const hour = 3_600_000
 const policy = 'Refunds take fourteen days once the parcel has come back.'
 
 /** A support desk: what tenants know and their files are on disk, what their customers say is in RAM. */
@@ -34,7 +34,7 @@ async function chat(memory: Memory, key: string): Promise<void> {
 const isOwn = ({ from, band }: Line): boolean => from === undefined && band !== 'frame'
 
 /** Two searches that wait for each other: whoever makes one after the other waits for ever. */
-function together<T extends Store & Index>(...stores: readonly T[]): readonly T[] {
+function together(...stores: readonly (Store & Index)[]): (Store & Index)[] {
   let asked = 0
   let release: () => void = () => undefined
   const both = new Promise<void>((resolve) => {
@@ -98,7 +98,7 @@ describe('a customer of a tenant', () => {
     if (store !== undefined) await upload(store, 'acme', 'handbook.pdf', policy)
     await chat(memory, 'acme:ann')
     expect((await memory.context('acme:ann', { budget: 600 })).text).toContain('How long do refunds take?')
-    const [durable, sessions] = together(sqliteStore(fresh()), ramStore() as ReturnType<typeof sqliteStore>)
+    const [durable, sessions] = together(sqliteStore(fresh()), ramStore())
     await using both = await openMemory({ profile: 'support', ...(durable && sessions ? { store: durable, sessions } : {}), upkeep: false })
     await both.remember('acme', { category: 'domain', key: 'refunds', value: policy })
     await chat(both, 'acme:ann')
@@ -110,7 +110,7 @@ describe('a customer of a tenant', () => {
     const { memory } = await desk(() => now)
     await memory.append('acme:ann', [{ role: 'user', content: 'My parcel is blue.' }])
     await memory.append('other:ann', [{ role: 'user', content: 'My parcel is green.' }])
-    now += day
+    now += 20 * hour
     await memory.append('acme:ann', [{ role: 'user', content: 'My parcel is red.' }])
     const found = await memory.search('acme', 'what did I say about the parcel yesterday?', { dates: true })
     expect(found.map(({ entry }) => entry.kind === 'message' && entry.content)).toEqual(['My parcel is blue.'])

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { routes } from '../../src/server/openapi/routes.ts'
 import { openapi } from '../../src/server/openapi.ts'
+import { resting } from '../../src/server/rest/rest.ts'
+import { talking } from '../../src/server/talk.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 
@@ -52,6 +54,10 @@ describe('the description of the server', () => {
     const held = all.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
     expect(held.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
   })
+
+  verifies('S-07', 'holds what the server answers, and nothing else', () =>
+    expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys({ ...talking, ...resting }).sort()),
+  )
 
   it('has the addresses that clients rely on', () => {
     const promised = [

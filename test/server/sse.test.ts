@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { EventReader, WholeLines } from '../../src/server/sse.ts'
+import { EventReader, WholeEvents } from '../../src/server/sse.ts'
 
 /** The bytes in pieces of these lengths, taken in turn. */
 function pieces(bytes: Buffer, lengths: readonly number[]): Buffer[] {
@@ -15,7 +15,7 @@ function pieces(bytes: Buffer, lengths: readonly number[]): Buffer[] {
 
 /** What is passed on piece by piece, what remains, and the events read from it. */
 function read(parts: readonly Buffer[]) {
-  const [lines, reader] = [new WholeLines(), new EventReader()]
+  const [lines, reader] = [new WholeEvents(), new EventReader()]
   const passed = parts.map((part) => lines.push(part))
   const events = passed.flatMap((part) => reader.push(part.toString('utf8')))
   return { passed, rest: lines.rest(), events }
@@ -27,16 +27,16 @@ describe('a stream of events', () => {
   it('is read as it is meant', () => {
     const { events, rest } = read([Buffer.from(text)])
     expect(events).toEqual(['{"a":"ü🌍"}', 'one\ntwo', ' three'])
-    expect(rest.toString('utf8')).toBe('data: in the mid')
+    expect(rest.toString('utf8')).toBe('data: cut off\ndata: in the mid')
   })
 
-  it('is read and passed on the same however it is cut, and never passed on in the middle of a line', () => {
+  it('is read and passed on the same however it is cut, and never passed on in the middle of an event', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 }), (lengths) => {
         const { passed, rest, events } = read(pieces(Buffer.from(text), lengths))
         expect(events).toEqual(['{"a":"ü🌍"}', 'one\ntwo', ' three'])
         expect(Buffer.concat([...passed, rest]).toString('utf8')).toBe(text)
-        for (const part of passed) expect(part.length === 0 || /[\r\n]$/.test(part.toString('utf8'))).toBe(true)
+        for (const part of passed) expect(part.length === 0 || /(?:\r\r|\n\n|\r\n\r\n)$/.test(part.toString('utf8'))).toBe(true)
       }),
     )
   })
@@ -48,13 +48,14 @@ describe('a stream of events', () => {
     expect(reader.take()).toEqual([])
   })
 
-  it('is refused when a line or an event has no end', () => {
-    const lines = new WholeLines()
+  it('is refused when an event has no end', () => {
+    const events = new WholeEvents()
     const megabyte = Buffer.alloc(1_048_576, 'x')
-    for (let time = 0; time < 4; time++) lines.push(megabyte)
-    expect(() => lines.push(Buffer.from('x'))).toThrow('The upstream sent a line of more than 4194304 bytes, which is no reply of a model.')
+    for (let time = 0; time < 16; time++) events.push(megabyte)
+    const why = 'The upstream sent an event of more than 16777216 bytes, which is no reply of a model.'
+    expect(() => events.push(Buffer.from('x'))).toThrow(why)
     const reader = new EventReader()
     const line = `data: ${'x'.repeat(1_048_576)}\n`
-    expect(() => reader.push(line.repeat(5))).toThrow('The upstream sent an event of more than 4194304 bytes, which is no reply of a model.')
+    expect(() => reader.push(line.repeat(17))).toThrow(why)
   })
 })

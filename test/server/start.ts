@@ -1,7 +1,9 @@
 import OpenAI from 'openai'
 import type { Index, Store } from '../../src/domain/ports.ts'
+import type { Profile } from '../../src/domain/profile.ts'
 import { type MemoryOptions, openMemory } from '../../src/index.ts'
 import type { Memory } from '../../src/memory.ts'
+import { Memories, type Ways } from '../../src/server/memories.ts'
 import { type ServeOptions, serve } from '../../src/server/serve.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 
@@ -16,17 +18,27 @@ export type Started = AsyncDisposable & {
   said(key: string): Promise<string[]>
   /** A chat completion without a client in between. */
   post(key: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** Any request, such as `GET /api/sessions`, and its answer in JSON; undefined if it has no body. */
+  ask(request: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<{ readonly status: number; readonly body: unknown }>
   close(grace?: number): Promise<void>
 }
 
+type Options = Omit<ServeOptions, 'memory'> & {
+  readonly memory?: MemoryOptions
+  /** Several ways of remembering, each a memory of its own; one for everything when left out. */
+  readonly ways?: Ways
+}
+
 /** Starts the real server on a free port. */
-export async function startServer(options: Omit<ServeOptions, 'memory'> & { readonly memory?: MemoryOptions } = {}): Promise<Started> {
-  const memory = await openMemory(options.memory)
+export async function startServer({ ways, ...options }: Options = {}): Promise<Started> {
+  const open = (profile?: Profile) => openMemory({ ...options.memory, ...(profile === undefined ? {} : { profile }) })
+  const memories = ways === undefined ? Memories.of(await open()) : await Memories.open(open, ways)
+  const memory = memories.sessions
   const faults: string[] = []
-  const serving = await serve({ port: 0, onFault: (_, trace) => faults.push(trace), ...options, memory })
+  const serving = await serve({ port: 0, onFault: (_, trace) => faults.push(trace), ...options, memory: memories })
   const close = async (grace?: number): Promise<void> => {
     await serving.close(grace)
-    await memory.close()
+    await memories[Symbol.asyncDispose]()
   }
   return {
     url: serving.url,
@@ -40,6 +52,18 @@ export async function startServer(options: Omit<ServeOptions, 'memory'> & { read
         headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
+    ask: async (request, body, headers = {}) => {
+      const [method = '', path = ''] = request.split(' ')
+      const typed = body === undefined ? {} : { 'content-type': 'application/json' }
+      const init = {
+        method,
+        headers: { ...typed, ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }
+      const response = await fetch(`${serving.url}${path}`, init)
+      const text = await response.text()
+      return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+    },
     close,
     [Symbol.asyncDispose]: () => close(),
   }

@@ -27,7 +27,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   index: [...below, 'portable', 'models', 'open'],
   'adapters/session-memory': ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'browser'],
   adapters: face,
-  server: face,
+  server: [...face, 'files'],
   mcp: face,
   cli: [...face, 'adapters', 'server', 'mcp'],
 }

@@ -69,8 +69,8 @@ export class Endings {
     const { key, epoch } = head
     if (isInner(key)) return this.eraseInner(head, now)
     const beside = inner ?? (await innerOf(sessions, key))
-    // What was moved has not ended: it goes on elsewhere.
-    const isTold = isSession(head) && aboutIn(head.derived)?.movedTo === undefined
+    // What was moved has not ended: it goes on elsewhere. Where nothing was ever said, nothing ends.
+    const isTold = isSession(head) && head.last > 0 && aboutIn(head.derived)?.movedTo === undefined
     const told = isTold ? await outbox?.put(head, reason, now) : undefined
     await sessions.erase(key, { expiredBy: now })
     if ((await sessions.head(key, 0)).epoch === epoch) {

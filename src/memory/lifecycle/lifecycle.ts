@@ -111,8 +111,11 @@ export class Lifecycle {
   }
 
   /** Lets a session go on under another key of its scope. */
-  transfer(from: Key, to: Key): Promise<void> {
-    return this.moving.transfer(from, to, this.means.clock())
+  async transfer(from: Key, to: Key): Promise<void> {
+    const now = this.means.clock()
+    // What is over there makes room.
+    await this.end(to, 'expired', now)
+    await this.moving.transfer(from, to, now)
   }
 
   /** What is kept beside a session, to be forgotten with it: its branches, its receipts, what nobody was told yet of its end. */

@@ -1,6 +1,6 @@
 import type { About, Message, Millis, Said } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key, outboxKey, type Scope } from '../../domain/key.ts'
+import { formatKey, type Key, outboxKey, parseKey, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import type { Gap, Head } from '../../domain/session.ts'
 import { endId, type Reason, type SessionEnd } from './ending.ts'
@@ -8,8 +8,8 @@ import { endId, type Reason, type SessionEnd } from './ending.ts'
 /** An end that waits to be told: where it is kept, how often it was tried, and when it is to be tried again. */
 export type Waiting = { readonly scope: Scope; readonly epoch: number; readonly message: string; readonly attempts: number; readonly next: Millis }
 
-/** What is told of an end. */
-export type Told = { readonly id: string; readonly key: string; readonly reason: Reason; readonly data: SessionEnd }
+/** What is told of an end, and which life of the session has ended. */
+export type Told = { readonly id: string; readonly key: string; readonly epoch: number; readonly reason: Reason; readonly data: SessionEnd }
 
 const everything = Number.MAX_SAFE_INTEGER
 /** An outbox that has been empty for so long goes too. */
@@ -33,7 +33,7 @@ export class Outbox {
     let id = endId(session)
     for (let round = 0; round < mostRounds; round++) {
       // Read first: if the session is forgotten from here on, its outbox changes, and nothing is kept.
-      const box = await this.store.head(outboxKey(session.key.scope), 0)
+      const box = await this.begun(session.key.scope, now)
       const said = callOf(await this.told(session, reason), now)
       if ((await this.store.head(session.key, 0)).epoch !== session.epoch) return undefined
       try {
@@ -63,11 +63,14 @@ export class Outbox {
     })
   }
 
-  /** What is to be told; undefined when it was told or forgotten meanwhile. */
+  /** What is to be told; undefined when it was told or forgotten meanwhile, and while the session is still there: it may yet be used. */
   async read({ scope, message }: Waiting): Promise<Told | undefined> {
     const sequence = Number(message.slice(1))
     const [found] = await this.store.page(outboxKey(scope), { after: sequence - 1, before: sequence + 1, limit: 1 })
-    return found && toldIn(found)
+    const told = found && toldIn(found)
+    if (told === undefined) return undefined
+    const { epoch, revision } = await this.store.head(parseKey(told.key), 0)
+    return revision > 0 && epoch === told.epoch ? undefined : told
   }
 
   /** Notes when something that waits is to be tried next. */
@@ -94,12 +97,20 @@ export class Outbox {
     }
   }
 
+  /** The outbox of a scope. One that is not there could not change. */
+  private async begun(scope: Scope, now: Millis): Promise<Head> {
+    const box = await this.store.head(outboxKey(scope), 0)
+    if (box.revision > 0) return box
+    await this.store.commit(blank(box, now))
+    return this.store.head(box.key, 0)
+  }
+
   private async told(session: Head, reason: Reason): Promise<Told> {
-    const { key, startedAt, touchedAt, derived } = session
+    const { key, epoch, startedAt, touchedAt, derived } = session
     const messages = await this.store.page(key, { limit: everything })
     const summaries = derived.flatMap((entry) => (entry.kind === 'summary' ? [{ text: entry.text, covers: entry.covers, tier: entry.tier }] : []))
     const data = { messages, summaries, createdAt: startedAt, lastAccessed: touchedAt, messageCount: messages.length }
-    return { id: endId(session), key: formatKey(key), reason, data }
+    return { id: endId(session), key: formatKey(key), epoch, reason, data }
   }
 }
 

@@ -49,19 +49,23 @@ export class Transfer {
     return this.means.sessions.head(key, 0)
   }
 
-  /** Takes the new key for this transfer, if nobody has used it. */
+  /**
+   * Takes the new key for this transfer, if nobody has used it. It begins and ends first: who has read it before is then
+   * refused, and nobody else writes to it until everything is there.
+   */
   private async reserve({ key: from, startedAt, expiresAt }: Head, to: Key): Promise<void> {
-    const { epoch, revision, derived } = await this.means.sessions.head(to, 0)
-    if (aboutIn(derived)?.movedFrom === from.id) return
-    const about = { ...described(undefined, {}, startedAt), movedFrom: from.id }
-    const change = { key: to, at: startedAt, epoch, base: 0, append: [], put: [about], drop: [], expiresAt }
+    const { sessions } = this.means
+    const before = await sessions.head(to, 0)
+    if (aboutIn(before.derived)?.movedFrom === from.id) return
+    const change = { key: to, at: startedAt, base: 0, append: [], put: [], drop: [] }
     try {
-      await this.means.sessions.commit(change)
+      await sessions.commit({ ...change, epoch: before.epoch, expiresAt: 0 })
+      await sessions.erase(to, { expiredBy: 0 })
+      const about = { ...described(undefined, {}, startedAt), movedFrom: from.id }
+      await sessions.commit({ ...change, epoch: before.epoch + 1, put: [about], expiresAt })
     } catch (error) {
-      if (!(error instanceof MemoryError && error.code === 'conflict') && revision === 0) throw error
-      throw new MemoryError('conflict', `Session ${formatKey(to)} has begun already. Transfer ${formatKey(from)} to a key that nobody has used.`, {
-        cause: error,
-      })
+      if (!(error instanceof MemoryError && (error.code === 'conflict' || error.code === 'erased'))) throw error
+      throw new MemoryError('conflict', `Session ${formatKey(to)} has begun already. Transfer ${formatKey(from)} to a key that nobody has used.`)
     }
   }
 
@@ -73,8 +77,7 @@ export class Transfer {
     })
     await this.empty(from, to)
     for (const inner of await innerOf(sessions, from)) {
-      await this.copy(await sessions.head(inner, 0), parseStoredKey(`${formatKey(to)}${inner.id.slice(from.id.length)}`))
-      await sessions.erase(inner)
+      await this.emptyInner(inner, parseStoredKey(`${formatKey(to)}${inner.id.slice(from.id.length)}`))
     }
     barrier?.move(from, to)
     await this.rename(from, to)
@@ -86,36 +89,41 @@ export class Transfer {
     const { sessions } = this.means
     for (let round = 0; round < mostRounds; round++) {
       const head = await sessions.head(from, 0)
-      if (head.messages === 0 && head.derived.every(({ kind }) => kind === 'about')) return
-      const isReserved = aboutIn((await sessions.head(to, 0)).derived)?.movedFrom === from.id
-      const drop = await (isReserved ? this.copy(head, to) : this.follow(head, to))
-      await wrote(sessions, head, { put: [], drop })
+      if (head.messages === 0 && head.derived.every(isAbout)) return
+      const target = await sessions.head(to, 0)
+      const isReserved = aboutIn(target.derived)?.movedFrom === from.id
+      const drop = await (isReserved ? this.copy(head, target) : this.follow(head, to))
+      if (drop !== undefined) await wrote(sessions, head, { put: [], drop })
     }
     throw new MemoryError('conflict', `Others write to ${formatKey(from)} without pause. Try again.`)
   }
 
-  /** Copies what a session holds to a key to which nobody else writes, under the same numbers; what is there then. */
-  private async copy(head: Head, to: Key): Promise<readonly string[]> {
+  /** The same for what is kept beside a session, which then goes. */
+  private async emptyInner(from: Key, to: Key): Promise<void> {
     const { sessions } = this.means
-    const target = await sessions.head(to, 0)
+    for (let round = 0; round < mostRounds; round++) {
+      const head = await sessions.head(from, 0)
+      if ((await this.copy(head, await sessions.head(to, 0))) === undefined) continue
+      await sessions.erase(from)
+      return
+    }
+  }
+
+  /**
+   * Copies what a session holds to a key to which nobody else writes, under the same numbers, and resolves to the ids of
+   * what is there then. Undefined if somebody did write: another who finishes the same transfer.
+   */
+  private async copy(head: Head, target: Head): Promise<readonly string[] | undefined> {
+    const { sessions } = this.means
     const messages = await sessions.page(head.key, { limit: everything })
-    const change = changeOf(head, target)
-    const id = (sequence: number): string => `move:${head.key.id}:${head.epoch}:${sequence}`
-    for (const run of runsIn(messages.filter(({ sequence }) => sequence > target.last))) {
-      const { sequence, offset } = run[0] as Message
-      await sessions.commit({ ...change, id: id(sequence), from: { sequence, offset }, append: run.map(saidOf) })
+    const put = head.derived.filter((entry) => !isAbout(entry)).map(withoutLease)
+    try {
+      for (const [step, change] of stepsOf(head, target, messages, put).entries()) await sessions.commit({ ...change, base: target.revision + step })
+    } catch (error) {
+      if (error instanceof MemoryError && error.code === 'conflict') return undefined
+      throw error
     }
-    const newest = messages.at(-1)
-    if (head.last > Math.max(target.last, newest?.sequence ?? 0)) {
-      // Numbers of messages that are gone are not given again.
-      const offset = newest === undefined ? 0 : newest.offset + newest.weight
-      await sessions.commit({ ...change, id: id(head.last + 1), from: { sequence: head.last + 1, offset } })
-    }
-    const put = head.derived.filter(({ kind }) => kind !== 'about').map(withoutLease)
-    if (put.length > 0) await sessions.commit({ ...change, put })
-    // Another who finishes this may have copied a little less, and come first.
-    const { last } = await sessions.head(to, 0)
-    return [...messages.filter(({ sequence }) => sequence <= last).map(({ id: copied }) => copied), ...put.map(({ id: copied }) => copied)]
+    return [...messages, ...put].map(({ id }) => id)
   }
 
   /** What was said to the old key at the last moment, when others write to the new one already, comes last there. */
@@ -126,7 +134,7 @@ export class Transfer {
       const target = await sessions.head(to, 0)
       await sessions.commit({ ...changeOf(head, target), id: `move:${head.key.id}:${head.epoch}:${message.sequence}`, append: [saidOf(message)] })
     }
-    return [...messages, ...head.derived.filter(({ kind }) => kind !== 'about')].map(({ id }) => id)
+    return [...messages, ...head.derived.filter((entry) => !isAbout(entry))].map(({ id }) => id)
   }
 
   /** What the scope has learnt from the old session it has learnt from the new one: it is forgotten with it. */
@@ -151,6 +159,23 @@ export class Transfer {
 
 /** An `about` that says nothing has this many fields. */
 const bare = Object.keys(described(undefined, {}, 0)).length
+
+const isAbout = ({ kind }: Derived): boolean => kind === 'about'
+
+/** The changes that make one session what another is, as far as it is not yet: each run of messages, what was made of them, the last number. */
+function stepsOf(head: Head, target: Head, messages: readonly Message[], put: readonly Derived[]): readonly Change[] {
+  const change = changeOf(head, target)
+  const steps = runsIn(messages.filter(({ sequence }) => sequence > target.last)).map((run): Change => {
+    const { sequence, offset } = run[0] as Message
+    return { ...change, from: { sequence, offset }, append: run.map(saidOf) }
+  })
+  if (put.length > 0) steps.push({ ...change, put })
+  const newest = messages.at(-1)
+  // Numbers of messages that are gone are not given again.
+  const from = { sequence: head.last + 1, offset: newest === undefined ? 0 : newest.offset + newest.weight }
+  if (head.last > Math.max(target.last, newest?.sequence ?? 0)) steps.push({ ...change, from })
+  return steps
+}
 
 const changeOf = (head: Head, target: Head): Change => ({
   key: target.key,

@@ -1,4 +1,4 @@
-import { type Incoming, type Part, parseMessage } from '../../domain/chat.ts'
+import { type Incoming, parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -8,7 +8,7 @@ import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
 import { chatListener, hearChat } from './chatReply.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
-import { dataIn, fileOf, isConversational, placeholder } from './media.ts'
+import { filePart, placeholder, textPart, urlPart } from './media.ts'
 
 /** OpenAI's chat completions. */
 export const chat: Dialect = {
@@ -70,7 +70,9 @@ function startOfTurn(sent: readonly Sent[]): number {
 /** A message whose pictures and sounds are told in words; files in it are found on the way. */
 function readable(message: unknown, files: FilePart[]): unknown {
   if (!isObject(message) || !Array.isArray(message.content)) return message
-  return { ...message, content: message.content.map((part) => partOf(part, files)) }
+  // What a tool brings along was not sent by anybody: a file in it is told of, and no upload.
+  const found = message.role === 'tool' ? [] : files
+  return { ...message, content: message.content.map((part) => partOf(part, found)) }
 }
 
 function partOf(part: unknown, files: FilePart[]): unknown {
@@ -78,23 +80,8 @@ function partOf(part: unknown, files: FilePart[]): unknown {
   if (type === 'image_url') return urlPart('image', textAt(part, 'image_url', 'url') || textAt(part, 'image_url'), files)
   if (type === 'input_audio') return textPart(placeholder('audio', Buffer.from(textAt(part, 'input_audio', 'data'), 'base64')))
   if (type !== 'file') return part
-  const data = textAt(part, 'file', 'file_data')
-  const file = fileOf(textAt(part, 'file', 'filename'), data === '' ? undefined : (dataIn(data) ?? { type: '', bytes: Buffer.from(data, 'base64') }))
-  files.push(file)
-  return textPart(placeholder(`file ${file.name}`, file.bytes, textAt(part, 'file', 'file_id')))
+  return filePart({ name: textAt(part, 'file', 'filename'), data: textAt(part, 'file', 'file_data'), where: textAt(part, 'file', 'file_id') }, files)
 }
-
-/** A picture by its address; what is no picture is a file, whatever it is sent as. */
-export function urlPart(kind: string, url: string, files: FilePart[]): Part {
-  const data = dataIn(url)
-  if (data !== undefined && !isConversational(data.type)) {
-    files.push(fileOf('', data))
-    return textPart(placeholder('file', data.bytes))
-  }
-  return textPart(placeholder(kind, data?.bytes, url))
-}
-
-export const textPart = (text: string): Part => ({ type: 'text', text })
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 export const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)

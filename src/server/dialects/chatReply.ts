@@ -2,55 +2,26 @@ import type { Incoming } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { notAReply, reported } from '../../models/failure.ts'
 import { at, listAt, parseJson, textAt } from '../../models/json.ts'
-import { EventReader } from '../sse.ts'
 import type { Heard, Listener, Usage } from './dialect.ts'
-
-/** The most characters of a reply that are put together. */
-const longest = 16_777_216
+import { JsonListener } from './jsonListener.ts'
 
 type Call = { id: string; name: string; arguments: string }
 
 /** Puts the assistant's message together from the events of a streamed answer. Of several choices the first one counts. */
-class ChatListener implements Listener {
-  private readonly events = new EventReader()
-  private readonly where: string
+class ChatListener extends JsonListener {
   private readonly content: string[] = []
   private readonly calls = new Map<number, Call>()
-  private size = 0
   private finished = false
   private done = false
-  private failed = false
   private id: string | undefined
   private usage: Usage | undefined
 
-  constructor(where: string) {
-    this.where = where
-  }
-
-  /** Whether the model has said all it wanted to say. */
   get isComplete(): boolean {
-    return !this.failed && (this.finished || this.done)
+    return !this.hasFailed && (this.finished || this.done)
   }
 
-  /** Whether nothing more follows. */
   get isOver(): boolean {
     return this.done
-  }
-
-  /** Whether the upstream itself has reported an error, which the client has then seen. */
-  get hasFailed(): boolean {
-    return this.failed
-  }
-
-  /** Hears lines of the stream; throws for what is no event of a model server. */
-  hear(lines: Uint8Array): void {
-    for (const data of this.events.push(new TextDecoder().decode(lines))) this.take(data)
-  }
-
-  /** The stream has ended, perhaps without the empty line after its last event. */
-  end(rest: Uint8Array): void {
-    this.hear(Buffer.concat([rest, Buffer.from('\n')]))
-    for (const data of this.events.take()) this.take(data)
   }
 
   heard(): Heard {
@@ -58,20 +29,15 @@ class ChatListener implements Listener {
     return { reply: assistant(this.content.join(''), calls), id: this.id, usage: this.usage }
   }
 
-  private take(data: string): void {
-    const text = data.trim()
-    if (text === '') return
-    if (text === '[DONE]') {
-      this.done = true
-      return
-    }
-    const event = parseJson(text)
-    if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
-    if (reported(this.where, event) !== undefined) this.failed = true
+  protected override over(): void {
+    this.done = true
+  }
+
+  protected take(event: Readonly<Record<string, unknown>>): void {
     this.id ??= textAt(event, 'id') || undefined
     this.usage = usageIn(event) ?? this.usage
     const choice = listAt(event, 'choices').find((one) => (at(one, 'index') ?? 0) === 0)
-    this.content.push(this.measured(textAt(choice, 'delta', 'content')))
+    this.content.push(this.measured(textAt(choice, 'delta', 'content') || textAt(choice, 'delta', 'refusal')))
     for (const [place, call] of listAt(choice, 'delta', 'tool_calls').entries()) this.addCall(call, place)
     if (textAt(choice, 'finish_reason') !== '') this.finished = true
   }
@@ -85,12 +51,6 @@ class ChatListener implements Listener {
     call.name ||= textAt(delta, 'function', 'name')
     call.arguments += this.measured(textAt(delta, 'function', 'arguments'))
     this.calls.set(slot, call)
-  }
-
-  private measured(piece: string): string {
-    this.size += piece.length
-    if (this.size > longest) throw notAReply(this.where, `more than ${longest} characters`)
-    return piece
   }
 }
 
@@ -117,7 +77,7 @@ export function hearChat(text: string, where: string): Heard {
     name: textAt(call, 'function', 'name'),
     arguments: textAt(call, 'function', 'arguments'),
   }))
-  return { reply: assistant(textAt(message, 'content'), calls), id: textAt(json, 'id') || undefined, usage: usageIn(json) }
+  return { reply: assistant(textAt(message, 'content') || textAt(message, 'refusal'), calls), id: textAt(json, 'id') || undefined, usage: usageIn(json) }
 }
 
 /** A call nobody can answer, because it has no id or names no function, is not kept. */

@@ -10,7 +10,7 @@ const longest = 16_777_216
 /** Hears a stream whose events are JSON; what they mean is the protocol's own. */
 export abstract class JsonListener implements Listener {
   private readonly events = new EventReader()
-  private readonly where: string
+  protected readonly where: string
   private size = 0
   private failed = false
 
@@ -38,6 +38,11 @@ export abstract class JsonListener implements Listener {
     for (const data of this.events.take()) this.read(data)
   }
 
+  /** The stream says that nothing more follows, in the way of chat completions. */
+  protected over(): void {
+    // Elsewhere an event has said so before.
+  }
+
   /** The upstream has said that it cannot go on. */
   protected fail(): void {
     this.failed = true
@@ -52,8 +57,9 @@ export abstract class JsonListener implements Listener {
 
   private read(data: string): void {
     const text = data.trim()
+    if (text === '') return
     // Servers that grew out of chat completions end every stream with this.
-    if (text === '' || text === '[DONE]') return
+    if (text === '[DONE]') return this.over()
     const event = parseJson(text)
     if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
     if (event.type === 'error' || reported(this.where, event) !== undefined) this.fail()

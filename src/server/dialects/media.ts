@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { wellFormed } from '../../domain/chat.ts'
+import { type Part, wellFormed } from '../../domain/chat.ts'
 import type { FilePart } from './dialect.ts'
 
 /** Bytes that stand inside a request, as `data:` URL or plain base64. */
 type Data = { readonly type: string; readonly bytes: Buffer }
 
 /** What a `data:` URL holds; undefined for any other text. */
-export function dataIn(url: string): Data | undefined {
+function dataIn(url: string): Data | undefined {
   if (!/^data:/i.test(url)) return undefined
   const comma = url.indexOf(',')
   if (comma < 0) return undefined
@@ -31,13 +31,32 @@ export function placeholder(kind: string, bytes: Uint8Array | undefined, where =
   return `[${kind}, ${bytes.length} bytes, sha256 ${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}]`
 }
 
+/** A file as requests carry it: its bytes as a `data:` URL or plain base64, or nothing but where it is. */
+type Carried = { readonly name: string; readonly data: string; readonly where: string }
+
+/** What stands in the transcript for a file, which is put with the others that were found. */
+export function filePart({ name, data, where }: Carried, files: FilePart[]): Part {
+  const file = fileOf(name, data === '' ? undefined : (dataIn(data) ?? { type: '', bytes: Buffer.from(data, 'base64') }))
+  files.push(file)
+  return textPart(placeholder(`file ${file.name}`, file.bytes, where))
+}
+
+/** A picture by its address; what is no picture is a file, whatever it is sent as. */
+export function urlPart(kind: string, url: string, files: FilePart[]): Part {
+  const data = dataIn(url)
+  if (data === undefined || isConversational(data.type)) return textPart(placeholder(kind, data?.bytes, url))
+  files.push(fileOf('', data))
+  return textPart(placeholder('file', data.bytes))
+}
+
+export const textPart = (text: string): Part => ({ type: 'text', text })
+
 const conversational = /^(?:image|audio|video)\//
 
 /** Whether bytes are part of the conversation, as a picture or a sound is, rather than a file. */
-export const isConversational = (type: string): boolean => conversational.test(type)
+const isConversational = (type: string): boolean => conversational.test(type)
 
-/** A file that is sent inside a message. */
-export const fileOf = (name: string, data: Data | undefined): FilePart => ({
+const fileOf = (name: string, data: Data | undefined): FilePart => ({
   name: name === '' ? 'file' : wellFormed(name).slice(0, 255),
   type: data?.type ?? '',
   bytes: data?.bytes,

@@ -1,10 +1,9 @@
 import type { Incoming, Part } from '../../domain/chat.ts'
 import { isBlank } from '../../domain/entry.ts'
 import { at, listAt, textAt } from '../../models/json.ts'
-import { textPart, urlPart } from './chat.ts'
 import { bad, demandParts, demandText, objectIn } from './checks.ts'
 import type { FilePart } from './dialect.ts'
-import { filePart } from './filePart.ts'
+import { filePart, textPart, urlPart } from './media.ts'
 
 /** A message as Anthropic's clients send it, and a block of its content. */
 export type Raw = { readonly role: string; readonly content: unknown }
@@ -37,7 +36,7 @@ export function checkRaw(value: unknown, place: number): Raw {
 function checkContent(content: unknown, param: string): void {
   demandParts(content, param, (type) => type === 'text')
   for (const [place, block] of blocksOf(content).entries()) {
-    if (typeOf(block) === 'tool_use') {
+    if (isCall(block)) {
       demandText(block.id, `${param}[${place}].id`, 'names the call')
       demandText(block.name, `${param}[${place}].name`, 'names the tool')
     }
@@ -55,9 +54,7 @@ export function spokenIn({ role, content }: Raw, files: FilePart[]): Incoming[] 
     return isBlank(reply.content as string) && reply.tool_calls === undefined ? [] : [reply]
   }
   const words = blocks.filter((block) => !isResult(block))
-  const results = blocks
-    .filter(isResult)
-    .map((block): Incoming => ({ role: 'tool', tool_call_id: textAt(block, 'tool_use_id'), content: resultOf(block, files) }))
+  const results = blocks.filter(isResult).map((block): Incoming => ({ role: 'tool', tool_call_id: textAt(block, 'tool_use_id'), content: resultOf(block) }))
   if (words.length === 0 && results.length > 0) return results
   return [...results, { role: role as 'user' | 'system', content: words.flatMap((block) => partsOf(block, files)) }]
 }
@@ -93,8 +90,9 @@ function callOf(block: unknown): NonNullable<Incoming['tool_calls']>[number] {
 /** What stands for a tool that the provider itself has used, or for what came of it. */
 const markOf = (block: unknown): string => `[${textAt(block, 'name') || typeOf(block)}]`
 
-function resultOf(block: Block, files: FilePart[]): readonly Part[] {
-  const parts = blocksOf(block.content).flatMap((one) => partsOf(one, files))
+/** What a tool brings along was not sent by anybody: a file in it is told of, and no upload. */
+function resultOf(block: Block): readonly Part[] {
+  const parts = blocksOf(block.content).flatMap((one) => partsOf(one, []))
   return block.is_error === true ? [textPart('[error]'), ...parts] : parts
 }
 

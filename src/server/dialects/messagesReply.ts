@@ -14,14 +14,14 @@ class MessagesListener extends JsonListener {
   private id: string | undefined
   private usage: Block | undefined
   private stopped = false
-  private over = false
+  private ended = false
 
   get isComplete(): boolean {
-    return !this.hasFailed && (this.stopped || this.over)
+    return !this.hasFailed && (this.stopped || this.ended)
   }
 
   get isOver(): boolean {
-    return this.over
+    return this.ended
   }
 
   heard(): Heard {
@@ -41,7 +41,7 @@ class MessagesListener extends JsonListener {
     else if (type === 'message_delta') {
       if (textAt(event, 'delta', 'stop_reason') !== '') this.stopped = true
       this.count(event.usage)
-    } else if (type === 'message_stop') this.over = true
+    } else if (type === 'message_stop') this.ended = true
   }
 
   private grow(growing: Growing | undefined, delta: unknown): void {

@@ -29,7 +29,9 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
   const files: FilePart[] = []
   // The time is of no account here: memory gives each message its own when it stores it.
   const sent = spokenIn(items, files).map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
-  const said = sent.filter(({ role }) => role !== 'system')
+  // What a client only refers to it leaves to memory, and all before it.
+  const known = items.findLastIndex(isReference)
+  const said = sent.filter(({ role, place }) => role !== 'system' && place > known)
   const instructions = [textAt(body, 'instructions'), ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
   const tools = [...listOf(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))].map(asChatTool)
   return {
@@ -69,15 +71,6 @@ const isLeftBehind = (item: Item): boolean =>
 /** The items of a request; text alone is a message of the user. */
 function itemsIn({ input, ...rest }: Body): readonly Item[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  const reference = listOf(input).findIndex(isReference)
-  if (reference >= 0) {
-    throw new Refusal(
-      400,
-      'item_not_found',
-      `input[${reference}] refers to an item by its id, and items are not kept by id here. Send the item itself, or previous_response_id.`,
-      `input[${reference}]`,
-    )
-  }
   if (Array.isArray(input)) return input
   if ((input ?? undefined) === undefined && ['previous_response_id', 'conversation', 'prompt'].some((field) => (rest[field] ?? undefined) !== undefined))
     return []

@@ -1,11 +1,9 @@
 import { type Incoming, type Part, parseMessage } from '../../domain/chat.ts'
 import { isBlank, type ToolCall } from '../../domain/entry.ts'
 import { at, textAt } from '../../models/json.ts'
-import { textPart, urlPart } from './chat.ts'
 import { bad, demandParts, demandText, objectIn } from './checks.ts'
 import type { FilePart } from './dialect.ts'
-import { filePart } from './filePart.ts'
-import { placeholder } from './media.ts'
+import { filePart, placeholder, textPart, urlPart } from './media.ts'
 
 /** An item of a request's `input` or a response's `output`. */
 export type Item = Readonly<Record<string, unknown>>
@@ -49,7 +47,7 @@ export function checkItem(value: unknown, place: number): Item {
     const role = textAt(item, 'role')
     if (!roles.includes(role)) throw bad(`${param}.role`, `is ${JSON.stringify(item.role) ?? 'missing'}; it must be one of ${roles.join(', ')}`)
     demandParts(item.content ?? '', `${param}.content`, (type) => texts.includes(type))
-  } else {
+  } else if (!isReference(item)) {
     demandText(item.type, `${param}.type`, 'says what the item is')
     if (isCall(item)) demandText(item.call_id, `${param}.call_id`, 'names the call')
     if (named.includes(typeOf(item))) demandText(item.name, `${param}.name`, 'names the tool')
@@ -125,15 +123,16 @@ function callOf(item: unknown): ToolCall {
 function messageOf(item: Item, files: FilePart[]): Incoming | undefined {
   if (isMessage(item)) return { role: textAt(item, 'role') as Incoming['role'], content: partsOf(item.content, files) }
   const answers = isResult(item) ? answersOf(item) : ''
-  return answers === '' ? undefined : { role: 'tool', tool_call_id: answers, content: resultOf(item.output ?? item.status, files) }
+  return answers === '' ? undefined : { role: 'tool', tool_call_id: answers, content: resultOf(item.output ?? item.status) }
 }
 
 /** The call that a result answers. */
 export const answersOf = (item: unknown): string => textAt(item, 'call_id') || (typeOf(item) === 'local_shell_call_output' ? textAt(item, 'id') : '')
 
-function resultOf(output: unknown, files: FilePart[]): string | readonly Part[] {
+/** What a tool brings along was not sent by anybody: a file in it is told of, and no upload. */
+function resultOf(output: unknown): string | readonly Part[] {
   if (output === undefined || output === null || typeof output === 'string') return output ?? ''
-  return (Array.isArray(output) ? output : [output]).map((part) => (typeOf(part) === '' ? textPart(JSON.stringify(part)) : partOf(part, files)))
+  return (Array.isArray(output) ? output : [output]).map((part) => (typeOf(part) === '' ? textPart(JSON.stringify(part)) : partOf(part, [])))
 }
 
 const partsOf = (content: unknown, files: FilePart[]): readonly Part[] =>

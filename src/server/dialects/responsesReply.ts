@@ -14,14 +14,14 @@ const ends = ['response.completed', 'response.incomplete', 'response.failed']
 class ResponsesListener extends JsonListener {
   private readonly items = new Map<number, Growing>()
   private response: unknown
-  private over = false
+  private ended = false
 
   get isComplete(): boolean {
-    return !this.hasFailed && this.over
+    return !this.hasFailed && this.ended
   }
 
   get isOver(): boolean {
-    return this.over
+    return this.ended
   }
 
   heard(): Heard {
@@ -33,7 +33,7 @@ class ResponsesListener extends JsonListener {
   protected take(event: Item): void {
     const type = textAt(event, 'type')
     if (type === 'response.failed') this.fail()
-    if (ends.includes(type)) this.over = true
+    if (ends.includes(type)) this.ended = true
     if (isObject(event.response)) this.response = event.response
     else if (isAssistants(event.item)) this.place(event, event.item as Item)
     else if (type.endsWith('.delta')) this.grow(event, type)
@@ -47,7 +47,7 @@ class ResponsesListener extends JsonListener {
 
   private grow(event: Item, type: string): void {
     const growing = this.items.get(Number(event.output_index))
-    if (growing === undefined || growing.done) return
+    if (growing === undefined) return
     const delta = this.measured(textAt(event, 'delta'))
     const place = Number(event.content_index)
     if (type === 'response.output_text.delta') growing.parts.set(place, { type: 'output_text', text: `${growing.parts.get(place)?.text ?? ''}${delta}` })

@@ -82,7 +82,7 @@ async function wholeOf(words: AsyncIterable<string>): Promise<string> {
 const idOf = (): string => crypto.randomUUID().replaceAll('-', '')
 
 function answerOf(where: string, type: string, pieces: AsyncIterable<string> | Iterable<string>): Answer {
-  return { status: 200, headers: { 'content-type': type }, body: bytesOf(pieces), where, from: where, retries: 0 }
+  return { status: 200, headers: { 'content-type': type }, body: bytesOf(pieces), where, from: where, retries: 0, passedOver: [] }
 }
 
 async function* bytesOf(pieces: AsyncIterable<string> | Iterable<string>): AsyncIterable<Uint8Array> {

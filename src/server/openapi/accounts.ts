@@ -40,6 +40,7 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
     verdict: oneOf('What became of them.', 'whole', 'shortened', 'covered', 'dropped'),
     tokens: whole('What they cost.'),
     why: text('Why.'),
+    'from?': oneOf("Where they come from, if they are not the session's own.", 'scope', 'person', 'files'),
   }),
   Degradation: object('Something that was done otherwise than it should be.', { step: text('What.'), why: text('Why.') }),
   Receipt: object('What explains an answer afterwards, in ids and numbers.', {

@@ -17,15 +17,24 @@ export const entrySchemas: Readonly<Record<string, Schema>> = {
     touchedAt: time('When it was last written to.'),
     expiresAt: orNull(time('When it ends unless it is written to before; null if it does not end by itself.')),
     messages: whole('How many messages it has.'),
-    'about?': ref('About'),
-  }),
-  About: object('What a session is to whoever runs it; no model is shown it.', {
     'template?': text('The template it was begun from.'),
     'idle?': whole('How long it lives without use, in milliseconds, in place of what its profile says.'),
     'age?': whole('How long it lives at all, in milliseconds.'),
     'person?': text('Who speaks in it.'),
     'metadata?': anything('Whatever its owner noted.'),
-    'movedTo?': text('The session that goes on in its place.'),
+  }),
+  NewSession: object('A session to begin.', {
+    key: ref('Key'),
+    'template?': text('The template to begin it from.'),
+    'idle?': whole('How long it lives without use, in milliseconds.', { minimum: 1 }),
+    'age?': whole('How long it lives at all, in milliseconds.', { minimum: 1 }),
+    'person?': text('Who speaks in it.'),
+    'metadata?': anything('Whatever is worth noting; no model is shown it.'),
+  }),
+  Branch: object('What an edit has cut off a session.', {
+    branch: whole('Its number: the sequence number of its first message.'),
+    messages: whole('How many messages it has.'),
+    cutAt: time('When it was cut off.'),
   }),
   Message: object('A message of a transcript.', {
     id: text('Unique within its session.'),
@@ -82,6 +91,8 @@ export const entrySchemas: Readonly<Record<string, Schema>> = {
     key: text('Its name.', { minLength: 1 }),
     value: anything('Text or JSON.'),
     'confidence?': number('How far it is believed.', { minimum: 0, maximum: 1 }),
+    'session?': text('The session of the tenant in which it was said.'),
+    'person?': text('The person it is about, if it is to be kept with what is known of them.'),
   }),
   File: object('A file of a tenant.', {
     id: text('Its id.'),
@@ -98,6 +109,7 @@ export const entrySchemas: Readonly<Record<string, Schema>> = {
   }),
   SearchResult: object('Something that was found.', {
     key: ref('Key'),
+    'from?': { const: 'files', description: 'Whether it stands in a file of the tenant; its name tells in which.' },
     entry: anything('The message, summary, fact, piece of knowledge or item; its `kind` tells which.'),
     score: number('How well it fits.'),
     why: { type: 'object', description: 'What the score is made of.', additionalProperties: { type: 'number' } },

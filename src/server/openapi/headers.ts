@@ -4,7 +4,14 @@ const header = (name: string, description: string, schema: Schema): Schema => ({
 const query = (name: string, description: string, schema: Schema, more: Schema = {}): Schema => ({ name, in: 'query', description, schema, ...more })
 const path = (name: string, description: string, schema: Schema): Schema => ({ name, in: 'path', required: true, description, schema })
 const whole = { type: 'integer', minimum: 1 }
-const millis = { type: 'integer', minimum: 0 }
+const moment = { type: ['integer', 'string'], examples: [1_772_323_200_000, '2026-03-01', '2026-03-01T12:00:00Z'] }
+  oneOf: [
+    { type: 'integer', minimum: 0 },
+    { type: 'string', format: 'date' },
+    { type: 'string', format: 'date-time' },
+  ],
+}
+const times = ', in milliseconds since 1970 or as a date.'
 
 /** What requests may bring beside their bodies, by the name it has among the components. */
 export const parameters = {
@@ -12,6 +19,8 @@ export const parameters = {
   scope: path('scope', 'The tenant.', ref('Scope')),
   conversation: path('conversation', 'The id of the conversation.', { type: 'string', pattern: '^conv_[\\w-]{1,120}$' }),
   item: path('item', 'The id of the item.', { type: 'string' }),
+  branch: path('branch', 'The number of the branch.', { type: 'integer', minimum: 1 }),
+  knowledge: path('knowledge', 'The id of the piece of knowledge.', { type: 'string' }),
   file: path('file', 'The id of the file.', { type: 'string' }),
   receipt: path('receipt', 'The id of the receipt.', { type: 'string' }),
   keyHeader: header(
@@ -30,15 +39,24 @@ export const parameters = {
     enum: ['receipt'],
   }),
   requestId: header('x-request-id', 'An id for the request; one is made if it has none.', { type: 'string', pattern: '^[\\w.:-]{1,128}$' }),
-  limit: query('limit', 'How many at most.', whole),
+  fileName: header('x-filename', 'The name of a file that is sent as it is, percent-encoded where it is not ASCII; a form tells it itself.', {
+    type: 'string',
+  }),
+  limit: query('limit', 'How many at most: 50 when left out, and never more than 500.', whole),
+  itemLimit: query('limit', 'How many at most: 20 when left out, and never more than 100.', whole),
+  order: query('order', 'The newest first, or the oldest.', { type: 'string', enum: ['desc', 'asc'], default: 'desc' }),
   after: query('after', 'Go on behind here: `next` of the page before.', { type: 'string' }),
   inScope: query('scope', 'Only those of this tenant.', ref('Scope')),
   about: query('key', 'Only this session or tenant.', ref('Key')),
   question: query('query', 'The question, if it is not stored yet; otherwise it is the newest turn of the user.', { type: 'string' }),
   budget: query('budget', 'How many tokens the context may have.', whole),
   q: query('q', 'What to look for. Phrases such as `yesterday` or `in March` narrow the time.', { type: 'string', minLength: 1 }, { required: true }),
-  from: query('from', 'Nothing from before this time, in milliseconds since 1970.', millis),
-  to: query('to', 'Nothing from this time on, in milliseconds since 1970.', millis),
+  from: query('from', `Nothing from before this time${times}`, moment),
+  to: query('to', `Nothing from after this time${times}`, moment),
+  asOf: query('as_of', `What held at this time${times}`, moment),
+  kinds: query('kinds', 'Only these: some of message, summary, fact, knowledge, item, separated by commas.', { type: 'string' }),
+  ofPerson: query('person', 'What is known of this person, in place of what the tenant knows.', { type: 'string' }),
+  wait: query('wait', '`false` answers at once and reads the file in the background.', { type: 'boolean', default: true }),
   session: query('session', 'Only this session of the tenant.', { type: 'string' }),
 } satisfies Record<string, Schema>
 

@@ -60,13 +60,13 @@ export const modelOperations = {
   },
   deleteConversation: {
     tag: 'Conversations',
-    summary: 'Forgets a conversation for good',
+    summary: 'Ends a conversation and forgets it for good',
     answers: { '200': json('What is gone.', 'DeletedConversation') },
   },
   listItems: {
     tag: 'Conversations',
     summary: 'What was said in a conversation',
-    takes: ['limit', 'after'],
+    takes: ['itemLimit', 'after', 'order'],
     answers: { '200': json('The items.', 'ItemList') },
   },
   createItems: { tag: 'Conversations', summary: 'Adds to a conversation', body: 'ItemsRequest', answers: { '200': json('The items.', 'ItemList') } },
@@ -74,6 +74,7 @@ export const modelOperations = {
   deleteItem: {
     tag: 'Conversations',
     summary: 'Forgets one thing that was said, and what was derived from it',
+    description: 'What was said and called in one reply goes as a whole.',
     answers: { '200': json('The conversation without it.', 'Conversation') },
   },
 } satisfies Record<string, Operation>

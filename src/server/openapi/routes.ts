@@ -26,20 +26,26 @@ const doubled: readonly OperationName[] = ['createMessage', 'countTokens', 'list
 
 const own = [
   ['GET', '/api/sessions', 'listSessions'],
+  ['POST', '/api/sessions', 'beginSession'],
   ['GET', '/api/sessions/{key}', 'getSession'],
   ['DELETE', '/api/sessions/{key}', 'endSession'],
   ['GET', '/api/sessions/{key}/messages', 'listMessages'],
   ['GET', '/api/sessions/{key}/context', 'getContext'],
   ['GET', '/api/sessions/{key}/summaries', 'listSummaries'],
   ['GET', '/api/sessions/{key}/facts', 'listFacts'],
+  ['GET', '/api/sessions/{key}/branches', 'listBranches'],
+  ['GET', '/api/sessions/{key}/branches/{branch}', 'getBranch'],
   ['GET', '/api/sessions/{key}/receipts', 'listReceipts'],
   ['GET', '/api/sessions/{key}/metrics', 'getSessionMetrics'],
   ['POST', '/api/sessions/{key}/transfer', 'transferSession'],
+  ['POST', '/api/sessions/{key}/files', 'uploadByKey'],
   ['GET', '/api/scopes/{scope}/knowledge', 'listKnowledge'],
   ['POST', '/api/scopes/{scope}/knowledge', 'remember'],
+  ['DELETE', '/api/scopes/{scope}/knowledge/{knowledge}', 'forgetKnowledge'],
   ['GET', '/api/scopes/{scope}/files', 'listFiles'],
   ['POST', '/api/scopes/{scope}/files', 'uploadFile'],
   ['GET', '/api/scopes/{scope}/files/{file}', 'getFile'],
+  ['GET', '/api/scopes/{scope}/files/{file}/text', 'getFileText'],
   ['DELETE', '/api/scopes/{scope}/files/{file}', 'deleteFile'],
   ['GET', '/api/scopes/{scope}/search', 'search'],
   ['GET', '/api/scopes/{scope}/metrics', 'getScopeMetrics'],
@@ -54,7 +60,7 @@ const own = [
 
 export type OperationName = (typeof spoken)[number][2] | (typeof own)[number][2]
 
-/** Every route there is: the one list that the server and its description share. */
+/** Every route there is. The server has a handler for each, and for no others. */
 export const routes: readonly Route[] = [
   ...spoken.flatMap(([method, path, name]) => prefixes(name).map((prefix): Route => ({ method, path: `${prefix}/${path}`, name }))),
   ...own.map(([method, path, name]): Route => ({ method, path, name })),

@@ -1,10 +1,23 @@
-import { type Handlers, send } from '../exchange.ts'
-import { readiness } from '../watch/ready.ts'
+import type { Handlers } from '../exchange.ts'
+import { conversations } from './conversations.ts'
+import { files } from './files.ts'
+import { forget } from './forget.ts'
+import { knowledge } from './knowledge.ts'
+import { operations } from './operations.ts'
+import { receipts } from './receipts.ts'
+import { search } from './search.ts'
+import { sessions } from './sessions.ts'
+import { transcript } from './transcript.ts'
 
 /** Everything that is no request for a model. */
 export const resting: Handlers = {
-  'GET /healthz': async ({ house, client }) => {
-    const { ready: _ready, ...health } = readiness(await house.state())
-    send(client.response, 200, health)
-  },
+  ...sessions,
+  ...transcript,
+  ...receipts,
+  ...knowledge,
+  ...search,
+  ...files,
+  ...forget,
+  ...conversations,
+  ...operations,
 }

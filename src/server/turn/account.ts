@@ -99,6 +99,7 @@ export function turnOf(request: Request, course: Course, stored: boolean): Turn 
     millis: { total: performance.now() - request.began, memory: course.memoryMillis, ...(first === undefined ? {} : { first }) },
     tokens: { ...tokensOf(heard.shown), ...usageOf(course.reply) },
     stored,
+    appended: heard.appended + (stored && course.reply !== undefined ? 1 : 0),
     degraded: faultsOf(heard.shown),
   }
 }
@@ -110,6 +111,7 @@ export const passedTurn = (request: Request, answer: Answer, first: number | und
   millis: { total: performance.now() - request.began, memory: 0, ...(first === undefined ? {} : { first }) },
   tokens: { shown: 0, history: 0, saved: 0, cacheable: 0, ...usageOf(reply) },
   stored: false,
+  appended: 0,
   degraded: [],
 })
 
@@ -120,8 +122,8 @@ const outcomeOf = ({ dialect, ask, client }: Request, answer: Answer | undefined
   status: answer?.status ?? 502,
   streamed: ask.streams,
   retries: answer?.retries ?? 0,
+  passedOver: answer?.passedOver ?? [],
   aborted: client.signal.aborted,
 })
 
 const usageOf = (reply: Reply | undefined): Partial<Turn['tokens']> => reply?.usage ?? {}
-

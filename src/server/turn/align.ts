@@ -28,12 +28,13 @@ type Overlap = {
 export function align(old: readonly Compared[], told: readonly Compared[], hasEarlier: boolean): Places | undefined {
   const pair: Pair = { ...compare(old, told), old, told }
   const meet = meeting(pair)
-  const turn = [nextUsers(old), nextUsers(told)] as const
+  let turns: readonly [readonly number[], readonly number[]] | undefined
   const resume = ({ stored, sent }: Places): Places | undefined => {
     if (stored === old.length || sent === told.length) return undefined
     // What a client sends last is not cut short, but to be continued.
     if (sent < told.length - 1 && pair.isPartOf(stored, sent)) return { stored: stored + 1, sent: sent + 1 }
-    const asked = { stored: turn[0][stored] ?? old.length, sent: turn[1][sent] ?? told.length }
+    turns ??= [nextUsers(old), nextUsers(told)]
+    const asked = { stored: turns[0][stored] as number, sent: turns[1][sent] as number }
     return pair.same(asked.stored, asked.sent) ? asked : meet({ stored, sent })
   }
   let at: Places | undefined
@@ -50,8 +51,9 @@ export function align(old: readonly Compared[], told: readonly Compared[], hasEa
 /** Where the first messages sent are stored. Nothing, if that is told by too little. */
 function beginning(pair: Pair, hasEarlier: boolean): Places | undefined {
   const { old, told } = pair
+  const whole = hasEarlier ? 0 : together(pair, { stored: 0, sent: 0 }).sent
+  if (whole === old.length) return { stored: whole, sent: whole }
   const { ending, longest } = overlap(old, told)
-  const whole = hasEarlier ? 0 : commonStart(old, told)
   // A client has no new replies, they come from here: if some follow, the end of what is stored is like it by chance.
   const isNews = !told.slice(ending).some(({ role }) => role === 'assistant')
   if (ending > 0 && isNews && whole <= ending) return { stored: old.length, sent: ending }
@@ -66,7 +68,6 @@ export function overlap(old: readonly Compared[], told: readonly Compared[]): Ov
   let known = 0
   let longest: Places = { stored: 0, sent: 0 }
   for (let place = 0; place < old.length; place++) {
-    if (known === told.length) known = borders[known - 1] ?? 0
     while (known > 0 && !same(place, known)) known = borders[known - 1] ?? 0
     if (same(place, known)) known++
     if (known >= longest.sent) longest = { stored: place + 1, sent: known }
@@ -106,7 +107,6 @@ function meeting({ old, told, storedText, sentText }: Pair): (from: Places) => P
       storedText,
     )
     for (let place = sent; place < told.length; place++) {
-      if (isUser(told[place] as Compared)) continue
       const found = firstFrom(places.get(sentText(place)) ?? [], stored)
       if (found !== undefined) return { stored: found, sent: place }
     }

@@ -24,29 +24,42 @@ export type Hearing = {
 }
 
 /** A turn as memory has heard it: what to send, and when, if it is part of the conversation. */
-export type Heard = { readonly shown: Shown; readonly epoch: number | undefined; readonly how: Reconciled['how'] }
+export type Heard = { readonly shown: Shown; readonly epoch: number | undefined; readonly how: Reconciled['how']; readonly appended: number }
 
 /** How many more stored messages are compared than were sent: replies that were never resent may stand among them. */
 const more = 16
+/** Beyond so many, what a client sends is new. */
+const farthest = 4_096
 
 /** Hears a turn: what is new in it is stored, what the client has taken back becomes a branch, then memory is shown. The user's words are safe first. */
 export async function hear(hearing: Hearing): Promise<Heard> {
   const { memory, key, ask } = hearing
   const means = { ...hearing, tokenizer: memory.tokenizer }
   // Without a word of the conversation this is no turn of it.
-  if (ask.said.length === 0) return { shown: asSent(means, ask, 'messages'), epoch: undefined, how: 'exact' }
-  const limit = ask.said.length + more
-  const read = await memory.transcript(key, { limit, newest: true })
-  const stored = read.filter((message) => message.role !== 'system')
-  const { fresh, cut, how } = hearing.after === undefined ? await reconciled(memory, key, { stored, hasEarlier: read.length === limit }, ask.said) : continued(stored, hearing.after)
-  if (hearing.isOff) return { shown: await offTheRecord(hearing, stored, fresh), epoch: undefined, how }
+  if (ask.said.length === 0) return { shown: asSent(means, ask, 'messages'), epoch: undefined, how: 'exact', appended: 0 }
+  const { stored, fresh, cut, how } = await related(hearing)
+  if (hearing.isOff) return { shown: await offTheRecord(hearing, stored, fresh), epoch: undefined, how, appended: 0 }
   if (cut !== undefined) await branchOff(memory, key, cut)
   const line = cut === undefined ? stored : stored.filter((message) => message.sequence < cut)
   const appended = await memory.append(key, ask.said.slice(fresh).map(incoming), { replyFollows: true })
   const own = turnOf(ask)
   const first = [...line, ...appended].at(-own.length)?.sequence ?? 0
   const [epoch, shown] = [await memory.epoch(key), await recall(hearing, own, first)]
-  return { shown, epoch, how }
+  return { shown, epoch, how, appended: appended.length }
+}
+
+type Related = Reconciled & { readonly stored: readonly Message[] }
+
+/** How the turn relates to what is stored; where nothing of it is found among the newest messages, more of them are read. */
+async function related({ memory, key, ask, after }: Hearing): Promise<Related> {
+  for (let limit = ask.said.length + more; ; limit *= 4) {
+    const read = await memory.transcript(key, { limit, newest: true })
+    const stored = read.filter((message) => message.role !== 'system')
+    if (after !== undefined) return { stored, ...continued(stored, after) }
+    const known = { stored, hasEarlier: read.length === limit }
+    const result = await reconciled(memory, key, known, ask.said)
+    if (result.how !== 'disjoint' || !known.hasEarlier || limit > farthest) return { stored, ...result }
+  }
 }
 
 /** What a client that names the reply before its turn has to say is new, and what came after that reply is not its conversation. */
@@ -99,7 +112,9 @@ export function incoming({ role, content, name, calls, answers }: Parsed): Incom
     role,
     content,
     ...(name === undefined ? {} : { name }),
-    ...(calls === undefined ? {} : { tool_calls: calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })) }),
+    ...(calls === undefined
+      ? {}
+      : { tool_calls: calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })) }),
     ...(answers === undefined ? {} : { tool_call_id: answers }),
   }
 }

@@ -28,6 +28,7 @@ export function compare(stored: readonly Compared[], sent: readonly Compared[]):
     const [a, b] = [stored[one], sent[other]]
     if (a === undefined || b === undefined || a.role !== b.role) return false
     if (a.content === b.content && a.answers === b.answers && a.calls === undefined && b.calls === undefined) return true
+    if (isUser(a) && isPlain(a.content) && isPlain(b.content)) return false
     return storedForm(one).words === sentForm(other).words && storedForm(one).label === sentForm(other).label
   }
   const isPartOf = (one: number, other: number): boolean => {
@@ -40,6 +41,9 @@ export function compare(stored: readonly Compared[], sent: readonly Compared[]):
   const textOf = ({ label, words }: Form): string => `${label} ${words}`
   return { same, isPartOf, storedText: (place) => textOf(storedForm(place)), sentText: (place) => textOf(sentForm(place)) }
 }
+
+/** What a user wrote without white space around it is its own form. */
+const isPlain = (text: string): boolean => text === text.trim() && !text.includes('\r')
 
 function lazily(messages: readonly Compared[]): (place: number) => Form {
   const forms: (Form | undefined)[] = []

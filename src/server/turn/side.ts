@@ -38,6 +38,9 @@ const wishes: readonly RegExp[] = [
   /\bcommands? that an AI (?:coding )?agent wants to run\b|\bfile ?paths that (?:this|a|the) command\b/i,
 ]
 
+/** A word of each wish: most of what is said has none, and is not looked at any closer. */
+const hint = /titl|headlin|\bnames?\b|\btags?\b|label|keyword|topic|emoji|follow|\b(?:the|a) user\b|complet|quer(?:y|ies)|standalone|image|summar|command/i
+
 /** How a program says what shape the answer must have: it counts how many of these there are. */
 const shapes: readonly RegExp[] = [
   /^\s*#{1,4} ?(?:\*\*)?(?:task|instructions?|guidelines|rules|output)\b|^<(?:task|rules|instructions)>/im,
@@ -88,6 +91,7 @@ function isInstructed({ instructions, said, hasTools }: Asked): boolean {
 }
 
 const isWhollyWish = (head: string): boolean => {
+  if (!hint.test(head)) return false
   const places = wishes.map((wish) => head.search(wish)).filter((place) => place >= 0)
   return places.length > 0 && !serving.test(head.slice(0, Math.min(...places)))
 }
@@ -110,5 +114,5 @@ function isTemplate({ said, hasTools, maxTokens }: Asked, messages: number): boo
 
 /** A form says what it wants before or behind what it quotes. */
 const ends = (text: string): string => (text.length <= 6_000 ? text : `${text.slice(0, 4_000)}\n${text.slice(-2_000)}`)
-const isWished = (text: string): boolean => wishes.some((wish) => wish.test(text))
+const isWished = (text: string): boolean => hint.test(text) && wishes.some((wish) => wish.test(text))
 const shapesIn = (text: string): number => shapes.filter((shape) => shape.test(text)).length

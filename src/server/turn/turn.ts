@@ -11,7 +11,7 @@ import { findReceipt, keepReceipt, receiptId } from '../receipts.ts'
 import { relay } from '../relay.ts'
 import type { SessionModels } from '../sessionModels.ts'
 import type { PriceTable } from '../watch/prices.ts'
-import { type Course, faultsOf, passedTurn, receiptOf, type Request, turnOf } from './account.ts'
+import { type Course, faultsOf, passedTurn, type Request, receiptOf, turnOf } from './account.ts'
 import { hear } from './hear.ts'
 import type { Shown } from './shown.ts'
 import { isSide } from './side.ts'
@@ -42,9 +42,8 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
 async function turn(room: Room, request: Request, home: Home, key: Key): Promise<void> {
   const { ask, dialect, headers, client } = request
   const { memory } = home
-  const isOff = headers['x-threadkeep-store'] === 'false' || ask.body.store_memory === false || (key.id !== '' && !room.memories.hasSessions)
-  const messages = memory.parts.sessions.head(key, 0)
-  if (isSide({ ...ask, said: ask.said }, { messages: (await messages).messages })) return passThrough(room, request, 'side')
+  const isOff = headers['x-threadkeep-store'] === 'false' || (key.id !== '' && !room.memories.hasSessions)
+  if (isSide({ ...ask, metadata: ask.body.metadata }, await memory.parts.sessions.head(key, 0))) return passThrough(room, request, 'side')
   const person = headerOf(headers, 'x-threadkeep-person')
   const after = ask.previous === undefined ? undefined : await place(memory, key, ask.previous)
   const hearing = { memory, key, dialect, ask, preamble: home.preamble, isOff, person, after }
@@ -53,9 +52,16 @@ async function turn(room: Room, request: Request, home: Home, key: Key): Promise
   const receipt = receiptId(key)
   const course: Course = { home, key, heard, receipt, memoryMillis: performance.now() - before, first: undefined, reply: undefined, answer: undefined }
   tell(request, memory, heard.shown, isOff ? 'off the record' : 'on', heard.epoch === undefined ? undefined : receipt)
-  room.models?.heard(key, ask.model, headers.authorization)
+  room.models?.heard(key, ask.model, request.isGuarded ? undefined : headers.authorization)
   try {
-    const call = { dialect: dialect.name, body: heard.shown.body, spent: heard.shown.spent, headers: { ...headers, ...request.traced.headers }, isGuarded: request.isGuarded, signal: client.signal }
+    const call = {
+      dialect: dialect.name,
+      body: heard.shown.body,
+      spent: heard.shown.spent,
+      headers: { ...headers, ...request.traced.headers },
+      isGuarded: request.isGuarded,
+      signal: client.signal,
+    }
     course.answer = await room.backend.ask(call)
     await relay(course.answer, client, {
       dialect,
@@ -97,7 +103,14 @@ async function passThrough(room: Room, request: Request, memory: 'none' | 'side'
   client.response.setHeader('x-threadkeep-memory', memory)
   // What memory would have resolved means nothing to the model server.
   const body = memory === 'side' ? dialect.write(ask, [], 0) : ask.body
-  const answer = await room.backend.ask({ dialect: dialect.name, body, spent: 0, headers: { ...headers, ...request.traced.headers }, isGuarded: request.isGuarded, signal: client.signal })
+  const answer = await room.backend.ask({
+    dialect: dialect.name,
+    body,
+    spent: 0,
+    headers: { ...headers, ...request.traced.headers },
+    isGuarded: request.isGuarded,
+    signal: client.signal,
+  })
   let reply: Reply | undefined
   let first: number | undefined
   try {
@@ -139,7 +152,12 @@ async function keep(room: Room, request: Request, course: Course, reply: Reply):
     const append = () => memory.append(key, [reply.reply], { epoch, ...(ledger === undefined ? {} : { answers: ledger }) })
     const [stored] = await request.traced.memory('create_memory', key.scope, () => room.lanes.run(formatKey(key), append))
     const { expiresAt } = await memory.parts.sessions.head(key, 0)
-    await keepReceipt(memory.parts.sessions, key, receiptOf(room.prices, request, course, { reply, sequence: stored?.sequence ?? null, at: stored?.at ?? 0 }), expiresAt)
+    await keepReceipt(
+      memory.parts.sessions,
+      key,
+      receiptOf(room.prices, request, course, { reply, sequence: stored?.sequence ?? null, at: stored?.at ?? 0 }),
+      expiresAt,
+    )
   } catch (error) {
     if (!(error instanceof MemoryError && error.code === 'erased')) room.report(error)
   }

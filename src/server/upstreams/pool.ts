@@ -43,17 +43,23 @@ function suited(upstreams: readonly Upstream[], { dialect, body }: Call): readon
 /** All but the last are asked once: whoever has another to turn to does not wait. */
 async function askInTurn(upstreams: readonly Upstream[], call: Call, options: PoolOptions): Promise<Answer> {
   let retries = 0
+  const passedOver: string[] = []
   for (const [place, upstream] of upstreams.entries()) {
     const isLast = place === upstreams.length - 1
     for (let tries = 1; ; tries++) {
-      const { answer, error } = await attempt(() => upstream.ask(call))
+      // A client's own key was meant for the first of them; nobody else gets it.
+      const isOther = upstream.origin !== upstreams[0]?.origin
+      const { answer, error } = await attempt(() => upstream.ask(isOther ? { ...call, isGuarded: true } : call))
       const wait = isPassing(answer, error, isLast) ? waitAfter(answer, tries, options) : undefined
       const isFinal = wait === undefined || (isLast && (tries >= options.persistence.tries || wait > options.persistence.longest))
       if (isFinal && answer === undefined) throw error
-      if (isFinal) return { ...(answer as Answer), retries }
+      if (isFinal) return { ...(answer as Answer), retries, passedOver }
       await drained(answer)
       retries++
-      if (!isLast) break
+      if (!isLast) {
+        passedOver.push(upstream.name)
+        break
+      }
       await options.pause(wait, call.signal)
     }
   }

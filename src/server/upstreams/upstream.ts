@@ -4,7 +4,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { endpoint, shownAddress } from '../../models/address.ts'
 import { brokenOff, type Check, notAReply, refused, unreachable } from '../../models/failure.ts'
 import type { Answer, Call } from '../backend.ts'
-import { requestHeaders, returnedHeaders, type Upstream as Holder } from '../gate/headers.ts'
+import { type Upstream as Holder, requestHeaders, returnedHeaders } from '../gate/headers.ts'
 import type { UpstreamState } from '../watch/ready.ts'
 import { type Begun, exchange } from './exchange.ts'
 
@@ -56,6 +56,10 @@ export class Upstream {
     this.agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: patience.first, bodyTimeout: patience.idle })
   }
 
+  get origin(): string {
+    return this.holder.origin
+  }
+
   /** Whether it is to be asked for this. */
   serves(dialect: Call['dialect'], model: string): boolean {
     const { models, protocol } = this.options
@@ -88,7 +92,8 @@ export class Upstream {
       const fault = faultOf(begun, where)
       if (fault === undefined) {
         this.state = begun.status >= 500 ? 'failing' : 'ok'
-        return { status: begun.status, headers: returnedHeaders(this.options.protocol, begun.headers), where, from: this.name, retries: 0, body: understood(begun.body, where, end) }
+        const returned = returnedHeaders(this.options.protocol, begun.headers)
+        return { status: begun.status, headers: returned, where, from: this.name, retries: 0, passedOver: [], body: understood(begun.body, where, end) }
       }
       begun.body.dump()
       throw fault

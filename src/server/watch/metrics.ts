@@ -69,16 +69,14 @@ export class Metrics {
     if (millis.first !== undefined) this.first.observe({ protocol, upstream }, millis.first / 1_000)
     if (turn.retries > 0) this.retries.inc({ upstream }, turn.retries)
     if (turn.aborted) this.aborts.inc({ protocol })
+    if (turn.appended > 0) this.appends.inc({ profile }, turn.appended)
+    for (const from of turn.passedOver) this.fallbacks.inc({ from: this.labels.upstream.of(from), to: upstream })
     for (const reason of turn.degraded) this.degradations.inc({ reason: this.labels.reason.of(reason) })
     for (const kind of ['prompt', 'completion', 'cached'] as const) this.billed.inc({ kind, upstream }, tokens[kind] ?? 0)
     if (turn.key === undefined || !isAnswered(turn)) return
     const where = { profile, scope: this.labels.scope.of(turn.scope ?? '') }
     this.turns.inc(where)
     for (const kind of ['shown', 'saved', 'cacheable'] as const) this.tokens.inc({ kind, ...where }, tokens[kind])
-  }
-
-  appended(profile: string, messages: number): void {
-    this.appends.inc({ profile: this.labels.profile.of(profile) }, messages)
   }
 
   ended(reason: Ending): void {
@@ -91,10 +89,6 @@ export class Metrics {
 
   limited(limit: Limit): void {
     this.limits.inc({ limit })
-  }
-
-  fellBack(from: string, to: string): void {
-    this.fallbacks.inc({ from: this.labels.upstream.of(from), to: this.labels.upstream.of(to) })
   }
 
   /** The type `text` is served with. */

@@ -30,6 +30,10 @@ export type Turn = {
   readonly retries: number
   readonly aborted: boolean
   readonly stored: boolean
+  /** How many messages were stored. */
+  readonly appended: number
+  /** Model servers that were asked before the one that answered. */
+  readonly passedOver: readonly string[]
   readonly degraded: readonly string[]
 }
 

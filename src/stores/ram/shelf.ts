@@ -179,7 +179,8 @@ export class RamShelf {
     const body = this.unpacked(session)
     const added = append(session, body, change)
     const replaced = change.put.flatMap(({ id }) => body.derived?.get(id) ?? [])
-    for (const entry of change.put) (body.derived ??= new Map()).set(entry.id, entry)
+    if (change.put.length > 0) body.derived ??= new Map()
+    for (const entry of change.put) body.derived?.set(entry.id, entry)
     const gone = remove(session, body, change.drop)
     if (gone.length > 0) this.removed(session.key.scope)
     // What upkeep writes bears the time of the last use, and is none.

@@ -104,9 +104,9 @@ describe('a client of OpenAI', () => {
 
   it('is told why a response fails, before and in the middle of it', async () => {
     await using clients = await startClients(2_000)
-    const refused = await failure(clients.openai.responses.create({ model: 'any', input: [{ type: 'item_reference', id: 'msg_1' }] }))
+    const refused = await failure(clients.openai.responses.create({ model: 'any', input: [{ type: 'function_call', call_id: '', name: 'x', arguments: '' }] }))
     expect(refused).toBeInstanceOf(OpenAI.BadRequestError)
-    expect(refused).toMatchObject({ code: 'item_not_found', param: 'input[0]', type: 'invalid_request_error' })
+    expect(refused).toMatchObject({ code: 'bad-message', param: 'input[0].call_id', type: 'invalid_request_error' })
     const told = { message: 'The model broke down. Try again.', code: 'upstream', type: 'upstream_error' }
     expect(await failure(clients.openai.responses.stream({ model: 'any', input: talk }).finalResponse())).toMatchObject(told)
     const events = await clients.openai.responses.create({ model: 'any', input: talk, stream: true })

@@ -36,6 +36,7 @@ describe('a message of the model', () => {
       { type: 'web_search_tool_result', content: [] },
       text('Yes'),
       use,
+      text(''),
     ]
     const { reply } = hear(message(content))
     const [sent] = messages.read({ messages: [{ role: 'assistant', content }] }, chars4).said

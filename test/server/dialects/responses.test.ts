@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { chat } from '../../../src/server/dialects/chat.ts'
 import type { Body } from '../../../src/server/dialects/dialect.ts'
 import { responses } from '../../../src/server/dialects/responses.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
@@ -40,6 +41,8 @@ describe('a request for a response', () => {
     const now = { type: 'function', name: 'now', description: 'The time', parameters: {}, strict: true }
     const tools = read({ input: 'Hi', tools: [now] })
     const added = read({ input: [{ type: 'additional_tools', role: 'developer', tools: [now] }, asked] })
+    const { type, ...definition } = now
+    expect(tools.owed).toBe(chat.read({ messages: [asked], tools: [{ type, function: definition }] }, chars4).owed)
     expect(tools.owed).toBeGreaterThan(0)
     expect(added.owed).toBe(tools.owed)
     expect([tools.hasTools, added.hasTools, added.turn]).toEqual([true, true, 1])
@@ -150,14 +153,16 @@ describe('a request for a response', () => {
     expect(read({ prompt: { id: 'pmpt_1' } })).toMatchObject({ turn: 0, said: [] })
   })
 
+  it('leaves what it only refers to to memory, and all before it', () => {
+    const ask = read({ input: [asked, { type: 'item_reference', id: 'fc_1' }, output('c1')] })
+    expect(ask.turn).toBe(2)
+    expect(ask.said.map(({ role, place }) => [role, place])).toEqual([['tool', 2]])
+    expect(read({ input: [asked, { id: 'msg_1' }] })).toMatchObject({ said: [], turn: 2 })
+  })
+
   it.each([
     [{}, 'input is missing: it must be text, or a list of items such as { "role": "user", "content": "Hello" }.'],
     [{ input: 7, prompt: { id: 'p' } }, 'input is missing: it must be text, or a list of items such as { "role": "user", "content": "Hello" }.'],
-    [
-      { input: [asked, { type: 'item_reference', id: 'msg_1' }] },
-      'input[1] refers to an item by its id, and items are not kept by id here. Send the item itself, or previous_response_id.',
-    ],
-    [{ input: [{ id: 'msg_1' }] }, 'input[0] refers to an item by its id, and items are not kept by id here. Send the item itself, or previous_response_id.'],
     [{ input: ['Hello'] }, 'input[0] must be an object such as { "role": "user", "content": "Hello" }.'],
     [{ input: [{}] }, 'input[0].type must be text that is not empty; it says what the item is.'],
     [{ input: [{ role: 'tool', content: 'x' }] }, 'input[0].role is "tool"; it must be one of user, assistant, system, developer.'],

@@ -71,6 +71,12 @@ describe('a streamed response', () => {
     }
   })
 
+  it('is heard to the end, though no empty line or another word comes after it', () => {
+    const end = event('response.completed', { response: response([message('Hello')]) })
+    expect(listen(`${begun}${end.trimEnd()}\n`).listener.isOver).toBe(true)
+    expect(listen(`${begun}${end}data: [DONE]\n\n`).heard.reply.content).toBe('Hello')
+  })
+
   it('is not complete before', () => {
     const { listener, heard } = listen(begun + event('response.output_item.done', { output_index: 0, item: message('Hello') }))
     expect([listener.isComplete, listener.isOver, listener.hasFailed]).toEqual([false, false, false])

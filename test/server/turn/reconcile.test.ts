@@ -52,6 +52,7 @@ describe('a client that sends its whole history', () => {
     expect(decide([u1, a1, u2, a2], [u1, a1])).toEqual(on(2, 'truncated', 3))
     expect(decide([u1, a1, u2, a2, u3, a3], [u1, a1, u2])).toEqual(on(3, 'truncated', 4))
     expect(decide([u1, u2, a2, u3, a3], [u1, u2])).toEqual(on(2, 'truncated', 3))
+    expect(decide([u1, calling('a'), result('a'), a1], [u1, calling('a')])).toEqual(on(2, 'truncated', 3))
   })
 
   it('takes back a reply that it never got, if it sends the others', () => {
@@ -98,6 +99,15 @@ describe('a client that sends the end of its history', () => {
     expect(decideLate([u1, a1, u2, a2], [a1, u2])).toEqual(on(2, 'regenerated', 104))
     expect(decideLate([u1, a1, u2, a2], [a1, other])).toEqual(on(1, 'edited', 103))
     expect(decideLate([u1, a1, u2, a2, u3, a3], [a1, u2])).toEqual(on(2, 'truncated', 104))
+    expect(decideLate([ok, a1, u2, a2, ok], [ok, a1, other])).toEqual(on(2, 'edited', 103))
+    // Of two places that are alike, it is the later one: less is cut.
+    expect(decideLate([ok, a1, u2, a2, ok, a1, u3, a3], [ok, a1, other])).toEqual(on(2, 'edited', 107))
+  })
+
+  it('is told apart from others by what was not read, if need be', () => {
+    expect(decideLate([u2, a2, ok], [a1, ok])).toEqual(on(0, 'disjoint'))
+    expect(decide([u2, a2, ok], [a1, ok])).toEqual(on(2, 'exact'))
+    expect(decideLate([u1, u2], [u1, other])).toEqual(on(0, 'disjoint'))
   })
 
   it('keeps the first message and leaves out the middle', () => {
@@ -145,6 +155,8 @@ describe('a client that leaves its history to memory', () => {
     expect(decideLate([u1, a1, u2, a2], [u2, u3])).toEqual(on(1, 'continued'))
     expect(decide([u1, a1, u2, a2], [u1, u2])).toEqual(on(2, 'regenerated', 4))
     expect(decide([u1, a1, u2, a2], [u1, u3])).toEqual(on(1, 'continued'))
+    // It may mean the second turn, or say the same once more: what is said newly is not lost.
+    expect(decide([u1, a1, u2, a2, u3, a3], [u1, u2])).toEqual(on(1, 'continued'))
     expect(decide([u1, a1, u2], [u1, u2])).toEqual(on(2, 'exact'))
   })
 })
@@ -163,7 +175,8 @@ describe('what a client makes of a message on the way', () => {
     same(calling('a', ''), calling('a', '{}'))
     same(calling('a', 'no JSON'), calling('a', 'no JSON '))
     same({ ...calling('a'), calls: [] }, { role: 'assistant', content: '' })
-    expect(decide([user(' Hello\r\nyou\n')], [user('Hello\nyou'), a1, u2])).toEqual(on(1, 'continued'))
+    expect(decide([user(' Hello\n')], [user('Hello'), a1, u2])).toEqual(on(1, 'continued'))
+    expect(decide([user('Hello\r\nyou')], [user('Hello\nyou'), a1, u2])).toEqual(on(1, 'continued'))
   })
 
   it('is no edit, if a stream was stopped', () => {
@@ -180,6 +193,7 @@ describe('what a client makes of a message on the way', () => {
     differs(calling('a'), calling('b'))
     differs(reply('Hi'), reply(''))
     expect(decide([u1, a1, user('f(x)')], [u1, a1, user('f( x )')])).toEqual(on(2, 'edited', 3))
+    expect(decide([u1, a1, user('How')], [u1, a1, user('How are you?'), ok])).toEqual(on(2, 'edited', 3))
   })
 
   it('is no edit between messages that are the same', () => {
@@ -189,6 +203,7 @@ describe('what a client makes of a message on the way', () => {
     expect(decide([u1, a1, u2, a2, u3], [u1, reply('[1]'), u2, reply('[2]'), u3])).toEqual(on(5, 'exact'))
     expect(decide([u1, calling('a'), result('a'), a1, u2, a2], [u1, a1, u2, a2, u3])).toEqual(on(4, 'continued'))
     expect(decide([u1, u2, a2], [u1, a1, u2, a2, u3])).toEqual(on(4, 'continued'))
+    expect(decide([u1, a1, u2, a2], [u1, user('(an aside)'), a1, u3])).toEqual(on(3, 'edited', 3))
   })
 
   it('is no edit of a question whose reply it still has', () => {

@@ -57,6 +57,7 @@ const side: Readonly<Record<string, Asked>> = {
     "Given the following, reply with a title for the chat that is 3-4 words in length, no additional text or explanation, you don't need ending punctuation.\n\nBasil needs light.",
     { maxTokens: 16 },
   ),
+  'an editor wants a title, in a few tokens': alone('Reply with a title for the following chat:\n\nBasil needs light.', { maxTokens: 20 }),
   'an agent wants a title': told(
     'You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a title to find this conversation by.\n</task>',
   ),
@@ -120,8 +121,15 @@ const turns: Readonly<Record<string, Asked>> = {
   'a title for an essay, pasted': alone('Give me a short title for the following essay:\n\nThe sea is wide and nobody knows its end.'),
   'a title for an essay, in the middle of a conversation': after('Now write a 5-word title for it. Only the title.'),
   'a title for the conversation itself': after('What would be a good title for our conversation?'),
-  'a title for the conversation itself, in few words': after('Give our conversation a title of 5 words, nothing else.'),
-  'a title for the conversation that memory has': alone('Give our conversation a title of 5 words. Only return the title, no quotes.'),
+  'a title for the conversation itself, in few words': after('Give me a title of 5 words for our conversation, nothing else.'),
+  'a title for the conversation that memory has': alone('Give me a title of 5 words for our conversation. Only return the title, no quotes.'),
+  'a title for the conversation itself, in many words': after(
+    'Before I go to bed I thought about all you said, and now I wonder: could you give me a title for our conversation, so that I can put it on top of a page in my diary?',
+  ),
+  'a title for a conversation, of an agent with tools': alone(`Write a title of 5 words for the following conversation:\n\n${basil}`, { hasTools: true }),
+  'what somebody meant who wanted a title': alone(
+    'What is meant here? Only answer in French.\n\nUSER: Generate a title for our conversation.\nASSISTANT: Sure.',
+  ),
   'a summary of the conversation': after('Please summarize our conversation so far.'),
   'a summary of the conversation that memory has': alone('Summarize our conversation so far in 50 words, no extra text.'),
   'a summary of a mail': alone('Summarize the following mail in 50 words:\n\nDear all, the sea is wide. Yours, B.'),
@@ -149,6 +157,7 @@ const turns: Readonly<Record<string, Asked>> = {
   'an assistant for support': told('You support customers of a shop. Never answer in more than 50 words. Summarize the conversation when it ends.'),
   'an assistant that writes titles of posts': told('You write titles for blog posts. Return only the title, 5 words at most.', 'A post on basil'),
   'an assistant that knows the name of the chat': told('Chat title: Garden. Only respond in English, without any quotes.'),
+  'a poet': told('You summarize conversations of famous people in verse.', 'Goethe and Schiller'),
   'an agent with tools': told('You are a coding agent. Generate titles for sessions with the tool. Only output code.', 'Go on', { hasTools: true }),
   'instructions that name the task late': told(
     `You are a writer of novels. ${'You know the sea well. '.repeat(40)} Write a title for each conversation. Nothing else.`,
@@ -167,6 +176,7 @@ describe('a request that is no turn of the conversation:', () => {
     // The others might be somebody's own first words.
     expect(early.map(([name]) => name)).toEqual([
       'a web interface wants an emoji',
+      'an editor wants a title, in a few tokens',
       'a command-line agent wants a title, without instructions',
       'a chain wants a question that stands alone',
     ])

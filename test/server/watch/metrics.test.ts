@@ -61,12 +61,10 @@ describe('metrics', () => {
 
   it('count what happens beside requests', async () => {
     const metrics = metricsOf()
-    metrics.turn(turnOf({ retries: 2, degraded: ['budget', 'summary timeout'] }))
-    metrics.appended('support', 3)
+    metrics.turn(turnOf({ retries: 2, degraded: ['budget', 'summary timeout'], appended: 3, passedOver: ['local'] }))
     metrics.ended('expired')
     metrics.delivered('failed')
     metrics.limited('rate')
-    metrics.fellBack('openai', 'local')
     const names = ['upstream_retries', 'degraded', 'messages_appended', 'sessions_ended', 'webhook_deliveries', 'limited', 'upstream_fallbacks']
     const found = await Promise.all(names.map((name) => values(metrics, `${name}_total`)))
     expect(found).toEqual([
@@ -76,7 +74,7 @@ describe('metrics', () => {
       { '{reason="expired"}': '1' },
       { '{outcome="failed"}': '1' },
       { '{limit="rate"}': '1' },
-      { '{from="openai",to="local"}': '1' },
+      { '{from="local",to="openai"}': '1' },
     ])
   })
 

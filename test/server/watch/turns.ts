@@ -15,6 +15,8 @@ export const turnOf = (given: Partial<Turn> = {}): Turn => ({
   retries: 0,
   aborted: false,
   stored: true,
+  appended: 2,
+  passedOver: [],
   degraded: [],
   ...given,
 })

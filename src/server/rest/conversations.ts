@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import type { Incoming } from '../../domain/chat.ts'
+import { messageId } from '../../domain/entry.ts'
+import type { Key } from '../../domain/key.ts'
+import { conversationKey, newConversation } from '../conversation.ts'
+import type { FilePart } from '../dialects/dialect.ts'
+import { checkItem, isReference, spokenIn } from '../dialects/responsesItems.ts'
+import { type Exchange, type Handler, type Handlers, numberIn, send } from '../exchange.ts'
+import { keyFor } from '../gate/identity.ts'
+import { notFound, Refusal } from '../problem.ts'
+import { keyIn } from '../routes.ts'
+import { bodyIn } from './fields.ts'
+import { type ConversationItem, cursorOf, isBehind, itemsOf, placeOf } from './items.ts'
+import { bad } from './query.ts'
+import { beginSession, endSession, type Session, withSession } from './session.ts'
+
+const notes = z.record(
+  z.string().max(64, 'has a name of more than 64 characters'),
+  z.string('must be text').max(512, 'has more than 512 characters'),
+  'must be an object',
+)
+const metadata = notes.refine((given) => Object.keys(given).length <= 16, 'has more than 16 entries')
+const items = z.array(z.unknown(), 'must be a list of items')
+/** What these protocols grow later is no mistake. */
+const beginning = z.looseObject({ metadata: metadata.nullish(), items: items.nullish() })
+const update = z.looseObject({ metadata: metadata.nullable() })
+const addition = z.looseObject({ items })
+
+/** OpenAI's conversations, which are sessions under another name. */
+export const conversations: Handlers = {
+  ...both('POST', '', create),
+  ...both(
+    'GET',
+    '/{conversation}',
+    ofConversation(async ({ client }, session) => send(client.response, 200, shown(session))),
+  ),
+  ...both(
+    'POST',
+    '/{conversation}',
+    ofConversation(async (exchange, session) => {
+      const about = await session.memory.describe(session.key, { metadata: (await bodyIn(exchange, update)).metadata ?? {} })
+      send(exchange.client.response, 200, shown({ ...session, about }))
+    }),
+  ),
+  ...both(
+    'DELETE',
+    '/{conversation}',
+    ofConversation(async ({ house, client }, session) => {
+      await endSession(house, session)
+      send(client.response, 200, { id: session.key.id, object: 'conversation.deleted', deleted: true })
+    }),
+  ),
+  ...both(
+    'GET',
+    '/{conversation}/items',
+    ofConversation(async ({ client, query }, session) => send(client.response, 200, await list(session, query))),
+  ),
+  ...both(
+    'POST',
+    '/{conversation}/items',
+    ofConversation(async (exchange, { key, memory }) => {
+      const added = await memory.append(key, messagesIn((await bodyIn(exchange, addition)).items))
+      send(exchange.client.response, 200, listOf(added.flatMap(itemsOf), false))
+    }),
+  ),
+  ...both(
+    'GET',
+    '/{conversation}/items/{item}',
+    ofConversation(async ({ client, params }, session) => {
+      send(client.response, 200, await itemAt(session, params.item ?? ''))
+    }),
+  ),
+  ...both(
+    'DELETE',
+    '/{conversation}/items/{item}',
+    ofConversation(async ({ client, params }, session) => {
+      const { id } = await itemAt(session, params.item ?? '')
+      // What was said and called in one reply is one message: it goes as a whole.
+      await session.memory.forget({ key: `${session.key.scope}:${session.key.id}`, messageId: messageId(placeOf(id)?.sequence ?? 0) })
+      send(client.response, 200, shown(session))
+    }),
+  ),
+}
+
+function both(method: string, path: string, handler: Handler): Handlers {
+  return { [`${method} /v1/conversations${path}`]: handler, [`${method} /v1/{key}/conversations${path}`]: handler }
+}
+
+function ofConversation(answer: (exchange: Exchange, session: Session) => Promise<void>): Handler {
+  return async (exchange) => {
+    const key = conversationKey(tenantOf(exchange), exchange.params.conversation ?? '')
+    await withSession(exchange.house, key, (session) => answer(exchange, session))
+  }
+}
+
+/** Whose conversations are meant: the address tells, or a header. */
+function tenantOf({ params, request, credential, house }: Exchange): Key {
+  const header = request.headers['x-threadkeep-key']
+  const key = keyFor({ path: keyIn(params), header: typeof header === 'string' ? header : undefined, credential, defaultScope: house.defaultScope })
+  if (key !== undefined) return key
+  throw new Refusal(400, 'missing_key', 'Whose conversation is this? Ask /v1/{key}/conversations, or send the header x-threadkeep-key.', 'x-threadkeep-key')
+}
+
+async function create(exchange: Exchange): Promise<void> {
+  const { house, client } = exchange
+  const key = conversationKey(tenantOf(exchange), newConversation())
+  const { metadata: given, items: said } = await bodyIn(exchange, beginning)
+  const messages = messagesIn(said ?? [])
+  await beginSession(house, key, { metadata: given ?? {} })
+  await withSession(house, key, async (session) => {
+    await session.memory.append(key, messages)
+    send(client.response, 200, shown(session))
+  })
+}
+
+const shown = ({ key, head, about }: Session) => ({
+  id: key.id,
+  object: 'conversation',
+  created_at: Math.floor(head.startedAt / 1_000),
+  metadata: about?.metadata ?? {},
+})
+
+/** Items as memory takes them. */
+function messagesIn(given: readonly unknown[]): readonly Incoming[] {
+  const reference = given.findIndex(isReference)
+  if (reference >= 0) throw new Refusal(400, 'item_not_found', `items[${reference}] refers to an item by its id. Send the item itself.`, `items[${reference}]`)
+  const files: FilePart[] = []
+  const messages = spokenIn(given.map(checkItem), files).map(({ message }) => message)
+  if (files.length > 0) throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'items')
+  return messages
+}
+
+/** A page of items, the newest first unless asked otherwise. */
+async function list({ key, memory }: Session, query: URLSearchParams) {
+  const [limit, order, after] = [numberIn(query, 'limit', 20, 100), query.get('order') ?? 'desc', query.get('after')]
+  if (order !== 'asc' && order !== 'desc') throw bad('order', order, 'asc or desc')
+  const cursor = after === null ? undefined : cursorOf(after)
+  // Each message is one item or more; that of the cursor may have some on either side of it.
+  const range = order === 'asc' ? { after: (cursor?.sequence ?? 1) - 1 } : { newest: true, ...(cursor === undefined ? {} : { before: cursor.sequence + 1 }) }
+  const found = (await memory.parts.sessions.page(key, { ...range, limit: limit + 2 })).flatMap(itemsOf)
+  const ordered = order === 'asc' ? found : found.toReversed()
+  const wanted = cursor === undefined ? ordered : ordered.filter((item) => item.id !== after && isBehind(item, cursor) === (order === 'asc'))
+  return listOf(wanted.slice(0, limit), wanted.length > limit)
+}
+
+const listOf = (data: readonly ConversationItem[], hasMore: boolean) => ({
+  object: 'list',
+  data,
+  first_id: data[0]?.id ?? null,
+  last_id: data.at(-1)?.id ?? null,
+  has_more: hasMore,
+})
+
+async function itemAt({ key, memory }: Session, id: string): Promise<ConversationItem> {
+  const place = placeOf(id)
+  const messages = place === undefined ? [] : await memory.transcript(key, { after: place.sequence - 1, limit: 1 })
+  const item = messages.flatMap(itemsOf).find((one) => one.id === id)
+  if (item === undefined) throw notFound()
+  return item
+}
