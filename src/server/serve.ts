@@ -96,8 +96,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')
   await once(server, 'listening')
   const sweep = (): void => {
-    for (const memory of memories.all()) memory.sweep().catch((error: unknown) => house.onFault('sweep', traceOf(error)))
+    const tidying = [house.files.sweep(), ...memories.all().map((memory) => memory.sweep())]
+    for (const work of tidying) work.catch((error: unknown) => house.onFault('sweep', traceOf(error)))
   }
+  sweep()
   const sweeping = setInterval(sweep, options.sweepEvery ?? 60_000).unref()
   let closed: Promise<void> | undefined
   const close = (grace: Millis = 30_000): Promise<void> => {

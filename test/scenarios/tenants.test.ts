@@ -40,20 +40,18 @@ function together(...stores: readonly (Store & Index)[]): (Store & Index)[] {
   const both = new Promise<void>((resolve) => {
     release = resolve
   })
-  return stores.map(
-    (store) =>
-      new Proxy(store, {
-        get: (from, name) => {
-          const method: unknown = Reflect.get(from, name)
-          if (typeof method !== 'function') return method
-          return async (...given: readonly unknown[]) => {
-            if (name === 'search' && ++asked === 2) release()
-            if (name === 'search') await both
-            return method.apply(from, given)
-          }
-        },
-      }),
-  )
+  const waiting = (store: Store & Index): Index['search'] => {
+    return async (where, query) => {
+      if (++asked === 2) release()
+      await both
+      return store.search(where, query)
+    }
+  }
+  const of = (store: Store & Index, name: string | symbol): unknown => {
+    const member: unknown = Reflect.get(store, name)
+    return typeof member === 'function' ? member.bind(store) : member
+  }
+  return stores.map((store) => new Proxy(store, { get: (_, name) => (name === 'search' ? waiting(store) : of(store, name)) }))
 }
 
 describe('a customer of a tenant', () => {

@@ -5,12 +5,6 @@ const query = (name: string, description: string, schema: Schema, more: Schema =
 const path = (name: string, description: string, schema: Schema): Schema => ({ name, in: 'path', required: true, description, schema })
 const whole = { type: 'integer', minimum: 1 }
 const moment = { type: ['integer', 'string'], examples: [1_772_323_200_000, '2026-03-01', '2026-03-01T12:00:00Z'] }
-  oneOf: [
-    { type: 'integer', minimum: 0 },
-    { type: 'string', format: 'date' },
-    { type: 'string', format: 'date-time' },
-  ],
-}
 const times = ', in milliseconds since 1970 or as a date.'
 
 /** What requests may bring beside their bodies, by the name it has among the components. */

@@ -52,7 +52,7 @@ export function align(old: readonly Compared[], told: readonly Compared[], hasEa
 function beginning(pair: Pair, hasEarlier: boolean): Places | undefined {
   const { old, told } = pair
   const whole = hasEarlier ? 0 : together(pair, { stored: 0, sent: 0 }).sent
-  if (whole === old.length) return { stored: whole, sent: whole }
+  if (whole > 0 && whole === old.length) return { stored: whole, sent: whole }
   const { ending, longest } = overlap(old, told)
   // A client has no new replies, they come from here: if some follow, the end of what is stored is like it by chance.
   const isNews = !told.slice(ending).some(({ role }) => role === 'assistant')

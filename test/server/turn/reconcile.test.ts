@@ -108,6 +108,7 @@ describe('a client that sends the end of its history', () => {
     expect(decideLate([u2, a2, ok], [a1, ok])).toEqual(on(0, 'disjoint'))
     expect(decide([u2, a2, ok], [a1, ok])).toEqual(on(2, 'exact'))
     expect(decideLate([u1, u2], [u1, other])).toEqual(on(0, 'disjoint'))
+    expect(decideLate([], [u1, a1, u2])).toEqual(on(0, 'disjoint'))
   })
 
   it('keeps the first message and leaves out the middle', () => {

@@ -128,7 +128,7 @@ const turns: Readonly<Record<string, Asked>> = {
   ),
   'a title for a conversation, of an agent with tools': alone(`Write a title of 5 words for the following conversation:\n\n${basil}`, { hasTools: true }),
   'what somebody meant who wanted a title': alone(
-    'What is meant here? Only answer in French.\n\nUSER: Generate a title for our conversation.\nASSISTANT: Sure.',
+    'What is meant here? Only reply in French.\n\nUSER: Generate a title for our conversation.\nASSISTANT: Sure.',
   ),
   'a summary of the conversation': after('Please summarize our conversation so far.'),
   'a summary of the conversation that memory has': alone('Summarize our conversation so far in 50 words, no extra text.'),
