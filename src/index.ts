@@ -4,6 +4,7 @@ import type { Memory, Portable } from './memory.ts'
 import { tokenizerNamed } from './models/tokenizers.ts'
 import { type MemoryOptions, openOn } from './open.ts'
 import { openStore } from './stores/open.ts'
+import { whenIn } from './text/when.ts'
 import { upkeepWith } from './upkeep/upkeep.ts'
 
 /** Loaded only when something is exported or imported. */
@@ -32,6 +33,7 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     portable,
     tokenizer: tokenizerNamed,
     barrier: secretBarrier,
+    dates: whenIn,
     upkeep: (model: MemoryOptions['model']) => upkeepWith({ model }),
     lifecycle: (onSessionEnd: MemoryOptions['onSessionEnd']) => lifecycleWith({ onSessionEnd }),
     clock: Date.now,

@@ -19,6 +19,7 @@ import { type SearchOptions, type SearchQuery, type SearchResult, searched } fro
 import type { Barrier } from './memory/secrets.ts'
 import { Renderer } from './recall/render.ts'
 import type { Difference, Trace } from './recall/replay.ts'
+import type { WhenIn } from './text/when.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
 import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
 
@@ -38,6 +39,8 @@ export type Parts = {
   /** Makes a derived entry anew in place of upkeep. */
   readonly rederive: Rederive | undefined
   readonly barrier: Barrier | undefined
+  /** Reads the time a question is about. */
+  readonly dates?: WhenIn | undefined
   readonly portable: Portable
   readonly clock: Clock
 }

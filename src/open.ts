@@ -8,6 +8,7 @@ import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
 import type { Barrier } from './memory/secrets.ts'
 import { Memory, type Portable } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
+import type { WhenIn } from './text/when.ts'
 import type { ModelChoice, Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
 
 export type MemoryOptions = {
@@ -45,6 +46,7 @@ export type Platform = {
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
   readonly portable: Portable
   readonly barrier: MakeBarrier | undefined
+  readonly dates?: WhenIn | undefined
   readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
   readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (means: LifecycleMeans) => Lifecycle) | undefined
   readonly clock: Clock
@@ -66,10 +68,10 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
   const barrier = profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
   if (barrier === undefined) keepsSecrets(profile, options, store)
-  const { portable } = platform
+  const { portable, dates } = platform
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) keepsLimits(profile, options)
-  return new Memory({ profile, store, sessions, tokenizer, embedder, upkeep, lifecycle, rederive, barrier, portable, clock })
+  return new Memory({ profile, store, sessions, tokenizer, embedder, upkeep, lifecycle, rederive, barrier, dates, portable, clock })
 }
 
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {

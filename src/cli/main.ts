@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addChat } from './chat.ts'
+import { addConfig } from './config.ts'
 import { addDoctor } from './doctor.ts'
 import { addExport } from './export.ts'
 import { addFacts } from './facts.ts'
@@ -29,7 +30,7 @@ const program = new Command('threadkeep')
 
 const talking = [addServe, addChat]
 const looking = [addSessions, addSearch, addFacts, addSummaries, addOptimizer, addReplay]
-const keeping = [addRemember, addKnowledge, addForget, addExport, addImport, addDoctor, addKeys]
+const keeping = [addRemember, addKnowledge, addForget, addExport, addImport, addDoctor, addKeys, addConfig]
 for (const add of [...talking, ...looking, ...keeping]) add(program)
 
 // A reader that has seen enough, such as head, is no failure.

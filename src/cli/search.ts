@@ -20,7 +20,7 @@ ${exitCodes}`
 /** The command that finds what a scope holds on a question. */
 export function addSearch(program: Command): void {
   withStore(program.command('search'))
-    .description('find what a scope holds on a question, best first')
+    .description('find what a scope holds on a question, best first; a time in it, such as last week, counts')
     .argument('<scope>', 'the scope to search')
     .argument('<question...>', 'what to look for')
     .option('--session <id>', 'only this session of the scope')
@@ -35,6 +35,7 @@ export function addSearch(program: Command): void {
 async function run(scope: string, question: readonly string[], flags: Flags): Promise<void> {
   const options = {
     limit: wholeNumber(flags.limit, 'limit', 1),
+    dates: true,
     ...(flags.session === undefined ? {} : { session: flags.session }),
     ...(flags.kinds === undefined ? {} : { kinds: kindsOf(flags.kinds) }),
     ...(flags.from === undefined ? {} : { from: dateOf(flags.from, 'from') }),

@@ -73,6 +73,8 @@ async function load(encoding: Encoding): Promise<Tokenizer> {
 /** How much of what was just counted stays at hand: short texts whole, longer ones by stretches. Little, because it may be forgotten. */
 const whole = { characters: 1_024, most: 128 }
 const stretches = { characters: 256, most: 1_024 }
+/** Small words are remembered by a number each: as many letters, with a space before them, as one holds exactly. */
+const words = { slots: 32_768, characters: 11, base: 28 }
 
 const [space, apostrophe] = [32, 39]
 const isCapital = (code: number): boolean => code >= 65 && code <= 90
@@ -91,6 +93,8 @@ class Counter {
   readonly #ranks: Ranks
   readonly #known = new Map<string, Tokens>()
   readonly #inner = new Map<string, Tokens>()
+  readonly #words = new Float64Array(words.slots)
+  readonly #wordTokens = new Uint8Array(words.slots)
   readonly #stretches = new Map<string, Tokens>()
 
   constructor(pattern: RegExp, ranks: Ranks) {
@@ -103,10 +107,10 @@ class Counter {
     if (text.length > whole.characters) return this.#long(text)
     let first = text.indexOf(' ', 1)
     while (first > 0 && !isBetween(text, first)) first = text.indexOf(' ', first + 1)
-    if (first < 0) return this.#pieces(text)
+    if (first < 0) return this.#pieces(text, 0, text.length)
     let last = text.lastIndexOf(' ')
     while (!isBetween(text, last)) last = text.lastIndexOf(' ', last - 1)
-    return this.#pieces(text.slice(0, first)) + this.#recent(this.#inner, whole.most, text.slice(first, last)) + this.#pieces(text.slice(last))
+    return this.#pieces(text, 0, first) + this.#recent(this.#inner, whole.most, text, first, last) + this.#pieces(text, last, text.length)
   }
 
   #long(text: string): Tokens {
@@ -114,37 +118,38 @@ class Counter {
     let start = 0
     for (let at = text.indexOf(' ', 1); at > 0; at = text.indexOf(' ', at + 1)) {
       if (!isCut(text, at)) continue
-      total += this.#stretch(text.slice(start, at))
+      total += this.#stretch(text, start, at)
       start = at
     }
-    return total + this.#stretch(start === 0 ? text : text.slice(start))
+    return total + this.#stretch(text, start, text.length)
   }
 
-  #stretch(text: string): Tokens {
-    return text.length > stretches.characters ? this.#pieces(text) : this.#recent(this.#stretches, stretches.most, text)
+  #stretch(text: string, from: number, to: number): Tokens {
+    return to - from > stretches.characters ? this.#pieces(text, from, to) : this.#recent(this.#stretches, stretches.most, text, from, to)
   }
 
-  #recent(known: Map<string, Tokens>, most: number, text: string): Tokens {
-    let tokens = known.get(text)
+  #recent(known: Map<string, Tokens>, most: number, text: string, from: number, to: number): Tokens {
+    const part = text.slice(from, to)
+    let tokens = known.get(part)
     if (tokens === undefined) {
-      tokens = this.#pieces(text)
+      tokens = this.#pieces(text, from, to)
       if (known.size >= most) known.clear()
-      known.set(text, tokens)
+      known.set(part, tokens)
     }
     return tokens
   }
 
-  #pieces(text: string): Tokens {
+  #pieces(text: string, from: number, to: number): Tokens {
     try {
       let total = 0
-      for (let at = 0, end = 0; at < text.length; at = end) {
+      for (let at = from, end = from; at < to; at = end) {
         end = this.#endOfPiece(text, at)
-        total += this.#piece(text.slice(at, end))
+        total += end - at > words.characters ? this.#piece(text.slice(at, end)) : this.#word(text, at, end)
       }
       return total
     } catch {
       // A piece of many millions of characters overflows the stack of regular expressions.
-      return upperBound.count(text)
+      return upperBound.count(text.slice(from, to))
     }
   }
 
@@ -167,6 +172,23 @@ class Counter {
     if (plain > at) return plain
     this.#pattern.lastIndex = at
     return this.#pattern.test(text) ? this.#pattern.lastIndex : text.length
+  }
+
+  /** A word of small letters, of which most texts are made, is found without a copy of it. Each has one slot, until another comes there. */
+  #word(text: string, at: number, end: number): Tokens {
+    let [word, hash] = [0, 0]
+    for (let place = at; place < end; place++) {
+      const code = text.charCodeAt(place)
+      const isSpace = code === space && place === at
+      if (!isSpace && !isSmall(code)) return this.#piece(text.slice(at, end))
+      word = word * words.base + (isSpace ? words.base - 1 : code - 96)
+      hash = Math.imul(hash, 31) + code
+    }
+    const slot = (hash ^ (hash >>> 15)) & (words.slots - 1)
+    if (this.#words[slot] === word) return this.#wordTokens[slot] as Tokens
+    this.#words[slot] = word
+    this.#wordTokens[slot] = this.#piece(text.slice(at, end))
+    return this.#wordTokens[slot] as Tokens
   }
 
   #piece(piece: string): Tokens {

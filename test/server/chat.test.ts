@@ -138,8 +138,7 @@ describe('the server besides chat', () => {
   it('says that it is well', async () => {
     await using server = await startServer()
     const response = await fetch(`${server.url}/healthz`)
-    const upkeep = { by: 'builtin', running: 0, done: 0 }
-    expect([response.status, await response.json()]).toEqual([200, { status: 'ok', degraded: [], upkeep, profile: 'thread', secrets: 'mask' }])
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok', degraded: [] }])
   })
 
   it("answers under the client's request id, if it is sane, else under one of its own", async () => {
@@ -155,16 +154,29 @@ describe('the server besides chat', () => {
     await using server = await startServer()
     for (const [method, path] of [
       ['GET', '/'],
-      ['GET', '/v1/demo:me/chat/completions'],
-      ['POST', '/v1/chat/completions'],
       ['POST', '/v1/demo:me/chat/completions/'],
-      ['POST', '/v1/demo:me/embeddings'],
-      ['DELETE', '/healthz'],
+      ['POST', '/v1/demo:me/images'],
       ['GET', '/v1//models/x'],
     ] as const) {
       const response = await fetch(server.url + path, { method })
-      const message = `Unknown request: ${method} ${path}. Threadkeep answers POST /v1/{key}/chat/completions, GET /v1/{key}/models, GET /v1/models, GET /learning/optimizer/status and GET /healthz.`
-      expect([response.status, await response.json()]).toEqual([404, { error: { message, type: 'invalid_request_error', param: null, code: 'unknown_url' } }])
+      const message = `Unknown request: ${method} ${path}. GET /openapi.json tells what Threadkeep answers.`
+      expect([response.status, await response.json()]).toEqual([404, { error: { message, type: 'not_found_error', param: null, code: 'unknown_url' } }])
+    }
+  })
+
+  it('tells those who come with another method which one is meant', async () => {
+    await using server = await startServer()
+    for (const [method, path, allowed] of [
+      ['GET', '/v1/demo:me/chat/completions', 'POST'],
+      ['DELETE', '/healthz', 'GET'],
+    ] as const) {
+      const response = await fetch(server.url + path, { method })
+      const message = `${path} takes ${allowed}, not ${method}.`
+      expect([response.status, response.headers.get('allow'), await response.json()]).toEqual([
+        405,
+        allowed,
+        { error: { message, type: 'invalid_request_error', param: null, code: 'method_not_allowed' } },
+      ])
     }
   })
 })

@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { thread } from '../../src/profiles/thread.ts'
+import { ramStore } from '../../src/stores/ram.ts'
 import { wordedReply } from '../models/protocols.ts'
 import { type Behaviour, closedPort, refuses, replies, sends, startUpstream } from '../models/upstream.ts'
 import { all, startServer, user } from './start.ts'
@@ -11,13 +12,17 @@ type Wrong = {
   readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string }
 }
 
+/** A model server is asked a single time: how it is asked again is told in upstreams/. */
+const once = { tries: 1 }
+
 /** What a client is told when the upstream behaves like this, and what is stored then. */
 async function told(behaviour: Behaviour | string, stream: boolean): Promise<Wrong & { said: string[] }> {
   await using upstream = await startUpstream(typeof behaviour === 'string' ? undefined : behaviour)
-  await using server = await startServer({ upstream: typeof behaviour === 'string' ? behaviour : upstream.url, patience: { first: 150, idle: 150 } })
+  const address = typeof behaviour === 'string' ? behaviour : upstream.url
+  await using server = await startServer({ upstream: address, patience: { first: 150, idle: 150 }, persistence: once })
   const response = await server.post('demo:me', { messages: [user('Hello')], stream })
   const { error } = (await response.json()) as Wrong
-  const where = (typeof behaviour === 'string' ? behaviour : upstream.url).replace('/v1', '')
+  const where = address.replace('/v1', '')
   return { status: response.status, error: { ...error, message: error.message.replace(where, 'UPSTREAM') }, said: await server.said('demo:me') }
 }
 
@@ -78,7 +83,7 @@ describe('a model server that fails', () => {
       const body = '{"error": {"message":"No.","type":"invalid_request_error","param":"model","code":"model_not_found"},  "extra": 1}'
       for (const status of [400, 401, 404, 429, 500, 503]) {
         await using upstream = await startUpstream(refuses(status, { 'retry-after': '7', 'x-ratelimit-remaining-requests': '0', 'set-cookie': 'a=1' }, body))
-        await using server = await startServer({ upstream: upstream.url })
+        await using server = await startServer({ upstream: upstream.url, persistence: once })
         const response = await server.post('demo:me', { messages: [user('Hello')], stream })
         expect([response.status, await response.text()]).toEqual([status, body])
         expect(response.headers.get('retry-after')).toBe('7')
@@ -91,7 +96,7 @@ describe('a model server that fails', () => {
   }
 
   it("is seen by an OpenAI client as OpenAI's own errors are", async () => {
-    await using server = await startServer({ upstream: await closedPort() })
+    await using server = await startServer({ upstream: await closedPort(), persistence: once })
     const failed = await server
       .client('demo:me')
       .chat.completions.create({ model: 'm', messages: [user('Hello')] })
@@ -102,7 +107,7 @@ describe('a model server that fails', () => {
 
   it('is asked again with the same request, which is stored once', async () => {
     await using upstream = await startUpstream([refuses(500), replies('There.')])
-    await using server = await startServer({ upstream: upstream.url })
+    await using server = await startServer({ upstream: upstream.url, persistence: once })
     await server.post('demo:me', { messages: [user('Hello')] })
     await server.post('demo:me', { messages: [user('Hello')] })
     expect(await server.said('demo:me')).toEqual(['user: Hello', 'assistant: There.'])
@@ -119,7 +124,7 @@ describe('a model server that fails', () => {
       const response = await server.post('demo:me', { messages: [user('Hello')], stream: true })
       const text = (await response.text()).replaceAll(`${upstream.url}/chat/completions`, 'UPSTREAM')
       const [type, code] = does === 'stall' ? ['timeout_error', 'timeout'] : ['upstream_error', 'upstream']
-      const event = `\ndata: ${JSON.stringify({ error: { message, type, param: null, code } })}\n\n`
+      const event = `data: ${JSON.stringify({ error: { message, type, param: null, code } })}\n\n`
       expect([response.status, text]).toEqual([200, wordedReply('openai', ['Once', ' upon'], false) + event])
       expect(await server.said('demo:me')).toEqual(['user: Hello'])
       const stream = await server.client('demo:me').chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true })
@@ -208,6 +213,15 @@ describe('a client', () => {
     expect(await server.said('demo:me')).toEqual([])
   })
 
+  it('that nests its request deeper than anybody does is told so', async () => {
+    await using server = await startServer()
+    const nested = `{"messages":[{"role":"user","content":"Hi"}],"tools":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
+    const response = await server.post('demo:me', nested)
+    const message = 'The body is nested deeper than 64 levels. Send deep data as text.'
+    expect([response.status, await response.json()]).toEqual([400, { error: { message, type: 'invalid_request_error', param: null, code: 'too_deep' } }])
+    expect(server.faults).toEqual([])
+  })
+
   it('that sends bytes which are no text is told so', async () => {
     await using server = await startServer()
     const body = Buffer.concat([Buffer.from('{"messages":[{"role":"user","content":"'), Buffer.of(0xff, 0xfe), Buffer.from('"}]}')])
@@ -255,11 +269,11 @@ describe('a client', () => {
     await server.memory.close()
     const closed = await server.post('demo:me', { messages: [user('Hello')] })
     expect([closed.status, ((await closed.json()) as Wrong).error.code]).toEqual([503, 'closed'])
-    const nested = `{"messages":[{"role":"user","content":"my secret"}],"tools":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
-    await using fresh = await startServer({ upstream: await closedPort() })
-    const response = await fresh.post('demo:me', nested)
-    const text = await response.text()
-    expect([response.status, JSON.parse(text)]).toEqual([
+    const store = ramStore()
+    const broken = { ...store, commit: () => Promise.reject(new RangeError('There is no place for "my secret".')) }
+    await using fresh = await startServer({ memory: { store: broken } })
+    const response = await fresh.post('demo:me', { messages: [user('my secret')] })
+    expect([response.status, await response.json()]).toEqual([
       500,
       {
         error: {

@@ -166,7 +166,7 @@ describe('the server, in front of a model server', () => {
     }
     await server.post('demo:me', { messages: [picture] })
     expect(upstream.requests[1]?.body.messages).toEqual([user('Hi'), assistant('Hello from upstream.'), picture])
-    expect((await server.said('demo:me'))[2]).toBe('user: What is this?\n[image]')
+    expect((await server.said('demo:me'))[2]).toBe('user: What is this?\n[image, 3 bytes, sha256 709e80c88487a241]')
   })
 
   it('stores the same request once, even if it comes several times at the same time', async () => {

@@ -46,9 +46,10 @@ export async function withSession<T>(house: House, key: Key, work: (session: Ses
 /** The stores in which sessions are kept, each with a memory that uses it. */
 export const storesOf = ({ memories }: House): ReadonlyMap<Store, Memory> => new Map(memories.all().map((memory) => [memory.parts.sessions, memory]))
 
-/** Whether there is such a session. Asked before where it is at home: that of a session which has not begun is not known yet. */
-export async function isThere(house: House, key: Key): Promise<boolean> {
+/** Whether there is such a session, in any store but one. Asked before where it is at home: of one that has not begun nobody knows. */
+export async function isThere(house: House, key: Key, except?: Store): Promise<boolean> {
   for (const [store, { parts }] of storesOf(house)) {
+    if (store === except) continue
     const head = await store.head(key, 0)
     if (head.revision > 0 && !isExpired(head, parts.clock())) return true
   }

@@ -7,7 +7,7 @@ import type { Listed } from '../../domain/session.ts'
 import { type Exchange, type Handlers, own, send } from '../exchange.ts'
 import { everywhere } from '../gate/credential.ts'
 import type { House } from '../house.ts'
-import { notFound, Refusal } from '../problem.ts'
+import { Refusal } from '../problem.ts'
 import { bodyIn, json, millis, text } from './fields.ts'
 import { pageOf } from './page.ts'
 import { checkQuery, limitIn } from './query.ts'
@@ -42,8 +42,9 @@ export const sessions: Handlers = {
     const { house, client } = exchange
     const to = own(exchange, parseKey((await bodyIn(exchange, transfer)).to))
     await house.lanes.run(formatKey(key), async () => {
-      // A session of that name may live in another store than this one.
-      if (await isThere(house, to)) throw new MemoryError('conflict', `Session ${formatKey(to)} has begun already. Choose another key.`, { param: 'to' })
+      // A session of that name may live in another store; this one is looked at when the transfer begins.
+      if (await isThere(house, to, memory.parts.sessions))
+        throw new MemoryError('conflict', `Session ${formatKey(to)} has begun already. Choose another key.`, { param: 'to' })
       await memory.transfer(key, to)
     })
     lose(house, key)
@@ -80,7 +81,6 @@ function scopesFor(exchange: Exchange): readonly Scope[] | undefined {
   const asked = query.get('scope')
   if (asked !== null) return [scopeIn(exchange, asked)]
   if (credential === undefined || credential.scopes.includes(everywhere)) return undefined
-  if (credential.scopes.length === 0) throw notFound()
   return [...credential.scopes].sort()
 }
 

@@ -52,7 +52,7 @@ export const transcript: Handlers = {
 /** What a context is asked for with: who speaks is told by a header, or was told when the session began. */
 function askedOf({ query, request }: Exchange, { about }: Session) {
   const [asked, header] = [query.get('query'), request.headers['x-threadkeep-person']]
-  const person = typeof header === 'string' ? header : about?.person
+  const person = typeof header === 'string' && header.trim() !== '' ? header.trim() : about?.person
   return {
     ...(asked === null ? {} : { query: asked }),
     ...(query.has('budget') ? { budget: numberIn(query, 'budget', 1, 100_000_000) } : {}),

@@ -30,6 +30,12 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
     })
   })
 
+  it('begin once, whoever else begins them at the same time', async () => {
+    await using server = await start(store())
+    const answers = await Promise.all(Array.from({ length: 5 }, () => server.ask('POST /api/sessions', { key: 'acme:ann' })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
+  })
+
   it('are there from their first message on, and have no end unless one is set', async () => {
     await using server = await start(store())
     expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(absent)
