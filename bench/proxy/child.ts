@@ -27,7 +27,10 @@ export async function startServer(module: string, flags: (port: number) => reado
   const port = await freePort()
   const child = run(module, flags(port))
   const server = childOf(child, port)
-  while (!(await fetch(server.origin).then(() => true, isRefused))) await new Promise((resume) => setTimeout(resume, 50))
+  while (!(await fetch(server.origin).then(() => true, isRefused))) {
+    if (child.exitCode !== null) throw new Error(`${module} ended with ${child.exitCode} before it answered`)
+    await new Promise((resume) => setTimeout(resume, 50))
+  }
   return server
 }
 

@@ -8,7 +8,7 @@ type Flags = ConfigFlags & { readonly json?: boolean }
 
 const help = `
 Both take the flags of threadkeep serve and look where it would: print tells every value that would hold and where it comes
-from, with *** in the place of secrets; check says whether a server could be started with it.
+from, with *** in the place of secrets; check says whether all of it is in order.
 
 Examples:
   threadkeep config print
@@ -25,18 +25,14 @@ export function addConfig(program: Command): void {
     .option('--json', 'answer in JSON')
     .addHelpText('after', help)
     .action(print)
-  withConfig(config.command('check'))
-    .description('say whether a server could be started with it')
-    .option('--json', 'answer in JSON')
-    .addHelpText('after', help)
-    .action(checkIt)
+  withConfig(config.command('check')).description('say whether it is in order').option('--json', 'answer in JSON').addHelpText('after', help).action(checkIt)
 }
 
 async function print(flags: Flags): Promise<void> {
   const { shownSettings } = await import('../server/config/shown.ts')
   const settings = await checked(flags)
   const shown = [...shownSettings(settings)]
-  const rows = shown.map(([field, { value, from, name }]) => [field, JSON.stringify(value), name ?? (from === 'file' ? (settings.file ?? from) : from)])
+  const rows = shown.map(([field, { value, from, name }]) => [field, name ?? (from === 'file' ? (settings.file ?? from) : from), JSON.stringify(value)])
   say(flags.json, { file: settings.file ?? null, settings: Object.fromEntries(shown) }, aligned(rows))
 }
 
@@ -47,7 +43,7 @@ async function checkIt(flags: Flags): Promise<void> {
   say(flags.json, { ok: true, file, profile, templates }, [`${file ?? 'The configuration'} is in order: ${about}.`])
 }
 
-/** Settings from which a server could be opened. */
+/** Settings in which nothing is wrong. */
 async function checked(flags: Flags): Promise<Settings> {
   const said = await saidOf(flags, process.env)
   const [{ loadSettings }, { planOf }] = await Promise.all([import('../server/config.ts'), import('../server/config/plan.ts')])

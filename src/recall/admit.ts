@@ -33,7 +33,7 @@ function overflow(head: Head, incoming: readonly Said[], lifetime: Lifetime, now
 /** When a session that is used now is over: its own lifetime counts before its profile's. */
 export function expiry(head: Head, { idle = never, age = never }: Lifetime, now: Millis): Millis {
   const isNew = head.revision === 0 || isExpired(head, now)
-  const own = isNew ? undefined : aboutIn(head.derived)
+  const own = isExpired(head, now) ? undefined : aboutIn(head.derived)
   return Math.min(never, now + (own?.idle ?? idle), (isNew ? now : head.startedAt) + (own?.age ?? age))
 }
 

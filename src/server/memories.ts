@@ -86,10 +86,12 @@ export class Memories implements AsyncDisposable {
     const name = formatKey(key)
     const known = this.homes.get(name)
     if (known !== undefined) return known
-    const about = await this.about(key)
-    const chosen = about?.template ?? (about === undefined ? template : undefined)
+    const { about, isThere } = await this.found(key)
+    const chosen = about?.template ?? (isThere ? undefined : template)
     const home = this.homeOf(chosen)
-    if (about === undefined && chosen !== undefined) await this.begin(home, key, chosen)
+    // What is not there yet may still be begun with a template.
+    if (!isThere && chosen === undefined) return home
+    if (!isThere) await this.begin(home, key, chosen as string)
     this.homes.set(name, home)
     const [oldest] = this.homes.keys()
     if (this.homes.size > most && oldest !== undefined) this.homes.delete(oldest)
@@ -153,12 +155,13 @@ export class Memories implements AsyncDisposable {
     return { memory, preamble: { messages: [message], tokens: messageCost(memory.tokenizer, message) }, template: name }
   }
 
-  private async about(key: Key): Promise<About | undefined> {
+  /** Whether a session has begun, in whichever memory, and what is known about it. */
+  private async found(key: Key): Promise<{ readonly isThere: boolean; readonly about: About | undefined }> {
     for (const memory of this.all()) {
-      const about = await memory.about(key)
-      if (about !== undefined) return about
+      const [about, { revision }] = await Promise.all([memory.about(key), memory.parts.sessions.head(key, 0)])
+      if (about !== undefined || revision > 0) return { isThere: true, about }
     }
-    return undefined
+    return { isThere: false, about: undefined }
   }
 
   private check(template: string): void {

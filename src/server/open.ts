@@ -14,7 +14,6 @@ import type { Plan } from './config/plan.ts'
 import { Credentials } from './gate/credentials.ts'
 import { isLoopback } from './gate/hosts.ts'
 import { toldOnce } from './lifecycle/once.ts'
-import { webhook } from './lifecycle/webhook.ts'
 import { Memories } from './memories.ts'
 import { traceOf } from './problem.ts'
 import { type Serving, serve } from './serve.ts'
@@ -105,7 +104,7 @@ type Means = { readonly stores: Stores; readonly models: SessionModels | undefin
 /** Opens a memory for a way of remembering; secrets and ends are seen to together, whichever memory a session is in. */
 function opening(plan: Plan, { stores, models, clock }: Means): (profile: Profile) => Promise<Memory> {
   const barrier = sharedBarriers()
-  const onSessionEnd = plan.webhook && toldOnce(webhook({ ...plan.webhook, clock }))
+  const onSessionEnd = plan.onSessionEnd && toldOnce(plan.onSessionEnd)
   return (profile) => {
     // What lives in RAM and sees nothing else has no use for a file.
     const store = profile.durability === 'ram' && !profile.sees.includes('scope') ? stores.ram : stores.durable

@@ -139,7 +139,7 @@ function houseOf(options: ServeOptions, memories: Memories, backend: Backend, dr
     defaultScope: options.defaultScope,
     doors: doorsOf({ listening: options.host ?? '127.0.0.1', names: options.names ?? [], origins: options.origins ?? [] }),
     limits: new Limits(options.allowance ?? {}),
-    largest: { body: options.largestBody ?? 33_554_432, file: options.largestFile ?? 20_971_520 },
+    largest: { body: options.largestBody ?? 33_554_432, file: options.largestFile ?? 20_000_000 },
     prices: options.prices ?? publishedPrices,
     lanes: new Lanes(),
     metrics: new Metrics({ read: () => readingsOf(memories) }),

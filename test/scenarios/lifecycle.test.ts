@@ -45,8 +45,9 @@ describe('the ends of sessions on a disk', () => {
       for (let last = 1; steps === undefined; last++) {
         const file = fresh()
         const log = `${file}.log`
-        spawnSync(process.execPath, ['test/scenarios/lifecycleWriter.ts', file, log, `${last}`], { cwd: root })
+        const { signal, stderr } = spawnSync(process.execPath, ['test/scenarios/lifecycleWriter.ts', file, log, `${last}`], { cwd: root, encoding: 'utf8' })
         const before = noted(log)
+        expect(before.steps === undefined ? signal : 'SIGKILL', stderr).toBe('SIGKILL')
         const ends = new Set([...before.told, ...(await told(file))])
         // The same end told twice is the same text, and so once in the set.
         const keys = [...ends].map((end) => end.split(' ')[0]).sort()

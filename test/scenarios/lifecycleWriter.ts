@@ -5,16 +5,21 @@ import { openMemory, profiles } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 
 /** Sessions on a disk that live for a second, two of them in each scope. */
-export const brief: Profile = { ...profiles.thread, upkeep: [], lifetime: { idle: 1_000, sessionsPerScope: 2, whenFull: 'evict' } }
+export const brief: Profile = { ...profiles.thread, tokenizer: 'chars-4', upkeep: [], lifetime: { idle: 1_000, sessionsPerScope: 2, whenFull: 'evict' } }
 export const start = 1_800_000_000_000
 
 /** A store in front of whose writes something is done, one after the other. */
-export function watched(store: Store & Index, before: () => void): Store & Index {
-  const step = <T>(work: () => Promise<T>): Promise<T> => {
-    before()
-    return work()
-  }
-  return { ...store, commit: (change) => step(() => store.commit(change)), erase: (key, only) => step(() => store.erase(key, only)) }
+function watched(store: Store & Index, before: () => void): Store & Index {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name) as unknown
+      if (typeof method !== 'function') return method
+      return (...given: unknown[]) => {
+        if (name === 'commit' || name === 'erase') before()
+        return method.apply(target, given)
+      }
+    },
+  })
 }
 
 /**

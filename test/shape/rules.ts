@@ -19,7 +19,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'stores/ram': ['domain', 'text', 'recall'],
   stores: ['domain', 'text', 'recall'],
   memory: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram'],
-  open: ['domain', 'profiles', 'memory', 'upkeep'],
+  open: ['domain', 'text', 'profiles', 'memory', 'upkeep'],
   browser: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'open'],
   files: ['domain', 'text', 'recall', 'upkeep', 'memory'],
   portable: below,

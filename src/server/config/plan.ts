@@ -1,17 +1,20 @@
 import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import type { OnSessionEnd } from '../../memory/lifecycle/ending.ts'
+import { endpoint } from '../../models/address.ts'
 import { parseJson } from '../../models/json.ts'
 import { fileOf } from '../../stores/open.ts'
+import { doorsOf } from '../gate/hosts.ts'
 import type { Allowance } from '../gate/limits.ts'
-import type { WebhookOptions } from '../lifecycle/webhook.ts'
+import { webhook } from '../lifecycle/webhook.ts'
 import type { Ways } from '../memories.ts'
 import type { Persistence } from '../upstreams/pool.ts'
 import type { Patience, UpstreamOptions } from '../upstreams/upstream.ts'
 import type { LogLevel } from '../watch/log.ts'
 import { type PriceTable, parsePrices } from '../watch/prices.ts'
 import { type Config, wrong } from './schema.ts'
-import { needsFile, type Settings } from './settings.ts'
+import { type Given, needsFile, type Settings } from './settings.ts'
 
 /** A server as it is to be opened: everything decided, every secret at hand. */
 export type Plan = {
@@ -31,7 +34,8 @@ export type Plan = {
   readonly largest: { readonly body: number; readonly file: number }
   readonly patience: Patience
   readonly persistence: Persistence
-  readonly webhook: Pick<WebhookOptions, 'url' | 'secret'> | undefined
+  /** Who hears of sessions that end. */
+  readonly onSessionEnd: OnSessionEnd | undefined
   readonly prices: PriceTable | undefined
   readonly logLevel: LogLevel
   readonly sweepEvery: Millis
@@ -42,7 +46,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Makes settings into a plan: secrets are taken from the variables that are named, and what cannot go together is refused. */
 export function planOf({ config, given, ways }: Settings, environment: Environment): Plan {
   const { keys, limits } = config
-  checkStore(config, ways, given.get('store')?.from === 'default')
+  checkStore(config.store, ways, given)
+  doorsOf({ ...config.listen, listening: config.listen.host })
   const { perMinute, abreast, total, ram } = limits
   return {
     listen: config.listen,
@@ -59,7 +64,7 @@ export function planOf({ config, given, ways }: Settings, environment: Environme
     largest: { body: limits.body, file: limits.file },
     patience: config.timeouts,
     persistence: config.retries,
-    webhook: webhookOf(config.webhook, environment),
+    onSessionEnd: webhookOf(config.webhook, environment),
     prices: pricesOf(config.prices),
     logLevel: config.log.level,
     sweepEvery: config.sweepEvery,
@@ -67,8 +72,8 @@ export function planOf({ config, given, ways }: Settings, environment: Environme
 }
 
 /** What lives in RAM alone is not given a file, even if that would stay empty. */
-function checkStore(config: Settings['config'], ways: Ways, isDefault: boolean): void {
-  if (isDefault || fileOf(config.store) === undefined || needsFile(ways, config)) return
+function checkStore(store: string, ways: Ways, given: Given): void {
+  if (fileOf(store) === undefined || needsFile(ways, given)) return
   const { name } = ways.session ?? ways.scope
   throw new MemoryError(
     'bad-option',
@@ -79,22 +84,35 @@ function checkStore(config: Settings['config'], ways: Ways, isDefault: boolean):
 
 function upstreamsOf(upstreams: NonNullable<Config['upstreams']>, environment: Environment): readonly UpstreamOptions[] {
   const named = upstreams.map((given, place) => {
-    const { name, base, protocol = 'openai', keyEnv, models, rename } = given
-    const key = secretOf(`upstreams[${place}]`, 'key', { plain: given.key, variable: keyEnv }, environment)
-    return { name: name ?? hostOf(base), base, protocol, key, models, rename }
+    const { base, protocol = 'openai', keyEnv, models, rename } = given
+    const [name, at] = [given.name ?? hostOf(base), `upstreams[${place}]`]
+    checkAddress(base, name === soleUpstream ? soleUpstream : `${at}.base`)
+    return { name, base, protocol, key: secretOf(at, 'key', { plain: given.key, variable: keyEnv }, environment), models, rename }
   })
   const twice = named.findIndex(({ name }, place) => named.findIndex((other) => other.name === name) !== place)
   if (twice >= 0) throw wrong(`upstreams[${twice}].name`, named[twice]?.name, 'different from the names of the others')
   return named
 }
 
+/** What the one upstream is called that is named outside the file. */
+export const soleUpstream = 'upstream'
+
+function checkAddress(base: string, param: string): void {
+  try {
+    endpoint(base, '')
+  } catch (cause) {
+    const right = 'an http:// or https:// address without a user name and password, such as http://localhost:11434/v1'
+    throw new MemoryError('bad-option', `${param} must be ${right}.`, { param, cause })
+  }
+}
+
 const hostOf = (base: string): string => (URL.canParse(base) ? new URL(base).host : base)
 
-function webhookOf(webhook: Config['webhook'], environment: Environment): Plan['webhook'] {
-  if (webhook === undefined) return undefined
-  const { url, secret: plain, secretEnv: variable } = webhook
+function webhookOf(given: Config['webhook'], environment: Environment): OnSessionEnd | undefined {
+  if (given === undefined) return undefined
+  const { url, secret: plain, secretEnv: variable } = given
   const secret = secretOf('webhook', 'secret', { plain, variable }, environment)
-  if (secret !== undefined) return { url, secret }
+  if (secret !== undefined) return webhook({ url, secret })
   throw wrong('webhook.secretEnv', undefined, 'the name of the variable that holds the secret, so that whoever is told can check who tells it')
 }
 

@@ -51,27 +51,27 @@ export function settle(sources: readonly Given[], file: string | undefined): Set
       return found === undefined ? [] : [[field, found] as const]
     }),
   )
-  const said = configOf(given)
-  const ways = waysOf(said)
-  const filled = new Map([...depending(ways, said), ...given])
+  const ways = waysOf(configOf(given))
+  const filled = new Map([...depending(ways, given), ...given])
   const inOrder = new Map(fields.flatMap((field) => (filled.has(field) ? [[field, filled.get(field) as Setting] as const] : [])))
   return { file, given: inOrder, config: configOf(inOrder) as Settings['config'], ways }
 }
 
 /** Defaults that depend on what was said. */
-function depending(ways: Ways, config: Config): readonly (readonly [field: string, setting: Setting])[] {
+function depending(ways: Ways, given: Given): readonly (readonly [field: string, setting: Setting])[] {
   const { scope, session } = ways
   const byDefault = (value: unknown): Setting => ({ value, from: 'default' })
   return [
-    ['store', byDefault(needsFile(ways, config) ? `sqlite:${defaultFile}` : 'ram:')],
+    ['store', byDefault(needsFile(ways, given) ? `sqlite:${defaultFile}` : 'ram:')],
     ['budget', byDefault((session ?? scope).budget)],
     ['tenantProfile', byDefault(scope.name)],
   ]
 }
 
 /** Whether anything would be kept in a file: a server that keeps everything in RAM gets none. */
-export function needsFile({ scope, session, templates }: Ways, { tenantProfile }: Config): boolean {
-  const used = [session ?? scope, ...(tenantProfile === undefined ? [] : [scope]), ...Object.values(templates).map(({ profile }) => profile)]
+export function needsFile({ scope, session, templates }: Ways, given: Given): boolean {
+  const isChosen = (given.get('tenantProfile')?.from ?? 'default') !== 'default'
+  const used = [session ?? scope, ...(isChosen ? [scope] : []), ...Object.values(templates).map(({ profile }) => profile)]
   return used.some(leavesRam)
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Incoming } from '../../domain/chat.ts'
-import { messageId } from '../../domain/entry.ts'
-import type { Key } from '../../domain/key.ts'
+import type { Message } from '../../domain/entry.ts'
+import { formatKey, type Key } from '../../domain/key.ts'
 import { conversationKey, newConversation } from '../conversation.ts'
 import type { FilePart } from '../dialects/dialect.ts'
 import { checkItem, isReference, spokenIn } from '../dialects/responsesItems.ts'
@@ -14,12 +14,10 @@ import { type ConversationItem, cursorOf, isBehind, itemsOf, placeOf } from './i
 import { bad } from './query.ts'
 import { beginSession, endSession, type Session, withSession } from './session.ts'
 
-const notes = z.record(
-  z.string().max(64, 'has a name of more than 64 characters'),
-  z.string('must be text').max(512, 'has more than 512 characters'),
-  'must be an object',
-)
-const metadata = notes.refine((given) => Object.keys(given).length <= 16, 'has more than 16 entries')
+const metadata = z
+  .record(z.string(), z.string('must be text').max(512, 'has more than 512 characters'), 'must be an object')
+  .refine((given) => Object.keys(given).every((name) => name.length <= 64), 'has a name of more than 64 characters')
+  .refine((given) => Object.keys(given).length <= 16, 'has more than 16 entries')
 const items = z.array(z.unknown(), 'must be a list of items')
 /** What these protocols grow later is no mistake. */
 const beginning = z.looseObject({ metadata: metadata.nullish(), items: items.nullish() })
@@ -29,57 +27,13 @@ const addition = z.looseObject({ items })
 /** OpenAI's conversations, which are sessions under another name. */
 export const conversations: Handlers = {
   ...both('POST', '', create),
-  ...both(
-    'GET',
-    '/{conversation}',
-    ofConversation(async ({ client }, session) => send(client.response, 200, shown(session))),
-  ),
-  ...both(
-    'POST',
-    '/{conversation}',
-    ofConversation(async (exchange, session) => {
-      const about = await session.memory.describe(session.key, { metadata: (await bodyIn(exchange, update)).metadata ?? {} })
-      send(exchange.client.response, 200, shown({ ...session, about }))
-    }),
-  ),
-  ...both(
-    'DELETE',
-    '/{conversation}',
-    ofConversation(async ({ house, client }, session) => {
-      await endSession(house, session)
-      send(client.response, 200, { id: session.key.id, object: 'conversation.deleted', deleted: true })
-    }),
-  ),
-  ...both(
-    'GET',
-    '/{conversation}/items',
-    ofConversation(async ({ client, query }, session) => send(client.response, 200, await list(session, query))),
-  ),
-  ...both(
-    'POST',
-    '/{conversation}/items',
-    ofConversation(async (exchange, { key, memory }) => {
-      const added = await memory.append(key, messagesIn((await bodyIn(exchange, addition)).items))
-      send(exchange.client.response, 200, listOf(added.flatMap(itemsOf), false))
-    }),
-  ),
-  ...both(
-    'GET',
-    '/{conversation}/items/{item}',
-    ofConversation(async ({ client, params }, session) => {
-      send(client.response, 200, await itemAt(session, params.item ?? ''))
-    }),
-  ),
-  ...both(
-    'DELETE',
-    '/{conversation}/items/{item}',
-    ofConversation(async ({ client, params }, session) => {
-      const { id } = await itemAt(session, params.item ?? '')
-      // What was said and called in one reply is one message: it goes as a whole.
-      await session.memory.forget({ key: `${session.key.scope}:${session.key.id}`, messageId: messageId(placeOf(id)?.sequence ?? 0) })
-      send(client.response, 200, shown(session))
-    }),
-  ),
+  ...both('GET', '/{conversation}', ofConversation(retrieve)),
+  ...both('POST', '/{conversation}', ofConversation(change)),
+  ...both('DELETE', '/{conversation}', ofConversation(remove)),
+  ...both('GET', '/{conversation}/items', ofConversation(listItems)),
+  ...both('POST', '/{conversation}/items', ofConversation(addItems)),
+  ...both('GET', '/{conversation}/items/{item}', ofConversation(retrieveItem)),
+  ...both('DELETE', '/{conversation}/items/{item}', ofConversation(removeItem)),
 }
 
 function both(method: string, path: string, handler: Handler): Handlers {
@@ -113,12 +67,55 @@ async function create(exchange: Exchange): Promise<void> {
   })
 }
 
+async function retrieve({ client }: Exchange, session: Session): Promise<void> {
+  send(client.response, 200, shown(session))
+}
+
+async function change(exchange: Exchange, session: Session): Promise<void> {
+  const about = await session.memory.describe(session.key, { metadata: (await bodyIn(exchange, update)).metadata ?? {} })
+  send(exchange.client.response, 200, shown({ ...session, about }))
+}
+
+async function remove({ house, client }: Exchange, session: Session): Promise<void> {
+  await endSession(house, session)
+  send(client.response, 200, { id: session.key.id, object: 'conversation.deleted', deleted: true })
+}
+
 const shown = ({ key, head, about }: Session) => ({
   id: key.id,
   object: 'conversation',
   created_at: Math.floor(head.startedAt / 1_000),
   metadata: about?.metadata ?? {},
 })
+
+/** The newest items first, unless asked otherwise. */
+async function listItems({ client, query }: Exchange, { key, memory }: Session): Promise<void> {
+  const [limit, order, after] = [numberIn(query, 'limit', 20, 100), query.get('order') ?? 'desc', query.get('after')]
+  if (order !== 'asc' && order !== 'desc') throw bad('order', order, 'asc or desc')
+  const cursor = after === null ? undefined : cursorOf(after)
+  // Each message is one item or more; that of the cursor may have some on either side of it.
+  const range = order === 'asc' ? { after: (cursor?.sequence ?? 1) - 1 } : { newest: true, ...(cursor === undefined ? {} : { before: cursor.sequence + 1 }) }
+  const found = (await memory.parts.sessions.page(key, { ...range, limit: limit + 2 })).flatMap(itemsOf)
+  const ordered = order === 'asc' ? found : found.toReversed()
+  const wanted = cursor === undefined ? ordered : ordered.filter((item) => item.id !== after && isBehind(item, cursor) === (order === 'asc'))
+  send(client.response, 200, listOf(wanted.slice(0, limit), wanted.length > limit))
+}
+
+async function addItems(exchange: Exchange, { key, memory }: Session): Promise<void> {
+  const added = await memory.append(key, messagesIn((await bodyIn(exchange, addition)).items))
+  send(exchange.client.response, 200, listOf(added.flatMap(itemsOf), false))
+}
+
+async function retrieveItem({ client, params }: Exchange, session: Session): Promise<void> {
+  send(client.response, 200, (await itemAt(session, params.item ?? '')).item)
+}
+
+/** What was said and called in one reply is one message: it goes as a whole. */
+async function removeItem({ client, params }: Exchange, session: Session): Promise<void> {
+  const { message } = await itemAt(session, params.item ?? '')
+  await session.memory.forget({ key: formatKey(session.key), messageId: message.id })
+  send(client.response, 200, shown(session))
+}
 
 /** Items as memory takes them. */
 function messagesIn(given: readonly unknown[]): readonly Incoming[] {
@@ -130,19 +127,6 @@ function messagesIn(given: readonly unknown[]): readonly Incoming[] {
   return messages
 }
 
-/** A page of items, the newest first unless asked otherwise. */
-async function list({ key, memory }: Session, query: URLSearchParams) {
-  const [limit, order, after] = [numberIn(query, 'limit', 20, 100), query.get('order') ?? 'desc', query.get('after')]
-  if (order !== 'asc' && order !== 'desc') throw bad('order', order, 'asc or desc')
-  const cursor = after === null ? undefined : cursorOf(after)
-  // Each message is one item or more; that of the cursor may have some on either side of it.
-  const range = order === 'asc' ? { after: (cursor?.sequence ?? 1) - 1 } : { newest: true, ...(cursor === undefined ? {} : { before: cursor.sequence + 1 }) }
-  const found = (await memory.parts.sessions.page(key, { ...range, limit: limit + 2 })).flatMap(itemsOf)
-  const ordered = order === 'asc' ? found : found.toReversed()
-  const wanted = cursor === undefined ? ordered : ordered.filter((item) => item.id !== after && isBehind(item, cursor) === (order === 'asc'))
-  return listOf(wanted.slice(0, limit), wanted.length > limit)
-}
-
 const listOf = (data: readonly ConversationItem[], hasMore: boolean) => ({
   object: 'list',
   data,
@@ -151,10 +135,11 @@ const listOf = (data: readonly ConversationItem[], hasMore: boolean) => ({
   has_more: hasMore,
 })
 
-async function itemAt({ key, memory }: Session, id: string): Promise<ConversationItem> {
+/** An item, and the message it is part of. */
+async function itemAt({ key, memory }: Session, id: string): Promise<{ readonly item: ConversationItem; readonly message: Message }> {
   const place = placeOf(id)
-  const messages = place === undefined ? [] : await memory.transcript(key, { after: place.sequence - 1, limit: 1 })
-  const item = messages.flatMap(itemsOf).find((one) => one.id === id)
-  if (item === undefined) throw notFound()
-  return item
+  const [message] = place === undefined ? [] : await memory.transcript(key, { after: place.sequence - 1, limit: 1 })
+  const item = message && itemsOf(message).find((one) => one.id === id)
+  if (message === undefined || item === undefined) throw notFound()
+  return { item, message }
 }

@@ -9,7 +9,7 @@ export const text = z.string('must be text').min(1, 'must not be empty')
 export const millis = z.int('must be a whole number of milliseconds').min(1, 'must be a whole number of milliseconds, 1 or more')
 export const json = z.custom<Json>((value) => value !== undefined, 'is missing: it must be text or JSON')
 
-/** The body of a request, which must have these fields and no others. */
+/** The body of a request, checked; the first field that is wrong, or is none, is refused by its name. */
 export async function bodyIn<S extends z.ZodObject>({ house, request }: Exchange, schema: S): Promise<z.infer<S>> {
   const { data, error } = schema.safeParse(await readJson(request, house.largest.body))
   if (error === undefined) return data
@@ -21,6 +21,7 @@ function refused(issue: z.core.$ZodIssue | undefined, known: readonly string[]):
     const [name = ''] = issue.keys
     return new Refusal(400, 'unknown_field', `${JSON.stringify(name.slice(0, 40))} is unknown here; the body may have ${known.join(', ')}.`, name.slice(0, 40))
   }
-  const at = issue?.path.join('.') ?? 'body'
+  // A name in it may be the client's own, and long.
+  const at = (issue?.path.join('.') || 'body').slice(0, 80)
   return new Refusal(400, 'bad_option', `${at} ${issue?.message ?? 'is not as it must be'}.`, at)
 }

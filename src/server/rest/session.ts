@@ -21,14 +21,11 @@ export type Session = { readonly key: Key; readonly memory: Memory; readonly hea
  */
 export function ofSession(takes: readonly string[], answer: (exchange: Exchange, session: Session) => Promise<void>): Handler {
   return async (exchange) => {
-    const key = keyOf(exchange)
+    const key = own(exchange, parseKey(exchange.params.key ?? ''))
     checkQuery(exchange.query, takes)
     await withSession(exchange.house, key, (session) => answer(exchange, session))
   }
 }
-
-/** The key in the address, which must be the asker's own. */
-export const keyOf = (exchange: Exchange): Key => own(exchange, parseKey(exchange.params.key ?? ''))
 
 /** Works with a session; one that is not there, or is over, is refused in the words for somebody else's. */
 export async function withSession<T>(house: House, key: Key, work: (session: Session) => Promise<T>): Promise<T> {
@@ -36,6 +33,7 @@ export async function withSession<T>(house: House, key: Key, work: (session: Ses
   const { memory } = await house.memories.of(key)
   return house.memories.using(memory, async () => {
     const head = await memory.parts.sessions.head(key, 0)
+    if (head.revision === 0) throw notFound()
     const about = aboutIn(head.derived)
     if (about?.movedTo === undefined) return work({ key, memory, head, about })
     const to = `${key.scope}:${about.movedTo}`

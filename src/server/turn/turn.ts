@@ -44,7 +44,7 @@ async function turn(room: Room, request: Request, home: Home, key: Key): Promise
   const { memory } = home
   const isOff = headers['x-threadkeep-store'] === 'false' || (key.id !== '' && !room.memories.hasSessions)
   if (isSide({ ...ask, metadata: ask.body.metadata }, await memory.parts.sessions.head(key, 0))) return passThrough(room, request, 'side')
-  const person = headerOf(headers, 'x-threadkeep-person')
+  const person = headerOf(headers, 'x-threadkeep-person') ?? (memory.profile.sees.includes('person') ? (await memory.about(key))?.person : undefined)
   const after = ask.previous === undefined ? undefined : await place(memory, key, ask.previous)
   const hearing = { memory, key, dialect, ask, preamble: home.preamble, isOff, person, after }
   const before = performance.now()

@@ -31,8 +31,8 @@ describe("Anthropic's client", () => {
     const [request] = stage.model.requests
     expect(request?.body).toEqual(body)
     expect(request?.headers).toMatchObject({
-      'x-api-key': 'sk-ant-client',
-      'anthropic-version': '2023-06-01',
+      authorization: 'Bearer sk-ant-client',
+      'anthropic-version': '2026-10-21',
       'anthropic-beta': 'some-beta-1,other-beta-2',
     })
     expect(await stage.said(key)).toEqual(['user: Hello', 'assistant: Grüße! 👋'])
@@ -227,6 +227,6 @@ describe("Anthropic's client", () => {
     await using stage = await openStage(says('Hello.'), 'openai')
     await client(stage).messages.create(asked(user('Hello')), { headers: { 'anthropic-beta': 'some-beta-1' } })
     expect(stage.model.requests[0]?.path).toBe('/v1/messages')
-    expect(stage.model.requests[0]?.headers).toMatchObject({ 'anthropic-version': '2023-06-01', 'anthropic-beta': 'some-beta-1' })
+    expect(stage.model.requests[0]?.headers).toMatchObject({ 'anthropic-version': '2026-10-21', 'anthropic-beta': 'some-beta-1' })
   })
 })

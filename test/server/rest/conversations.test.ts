@@ -118,6 +118,7 @@ describe('conversations of OpenAI', () => {
     const faults = [
       [{ metadata: { a: 1 } }, 'metadata.a must be text.'],
       [{ metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`n${at}`, ''])) }, 'metadata has more than 16 entries.'],
+      [{ metadata: { ['n'.repeat(65)]: '' } }, 'metadata has a name of more than 64 characters.'],
       [{ items: 'Hello' }, 'items must be a list of items.'],
       [{ items: [{ type: 'item_reference', id: 'msg_1' }] }, 'items[0] refers to an item by its id. Send the item itself.'],
       [{ items: [file] }, 'File uploads not allowed for ephemeral sessions'],

@@ -1,0 +1,57 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { root } from '../../shape/source.ts'
+
+/** What a server holds: bytes of its heap and buffers, of its process, open connections, and what went wrong inside. */
+export type Taken = { readonly held: number; readonly rss: number; readonly sockets: number; readonly faults: readonly string[] }
+export type Order = 'measure' | 'rest' | 'close'
+export type Told = Taken | { readonly url: string }
+
+export type Stand = AsyncDisposable & {
+  readonly url: string
+  measure(): Promise<Taken>
+  /** Packs away every session, as is done with those nobody uses. */
+  rest(): Promise<Taken>
+}
+
+type Options = { readonly upstream: string; readonly profile: 'support' | 'thread'; readonly store?: string }
+
+/** Starts a server in a process of its own, in front of this model server. */
+export async function startStand({ store = 'ram:', ...options }: Options): Promise<Stand> {
+  const child = fork(join(root, 'test/server/load/worker.ts'), [JSON.stringify({ store, ...options })], { execArgv: ['--expose-gc'] })
+  const heard = async (): Promise<Told> => {
+    const [told] = await Promise.race([once(child, 'message'), once(child, 'exit')])
+    if (typeof told !== 'object' || told === null) throw new Error(`The server ended with ${told}.`)
+    return told as Told
+  }
+  const order = async (wanted: Order): Promise<Taken> => {
+    const told = heard()
+    child.send(wanted)
+    return (await told) as Taken
+  }
+  const { url } = (await heard()) as { readonly url: string }
+  const close = async (): Promise<void> => {
+    const ended = once(child, 'exit')
+    await order('close')
+    await ended
+  }
+  return { url, measure: () => order('measure'), rest: () => order('rest'), [Symbol.asyncDispose]: close }
+}
+
+export type Stored = { readonly sequence: number; readonly role: string; readonly content: string }
+
+/** Everything that is kept of a session. */
+export const transcriptAt = (url: string, key: string): Promise<readonly Stored[]> => everyPage<Stored>(`${url}/api/sessions/${key}/messages?limit=500`)
+
+/** All pages of a list. */
+export async function everyPage<T>(address: string): Promise<readonly T[]> {
+  const all: T[] = []
+  for (let after: string | number | null = ''; after !== null; ) {
+    const response = await fetch(after === '' ? address : `${address}&after=${encodeURIComponent(after)}`)
+    const { items, next } = (await response.json()) as { readonly items: readonly T[]; readonly next: string | number | null }
+    all.push(...items)
+    after = next
+  }
+  return all
+}

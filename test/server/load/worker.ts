@@ -1,0 +1,40 @@
+import { openMemory } from '../../../src/index.ts'
+import { serve } from '../../../src/server/serve.ts'
+import { openStore } from '../../../src/stores/open.ts'
+import type { Order, Taken, Told } from './stand.ts'
+
+/** Serves in a process of its own, with `--expose-gc`, so that what it takes is the server's alone: see stand.ts. */
+const { upstream, profile, store } = JSON.parse(process.argv[2] ?? '{}') as { upstream: string; profile: 'support' | 'thread'; store: string }
+const faults: string[] = []
+const sessions = await openStore('ram:')
+const memory = await openMemory({ profile, store, ...(profile === 'support' ? { sessions } : {}) })
+const serving = await serve({ memory, port: 0, upstream, persistence: { tries: 1 }, onFault: (_, trace) => faults.push(trace) })
+const tell = (told: Told): boolean | undefined => process.send?.(told)
+
+/** What the process holds once it has let go of what it does not need. */
+function taken(): Taken {
+  globalThis.gc?.()
+  globalThis.gc?.()
+  const { heapUsed, arrayBuffers, rss } = process.memoryUsage()
+  const sockets = process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
+  return { held: heapUsed + arrayBuffers, rss, sockets, faults }
+}
+
+const orders: Readonly<Record<Order, () => Promise<Told>>> = {
+  measure: async () => taken(),
+  // As the sweep does once nobody has used a session for a while.
+  rest: async () => {
+    if ('rest' in sessions) (sessions as { rest(now: number): void }).rest(Number.MAX_SAFE_INTEGER)
+    return taken()
+  },
+  close: async () => {
+    await serving.close()
+    await memory.close()
+    return taken()
+  },
+}
+process.on('message', async (order: Order) => {
+  tell(await orders[order]())
+  if (order === 'close') process.disconnect()
+})
+tell({ url: serving.url })
