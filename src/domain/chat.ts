@@ -85,7 +85,7 @@ function requiredText(value: unknown, at: string, purpose: string, mayBeEmpty = 
 }
 
 /** Half a character cannot be written as UTF-8, nor sent to anybody: a mark stands in its place. */
-export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
+export const wellFormed = (text: string): string => text.toWellFormed()
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 const shown = (value: unknown): string => (value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 40) ?? typeof value))

@@ -57,7 +57,7 @@ export class Contexts {
 
   /** A trace may be kept: secrets stay out of it. */
   async trace(key: Key, options: ContextOptions, messages: readonly Message[]): Promise<Trace> {
-    const { gathered, budget, framing, query, shared, when } = await this.gathered(key, options, undefined)
+    const { gathered, budget, framing, query, shared, when } = await this.gathered(key, { ...options, traced: true }, undefined)
     const { ledger } = compose(gathered, this.means.profile, this.means.renderer, { budget, framing, provider: 'openai' })
     return { head: gathered.head, messages, shared, query, budget, framing, ledger, ...(when === undefined ? {} : { when }) }
   }
@@ -77,7 +77,7 @@ export class Contexts {
     return budget
   }
 
-  private async gathered(key: Key, options: ContextOptions, barrier: Barrier | undefined): Promise<Found> {
+  private async gathered(key: Key, options: ContextOptions & { readonly traced?: boolean }, barrier: Barrier | undefined): Promise<Found> {
     const { profile, renderer } = this.means
     const budget = this.budgetOf(options)
     check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), `one of ${framings.join(', ')}`)
@@ -87,7 +87,9 @@ export class Contexts {
     const isStored = options.query === undefined || options.query === head.asked?.content || options.query === stored.asked?.content
     const query = isStored ? undefined : options.query
     const asking = query ?? head.asked?.content ?? ''
-    const when = this.when(asking, query === undefined ? head.asked?.at : undefined)
+    // Only what is recalled is chosen by time; but a trace may be replayed under a profile that recalls.
+    const isTimely = options.traced === true || profile.bands.some(({ claim }) => 'recalled' in claim)
+    const when = isTimely ? this.when(asking, query === undefined ? head.asked?.at : undefined) : undefined
     const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
     const [found, passages] = await Promise.all([this.walked(key, walk, barrier), hasFiles ? this.passages(key, asking) : []])
     const shared: readonly Shared[] = passages.length === 0 ? known : [...known, { from: 'files', entries: passages }]

@@ -75,12 +75,16 @@ function received(request: IncomingMessage, pace: Pace, take: (chunk: Buffer) =>
       reject(error)
     }
   }
+  const onEnd = (): void => {
+    request.off('close', onClose)
+    resolve()
+  }
   const onClose = (): void => reject(new Error('The client hung up.'))
   // The listener for errors stays: one that comes later must not end the process.
-  request.on('data', onData).once('end', resolve).once('error', reject).once('close', onClose)
+  request.on('data', onData).once('end', onEnd).once('error', reject).once('close', onClose)
   return promise.finally(() => {
     callOff()
-    request.off('data', onData).off('end', resolve).off('close', onClose).pause()
+    request.off('data', onData).off('end', onEnd).off('close', onClose).pause()
   })
 }
 

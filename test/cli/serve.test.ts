@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { on } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { replies, startUpstream } from '../models/upstream.ts'
@@ -23,6 +25,15 @@ const ask = async (url: string, content: string): Promise<string> => {
   return choices[0]?.message.content ?? ''
 }
 
+/** Resolves once standard error holds this text. */
+const lineWith = async ({ process }: Running, text: string): Promise<void> => {
+  let said = ''
+  for await (const piece of on(process.stderr as Readable, 'data')) {
+    said += String(piece)
+    if (said.includes(text)) return
+  }
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-serve-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -33,7 +44,8 @@ describe('threadkeep serve', () => {
       const url = await urlOf(running)
       expect((await running.until('"}]}\'')).split('\n')).toEqual([
         `Threadkeep listens on ${url}`,
-        'threadkeep-offline answers; profile thread, at most 16000 tokens. Memory is kept in sqlite:threadkeep.db.',
+        `threadkeep-offline answers; base URL for a client: ${url}/v1/demo:me (any tenant:session), API key: any`,
+        'Memory is kept in sqlite:threadkeep.db. Profile thread shows at most 16000 tokens.',
         'Try it, then ask what your cat is called:',
         `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,
         '',
@@ -105,11 +117,67 @@ describe('threadkeep serve', () => {
     expect((await running.ended).code).toBe(0)
   })
 
-  it('warns when others can reach it', async () => {
-    const running = command(['serve', '--port', '0', '--host', '0.0.0.0'])
-    expect(await running.until('curl ')).toContain('\nWhoever reaches this address can read and write memory.\n')
+  it('is not open to others by mistake: it wants keys or to be told so', async () => {
+    const home = mkdtempSync(join(folder, 'reached-'))
+    const host = ['serve', '--port', '0', '--host', '0.0.0.0']
+    const { code, stdout, stderr } = await command(host, {}, home).ended
+    expect([code, stdout, stderr.startsWith('threadkeep: host is "0.0.0.0", where others can reach this server, and no keys are asked for')]).toEqual([
+      2,
+      '',
+      true,
+    ])
+    const warning = '\nWARNING: whoever reaches this address can read and write memory (--open).\n'
+    const open = command([...host, '--open'], {}, home)
+    expect(await open.until('curl ')).toContain(warning)
+    open.process.kill()
+    await open.ended
+    await command(['keys', 'create', '--scope', 'acme'], {}, home).ended
+    const guarded = command(host, {}, home)
+    const said = await guarded.until('"}]}\'')
+    expect(said).not.toContain('WARNING')
+    expect(said).toContain('(any tenant:session), API key: one from threadkeep keys create\n')
+    expect(said).toContain(" -H 'authorization: Bearer tk_…' -d ")
+    guarded.process.kill()
+    await guarded.ended
+  })
+
+  it('logs what went wrong to standard error, and every request when it is told to', async () => {
+    for (const [level, statuses] of [
+      ['warn', [404]],
+      ['info', [200, 404]],
+    ] as const) {
+      const running = command(['serve', '--port', '0', '--log', level])
+      const url = await urlOf(running)
+      await ask(url, 'My cat is called Miso.')
+      await fetch(`${url}/nowhere`).then((response) => response.text())
+      running.process.kill()
+      const { stderr } = await running.ended
+      const lines = stderr
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { event: string; status?: number })
+      expect(lines.filter(({ event }) => event === 'request').map(({ status }) => status)).toEqual(statuses)
+      expect(stderr).not.toContain('Miso')
+    }
+  })
+
+  verifies('T-17', 'takes over profiles that change in its file when it is told to look', async () => {
+    const home = mkdtempSync(join(folder, 'changing-'))
+    const file = join(home, 'threadkeep.config.json')
+    const write = (budget: number): void => writeFileSync(file, JSON.stringify({ profile: 'mine', profiles: { mine: { extends: 'thread', budget } } }))
+    write(5_000)
+    const running = command(['serve', '--port', '0', '--log', 'info'], {}, home)
+    const url = await urlOf(running)
+    expect(await running.until('tokens.')).toContain('Profile mine shows at most 5000 tokens.')
+    const told = lineWith(running, '"event":"configured"')
+    write(6_000)
+    running.process.kill('SIGHUP')
+    await told
+    const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'Hi' }] })
+    const response = await fetch(`${url}/v1/demo:me/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    expect(response.headers.get('x-threadkeep-tokens')).toMatch(/\/6000$/)
     running.process.kill()
-    await running.ended
+    expect((await running.ended).code).toBe(0)
   })
 
   verifies('S-02', 'says in one line that a port is in use, and fails', async () => {
@@ -122,6 +190,20 @@ describe('threadkeep serve', () => {
     const message = `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or choose another with --port (0 takes a free one).`
     expect(second).toEqual({ code: 1, stdout: '', stderr: `threadkeep: ${message}\n` })
     expect([third.code, JSON.parse(third.stderr)]).toEqual([1, { error: { code: 'EADDRINUSE', message, param: 'port' } }])
+  })
+
+  it('stops at once when it is asked twice', async () => {
+    await using upstream = await startUpstream({ does: 'stall', pieces: ['One'] })
+    const running = command(['serve', '--port', '0', '--log', 'info', '--upstream', upstream.url])
+    const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Count' }] })
+    const url = await urlOf(running)
+    const response = await fetch(`${url}/v1/demo:me/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const stopping = lineWith(running, '"event":"stopping"')
+    running.process.kill()
+    await stopping
+    running.process.kill()
+    expect((await running.ended).code).toBe(130)
+    await expect(response.text()).rejects.toThrow()
   })
 
   it('lets a stream finish when it is asked to stop', async () => {

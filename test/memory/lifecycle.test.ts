@@ -4,6 +4,7 @@ import type { Lifetime } from '../../src/domain/profile.ts'
 import { never } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { said as stored } from '../../src/stores/conformance/stage.ts'
+import { parseKeyring, sealedStore } from '../../src/stores/sealed.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const start = 1_800_000_000_000
@@ -217,6 +218,25 @@ describe('what is said about a session', () => {
     await expect(memory.describe('acme:ann', { movedTo: 'bob' } as object)).rejects.toMatchObject({ ...bad, param: 'about' })
     await expect(memory.describe('acme:ann', { person: 'no one' })).rejects.toMatchObject({ code: 'bad-key' })
     await memory.close()
+  })
+
+  it('is exported and imported, and sealed like anything else', async () => {
+    const key = parseKeyring('ab'.repeat(32), 'a test')
+    const inner = ramStore()
+    const profile = profiles.thread
+    const first = await openMemory({ profile, store: { ...(await sealedStore(inner, key)), durability: 'durable' } })
+    await say(first, 'acme:ann')
+    const about = await first.describe('acme:ann', { template: 'returns', idle: hour, metadata: { channel: 'phone' } })
+    expect(JSON.stringify((await inner.head(parseKey('acme:ann'), 0)).derived)).not.toMatch(/returns|phone/)
+    const bundle: Uint8Array[] = []
+    for await (const bytes of first.export()) bundle.push(bytes)
+    const second = await openMemory({ profile, store: { ...ramStore(), durability: 'durable' } })
+    await second.import(async function* () {
+      yield* bundle
+    })
+    expect(await second.about('acme:ann')).toEqual(about)
+    await first.close()
+    await second.close()
   })
 
   it('survives what is said at the same time, and goes with its session', async () => {

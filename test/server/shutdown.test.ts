@@ -1,21 +1,57 @@
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { openMemory } from '../../src/index.ts'
-import { command, type Running } from '../cli/command.ts'
+import { command } from '../cli/command.ts'
 import { newFolder } from '../fault/folder.ts'
 import { type Received, startUpstream } from '../models/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const streams = 20
+const [streams, clients] = [20, 4]
 
-const urlOf = async (running: Running): Promise<string> => (JSON.parse(await running.until('}\n')) as { readonly url: string }).url
+/** The real command on a file, in front of this model server. */
+async function start(upstream: string, folder: string) {
+  const store = `sqlite:${join(folder, 'stopped.db')}`
+  const running = command(['serve', '--port', '0', '--json', '--upstream', upstream, '--store', store])
+  const { url } = JSON.parse(await running.until('}\n')) as { readonly url: string }
+  const ask = (key: string, content: string, stream: boolean): Promise<Response> =>
+    fetch(`${url}/v1/${key}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'any', stream, messages: [{ role: 'user', content }] }),
+    })
+  const isReached = (): Promise<boolean> =>
+    fetch(`${url}/healthz`).then(
+      () => true,
+      () => false,
+    )
+  return { store, ask, isReached, stop: (signal: NodeJS.Signals) => running.process.kill(signal), ended: running.ended }
+}
 
-const ask = (url: string, key: string, content: string, stream: boolean): Promise<Response> =>
-  fetch(`${url}/v1/${key}/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'any', stream, messages: [{ role: 'user', content }] }),
-  })
+type Started = Awaited<ReturnType<typeof start>>
+
+/** Clients that go on talking until nobody answers any more; `first` resolves when one of them has been answered. */
+function talkers({ ask }: Started) {
+  const acknowledged: { readonly key: string; readonly content: string }[] = []
+  const first = Promise.withResolvers<void>()
+  const talk = async (client: number): Promise<void> => {
+    for (let turn = 0; ; turn++) {
+      const one = { key: `acme:plain${client}`, content: `Turn ${turn}` }
+      const response = await ask(one.key, one.content, false).catch(() => undefined)
+      if (response === undefined) return
+      expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('One two three')])
+      acknowledged.push(one)
+      first.resolve()
+    }
+  }
+  return { acknowledged, first: first.promise, done: Promise.all(Array.from({ length: clients }, (_, client) => talk(client))) }
+}
+
+/** What a file holds, read by somebody else. */
+async function linesIn(store: string): Promise<AsyncDisposable & { said(key: string): Promise<string[]> }> {
+  const memory = await openMemory({ profile: 'thread', store })
+  const said = async (key: string) => (await memory.transcript(key)).map(({ role, content }) => `${role}: ${content}`)
+  return { said, [Symbol.asyncDispose]: () => memory.close() }
+}
 
 describe('a server that is asked to stop', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -23,41 +59,21 @@ describe('a server that is asked to stop', () => {
       using folder = newFolder()
       // Every byte by itself, so that the streams are far from their end when the signal comes.
       await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two', ' three'], split: true })
-      const store = `sqlite:${join(folder.path, 'stopped.db')}`
-      const running = command(['serve', '--port', '0', '--json', '--upstream', upstream.url, '--store', store])
-      const url = await urlOf(running)
-      const acknowledged: string[] = []
-      let isOpen = true
-      const talk = async (client: number): Promise<void> => {
-        for (let turn = 0; isOpen; turn++) {
-          const response = await ask(url, `acme:plain${client}`, `Turn ${turn}`, false).catch(() => undefined)
-          if (response === undefined) return
-          expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('One two three')])
-          acknowledged.push(`acme:plain${client} Turn ${turn}`)
-        }
-      }
-      const talking = [1, 2, 3, 4].map(talk)
-      const under = await Promise.all(Array.from({ length: streams }, (_, at) => ask(url, `acme:stream${at}`, 'Count', true)))
-      running.process.kill(signal)
+      const server = await start(upstream.url, folder.path)
+      const { acknowledged, first, done } = talkers(server)
+      const under = await Promise.all(Array.from({ length: streams }, (_, at) => server.ask(`acme:stream${at}`, 'Count', true)))
+      await first
+      server.stop(signal)
       const texts = await Promise.all(under.map((response) => response.text()))
-      isOpen = false
-      await Promise.all(talking)
       expect(texts.filter((text) => !text.endsWith('data: [DONE]\n\n'))).toEqual([])
-      expect(await running.ended).toMatchObject({ code: 0, stderr: '' })
-      await expect(fetch(`${url}/healthz`)).rejects.toThrow()
-      await using memory = await openMemory({ profile: 'thread', store })
-      for (let at = 0; at < streams; at++) {
-        expect((await memory.transcript(`acme:stream${at}`)).map(({ role, content }) => `${role}: ${content}`)).toEqual([
-          'user: Count',
-          'assistant: One two three',
-        ])
-      }
-      expect(acknowledged.length).toBeGreaterThan(0)
-      for (const one of acknowledged) {
-        const [key = '', ...words] = one.split(' ')
-        const said = (await memory.transcript(key)).map(({ role, content }) => `${role}: ${content}`)
-        const place = said.indexOf(`user: ${words.join(' ')}`)
-        expect([one, said[place + 1]]).toEqual([one, 'assistant: One two three'])
+      await done
+      expect(await server.ended).toMatchObject({ code: 0, stderr: '' })
+      await using kept = await linesIn(server.store)
+      for (let at = 0; at < streams; at++) expect(await kept.said(`acme:stream${at}`)).toEqual(['user: Count', 'assistant: One two three'])
+      for (const { key, content } of acknowledged) {
+        const said = await kept.said(key)
+        const place = said.indexOf(`user: ${content}`)
+        expect([key, content, said[place + 1]]).toEqual([key, content, 'assistant: One two three'])
       }
     })
   }
@@ -70,26 +86,17 @@ describe('a server that is asked to stop', () => {
       arrived.resolve(received)
       return { does: 'stall', pieces: ['One'] }
     })
-    const store = `sqlite:${join(folder.path, 'stopped.db')}`
-    const running = command(['serve', '--port', '0', '--json', '--upstream', upstream.url, '--store', store])
-    const url = await urlOf(running)
-    await (await ask(url, 'acme:a', 'Hello', false)).text()
-    const waiting = await ask(url, 'acme:b', 'Wait', true)
-    running.process.kill('SIGTERM')
-    // The port is closed as soon as the first signal has been heard.
-    while (
-      await fetch(`${url}/healthz`).then(
-        () => true,
-        () => false,
-      )
-    )
-      await new Promise(setImmediate)
-    running.process.kill('SIGTERM')
-    expect((await running.ended).code).toBe(130)
+    const server = await start(upstream.url, folder.path)
+    await (await server.ask('acme:a', 'Hello', false)).text()
+    const waiting = await server.ask('acme:b', 'Wait', true)
+    server.stop('SIGTERM')
+    // Nobody is let in any more as soon as the first signal has been heard.
+    while (await server.isReached()) await new Promise(setImmediate)
+    server.stop('SIGTERM')
+    expect((await server.ended).code).toBe(130)
     await expect(waiting.text()).rejects.toThrow()
     expect(await (await arrived.promise).over).toBe('hung up')
-    await using memory = await openMemory({ profile: 'thread', store })
-    const said = async (key: string) => (await memory.transcript(key)).map(({ role, content }) => `${role}: ${content}`)
-    expect([await said('acme:a'), await said('acme:b')]).toEqual([['user: Hello', 'assistant: Yes.'], ['user: Wait']])
+    await using kept = await linesIn(server.store)
+    expect([await kept.said('acme:a'), await kept.said('acme:b')]).toEqual([['user: Hello', 'assistant: Yes.'], ['user: Wait']])
   })
 })

@@ -11,6 +11,7 @@ import { Expiries } from '../../src/stores/ram/expiries.ts'
 import { type Bounded, type Pack, ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
+import type { Weight } from './ramWeights.ts'
 
 /** A store in which everything is packed away again after each step. */
 function alwaysPacked(pack: Pack): Store & Index {
@@ -156,7 +157,7 @@ describe('room in RAM', () => {
 
   verifies('T-18', 'is at most 1 KB for an empty session, 2.2 times the text for one in use and no more than the text for one at rest', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', 'test/stores/ramWeights.ts'], { cwd: root })
-    const { empty, chat } = JSON.parse(stdout) as Record<'empty' | 'chat', { text: number; active: number; idle: number }>
+    const { empty, chat } = JSON.parse(stdout) as Record<'empty' | 'chat', Weight>
     expect(empty.active).toBeLessThanOrEqual(1_024)
     expect(empty.idle).toBeLessThanOrEqual(1_024)
     expect(chat.active).toBeLessThanOrEqual(2.2 * chat.text)

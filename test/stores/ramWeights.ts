@@ -39,8 +39,10 @@ function taken(): number {
   return heapUsed + arrayBuffers
 }
 
-/** What each of many sessions of so many messages takes, and the bytes of its text. */
-async function weigh(sessions: number, messages: number): Promise<{ readonly text: number; readonly active: number; readonly idle: number }> {
+/** What each of many sessions takes while it is used and when it is at rest, and the bytes of its text. */
+export type Weight = { readonly text: number; readonly active: number; readonly idle: number }
+
+async function weigh(sessions: number, messages: number): Promise<Weight> {
   const store = ramStore(zstd === undefined ? {} : { pack: zstd })
   const before = taken()
   let text = 0

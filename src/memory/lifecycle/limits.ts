@@ -38,10 +38,13 @@ export class Limits {
     const admission = admit(head, incoming, lifetime, now, await this.giveWay(head, held + added - lifetime.bytes))
     const gone = new Set(admission.drop)
     // Of more than fit at once, some go that were never there.
-    const dropped = [
-      ...(await sessions.page(head.key, { after: head.first?.sequence ?? 0, limit: gone.size })),
-      ...incoming.filter((_, place) => gone.has(messageId(head.last + 1 + place))),
-    ]
+    const dropped =
+      gone.size === 0
+        ? []
+        : [
+            ...(await sessions.page(head.key, { after: head.first?.sequence ?? 0, limit: gone.size })),
+            ...incoming.filter((_, place) => gone.has(messageId(head.last + 1 + place))),
+          ]
     const messages = head.messages + incoming.length - gone.size
     this.know(head.key, stateOf({ ...head, last: head.last + incoming.length, messages }), held + added - sum(dropped))
     return admission

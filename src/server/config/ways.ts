@@ -4,7 +4,7 @@ import { parseProfile } from '../../domain/parseProfile.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { profiles as builtIn } from '../../profiles/index.ts'
 import type { Template, Ways } from '../memories.ts'
-import { durationOf } from './duration.ts'
+import { durationOf, durationRight } from './duration.ts'
 import { type Config, wrong } from './schema.ts'
 
 type Named = Pick<Config, 'profile' | 'budget' | 'tenantProfile' | 'sessions' | 'profiles' | 'templates' | 'secrets'>
@@ -51,7 +51,7 @@ function ownProfile(name: string, { extends: base, ...given }: Readonly<Record<s
   if (base !== undefined && !(typeof base === 'string' && Object.hasOwn(builtIn, base)))
     throw wrong(`${at}.extends`, base, `one of ${Object.keys(builtIn).join(', ')}`)
   const from: Partial<Profile> = base === undefined ? {} : builtIn[base as keyof typeof builtIn]
-  const merged = { ...from, ...given, ...together('lifetime', from, given), ...together('learns', from, given), name }
+  const merged = { ...from, ...given, ...together('lifetime', from, given, at), ...together('learns', from, given, at), name }
   try {
     return parseProfile(merged)
   } catch (error) {
@@ -63,11 +63,21 @@ function ownProfile(name: string, { extends: base, ...given }: Readonly<Record<s
 }
 
 /** A group of fields of which some may be left out, and whose times may be text. */
-function together(group: 'lifetime' | 'learns', from: Partial<Profile>, given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function together(
+  group: 'lifetime' | 'learns',
+  from: Partial<Profile>,
+  given: Readonly<Record<string, unknown>>,
+  at: string,
+): Readonly<Record<string, unknown>> {
   const own = given[group]
   if (!isObject(own)) return {}
-  const fields = Object.entries(own).map(([name, value]) => [name, name === 'idle' || name === 'age' ? (durationOf(value) ?? value) : value] as const)
-  return { [group]: { ...from[group], ...Object.fromEntries(fields) } }
+  const timed = (name: string, value: unknown): unknown => {
+    if (name !== 'idle' && name !== 'age') return value
+    const millis = durationOf(value)
+    if (millis === undefined) throw wrong(`${at}.${group}.${name}`, value, durationRight)
+    return millis
+  }
+  return { [group]: { ...from[group], ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, timed(name, value)])) } }
 }
 
 /** With a budget of its own a template remembers in a way of its own, which has a name of its own. */

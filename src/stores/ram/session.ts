@@ -38,7 +38,7 @@ export type Session = {
 /** How many answers to changes are kept for a change that comes again. */
 const remembered = 1_000
 
-export const emptyBody = (): Body => ({ messages: [], gaps: [], asked: undefined, derived: undefined, done: undefined })
+const emptyBody = (): Body => ({ messages: [], gaps: [], asked: undefined, derived: undefined, done: undefined })
 
 export const begun = ({ key, at, expiresAt }: Change): Session => ({
   key,

@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { all, assistant, user } from '../start.ts'
-import { calls, hangs, refuses, says, stalls } from './model.ts'
+import { calls, cuts, hangs, refuses, says, stalls } from './model.ts'
 import { failure, openStage, type Stage } from './stage.ts'
 
 const key = 'demo:ann'
@@ -103,6 +103,14 @@ for (const useResponses of [false, true]) {
       expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Or a little', 'user: Never mind', 'assistant: Fine.'])
     })
 
+    verifies('S-03', 'are told that a stream was cut, and the half reply is not kept', async () => {
+      await using stage = await openStage([cuts('This is going to be long'), says('Fine.')])
+      const result = await runner(stage, useResponses).run(guide, 'Tell me all', { stream: true })
+      expect(await failure(all(result.toTextStream()).then(() => result.completed))).toBeInstanceOf(OpenAI.APIError)
+      expect((await runner(stage, useResponses).run(guide, 'Never mind')).finalOutput).toBe('Fine.')
+      expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
+    })
+
     verifies(['S-03', 'T-15'], 'are remembered across a restart, and once, with a session of their own beside', async () => {
       await using stage = await openStage([says('A fine name.'), says('Miso.'), says('Still Miso.')])
       const session = new MemorySession()
@@ -143,9 +151,9 @@ for (const useResponses of [false, true]) {
 describe("OpenAI's agents, with what the server keeps for them", () => {
   verifies(['S-03', 'T-15'], 'go on from a response by its id, also after a restart', async () => {
     await using stage = await openStage([calls(rome, oslo), says('Rome is warmer.'), says('By 17 degrees.')])
-    const first = await runner(stage, true).run(guide, 'Where is it warmer?', { previousResponseId: undefined })
+    const first = await runner(stage, true).run(guide, 'Where is it warmer?')
     await stage.restart()
-    const second = await runner(stage, true).run(guide, 'By how much?', first.lastResponseId === undefined ? {} : { previousResponseId: first.lastResponseId })
+    const second = await runner(stage, true).run(guide, 'By how much?', { previousResponseId: String(first.lastResponseId) })
     expect(second.finalOutput).toBe('By 17 degrees.')
     expect(await stage.said(key)).toEqual([...loop, 'user: By how much?', 'assistant: By 17 degrees.'])
   })

@@ -214,6 +214,24 @@ describe("Anthropic's client", () => {
     expect(await stage.said(key)).toEqual(['user: [image, 20 bytes, sha256 fe1a4ab1fb634703]\nWhat is this?', 'assistant: A cat.'])
   })
 
+  verifies('T-09', 'asks on about a picture that it sends again, and the model sees it', async () => {
+    await using stage = await openStage([says('A cat.'), says('Grey.')], 'anthropic')
+    const source = { type: 'base64' as const, media_type: 'image/png' as const, data: Buffer.from('not really a picture').toString('base64') }
+    const shown = { role: 'user' as const, content: [{ type: 'image' as const, source }] }
+    await ask(stage, shown)
+    await ask(stage, shown, assistant('A cat.'), user('What colour is it?'))
+    expect(stage.model.requests[1]?.body.messages[0]).toEqual(shown)
+  })
+
+  verifies(['S-03', 'T-15'], 'begins a reply itself, and memory has it whole', async () => {
+    await using stage = await openStage([says(' 42.'), says('Because.')], 'anthropic')
+    await ask(stage, user('What is it?'), assistant('The answer is'))
+    const told = [user('What is it?'), assistant('The answer is 42.'), user('Why?')]
+    expect(textOf(await ask(stage, ...told))).toBe('Because.')
+    expect(stage.model.requests[1]?.body.messages).toEqual(told)
+    expect(await stage.said(key)).toEqual(['user: What is it?', 'assistant: The answer is 42.', 'user: Why?', 'assistant: Because.'])
+  })
+
   it('counts tokens and lists models', async () => {
     await using stage = await openStage(says('Hello.'), 'anthropic')
     const { max_tokens: _most, ...countable } = asked(user('Hello'))

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { all, assistant, user } from '../start.ts'
-import { calls, hangs, refuses, says, stalls } from './model.ts'
+import { calls, cuts, hangs, refuses, says, stalls } from './model.ts'
 import { failure, openStage, type Stage } from './stage.ts'
 
 const key = 'demo:ann'
@@ -111,6 +111,14 @@ for (const useResponsesApi of [false, true]) {
       expect(await over).toBe('hung up')
       expect((await chat(stage, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
       expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Or a little', 'user: Never mind', 'assistant: Fine.'])
+    })
+
+    verifies('S-03', 'is told that a stream was cut, and the half reply is not kept', async () => {
+      await using stage = await openStage([cuts('This is going to be long'), says('Fine.')])
+      const stream = await chat(stage, useResponsesApi).stream('Tell me all')
+      expect(await failure(all(stream))).toBeInstanceOf(OpenAI.APIError)
+      expect((await chat(stage, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
+      expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
     })
 
     verifies(['S-03', 'T-15'], 'is remembered from turn to turn and across a restart, once, whether it resends its history or not', async () => {

@@ -207,6 +207,16 @@ describe('the openai client, with chat completions', () => {
     ])
   })
 
+  verifies('T-09', 'asks on about a picture that it sends again, or that it sent just before, and the model sees it', async () => {
+    await using stage = await openStage([says('A cat.'), says('Grey.')])
+    const image = { type: 'image_url' as const, image_url: { url: `data:image/png;base64,${Buffer.from('not really a picture').toString('base64')}` } }
+    const shown = { role: 'user' as const, content: [image] }
+    await ask(stage, shown, user('What is this?'))
+    await ask(stage, shown, user('What is this?'), assistant('A cat.'), user('What colour is it?'))
+    expect(stage.model.requests.map(({ body }) => body.messages[0])).toEqual([shown, shown])
+    expect((await stage.said(key)).length).toBe(5)
+  })
+
   verifies('T-09', 'may not bring files into a session', async () => {
     await using stage = await openStage()
     const file = { type: 'file' as const, file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${Buffer.from('%PDF').toString('base64')}` } }

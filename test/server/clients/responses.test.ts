@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { all, assistant, user } from '../start.ts'
-import { calls, hangs, refuses, says, stalls, thinks } from './model.ts'
+import { calls, cuts, hangs, refuses, says, stalls, thinks } from './model.ts'
 import { failure, openStage, type Stage } from './stage.ts'
 
 type Asked = OpenAI.Responses.ResponseCreateParamsNonStreaming
@@ -200,6 +200,23 @@ describe('the openai client, with responses', () => {
       status: 400,
       message: '400 File uploads not allowed for ephemeral sessions',
     })
+  })
+
+  verifies('T-09', 'asks on about a picture that it sends again, and the model sees it', async () => {
+    await using stage = await openStage([says('A cat.'), says('Grey.')])
+    const picture = `data:image/png;base64,${Buffer.from('not really a picture').toString('base64')}`
+    const shown = { role: 'user' as const, content: [{ type: 'input_image' as const, image_url: picture, detail: 'auto' as const }] }
+    await ask(stage, { input: [shown] })
+    await ask(stage, { input: [shown, assistant('A cat.'), user('What colour is it?')] })
+    expect(stage.model.requests[1]?.body.input[0]).toEqual(shown)
+  })
+
+  verifies('S-03', 'is told that a stream was cut, and the half reply is not kept', async () => {
+    await using stage = await openStage([cuts('This is going to be long'), says('Fine.')])
+    const stream = await client(stage).responses.create({ model: 'test-model', input: 'Tell me all', stream: true })
+    expect(await failure(all(stream))).toBeInstanceOf(OpenAI.APIError)
+    expect((await ask(stage, { input: 'Never mind' })).output_text).toBe('Fine.')
+    expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
   })
 
   it('compares nothing with what it only refers to', async () => {

@@ -14,12 +14,12 @@ export function faultsIn({ path, body }: Request): readonly string[] {
   return responsesFaults(body)
 }
 
-/** The rules are written for text: a list of parts counts as one. */
+/** The rules are written for text: a list of parts counts as one. Beside calls the service takes any text, even a blank one. */
 function plainChat({ role, content, tool_calls, tool_call_id }: Fields): ChatMessage {
   const text = Array.isArray(content) ? JSON.stringify(content) : content
   return {
     role: role === 'developer' ? 'system' : role,
-    content: tool_calls === undefined ? text : text || null,
+    content: tool_calls === undefined ? text : String(text ?? '').trim() || null,
     ...(tool_calls === undefined ? {} : { tool_calls }),
     ...(tool_call_id === undefined ? {} : { tool_call_id }),
   } as ChatMessage

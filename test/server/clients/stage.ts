@@ -1,60 +1,62 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openMemory } from '../../../src/index.ts'
+import { expect } from 'vitest'
 import type { Memory } from '../../../src/memory.ts'
-import { type Serving, serve } from '../../../src/server/serve.ts'
-import { SessionModels } from '../../../src/server/sessionModels.ts'
 import type { UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
+import { stage } from '../config/stage.ts'
 import { type ModelServer, type Script, startModel } from './model.ts'
 
 export type Stage = AsyncDisposable & {
   readonly model: ModelServer
   /** Where the server listens; another address after a restart. */
   readonly url: string
-  /** What the operator was told. */
-  readonly faults: readonly string[]
+  readonly memory: Memory
   /** What is stored of a session, a line for each message. */
   said(key: string): Promise<string[]>
   /** Ends the server and its memory, and opens both again on the same file. */
   restart(): Promise<void>
 }
 
-type Running = { readonly memory: Memory; readonly serving: Serving }
+type Protocol = UpstreamOptions['protocol']
 
-/** The server as `threadkeep serve --store sqlite:FILE --upstream URL` starts it, and a model server behind it. */
-export async function openStage(script?: Script, protocol: UpstreamOptions['protocol'] = 'openai'): Promise<Stage> {
+/**
+ * A model server, and before it the server as the command starts it: memory in a file, and everything else as usual but that
+ * nobody waits before the model server is asked again. It may have others behind it. In the end nothing may have gone wrong that no client was told of.
+ *
+ * @example
+ * await using stage = await openStage(says('Hello.'))
+ * const client = new OpenAI({ baseURL: `${stage.url}/v1/demo:ann`, apiKey: 'sk-client' })
+ */
+export async function openStage(script?: Script, protocol: Protocol = 'openai', others: readonly { base: string; protocol: Protocol }[] = []): Promise<Stage> {
   const model = await startModel(script)
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-clients-'))
+  const config = { store: `sqlite:${join(folder, 'threadkeep.db')}`, upstreams: [{ base: model.url, protocol }, ...others], retries: { wait: 1 } }
+  const open = () => stage(join(folder, 'threadkeep.config.json'), config)
   const faults: string[] = []
-  const open = async (): Promise<Running> => {
-    const models = new SessionModels({ upstream: model.url })
-    const memory = await openMemory({ store: `sqlite:${join(folder, 'threadkeep.db')}`, model: (key) => models.for(key) })
-    const upstream = [{ name: 'model', base: model.url, protocol }]
-    // The only thing that is not as usual: nobody waits before the model server is asked again.
-    const persistence = { wait: 1 }
-    return { memory, serving: await serve({ memory, models, port: 0, upstream, persistence, onFault: (_, trace) => faults.push(trace) }) }
-  }
-  const close = async ({ memory, serving }: Running): Promise<void> => {
-    await serving.close(0)
-    await memory.close()
-  }
   let running = await open()
+  const close = async (): Promise<void> => {
+    await running.server.close(0)
+    faults.push(...running.faults)
+  }
   return {
     model,
-    faults,
     get url() {
-      return running.serving.url
+      return running.server.url
     },
-    said: async (key) => (await running.memory.transcript(key)).map(lineOf),
+    get memory() {
+      return running.server.memories.sessions
+    },
+    said: async (key) => (await running.server.memories.sessions.transcript(key)).map(lineOf),
     restart: async () => {
-      await close(running)
+      await close()
       running = await open()
     },
     [Symbol.asyncDispose]: async () => {
-      await close(running)
+      await close()
       await model.close()
       rmSync(folder, { recursive: true })
+      expect(faults).toEqual([])
     },
   }
 }

@@ -8,19 +8,22 @@ type Whole = { readonly choices: readonly { readonly message?: { readonly conten
 export type Talk = { readonly key: string; readonly tag: string; turns: number }
 
 /** So many sessions, spread over the tenants. */
-export const talksOf = (sessions: number, tenants: number): readonly Talk[] =>
-  Array.from({ length: sessions }, (_, at) => ({ key: `tenant${at % tenants}:s${at}`, tag: `tag${at}`, turns: 0 }))
+export const talksOf = (sessions: number, tenants: number, name = 's'): readonly Talk[] =>
+  Array.from({ length: sessions }, (_, at) => ({ key: `tenant${at % tenants}:${name}${at}`, tag: `tag${at}`, turns: 0 }))
 
 export type Crowd = AsyncDisposable & {
   /** Says something in a session and checks the reply; resolves to what was said. */
   say(talk: Talk): Promise<string>
 }
 
+/** About as long as what people write to a shop. */
+const rest = 'It should have come on Tuesday, and nobody has told us when another driver will be here, so we would like to know what happens next.'
+
 /** Clients with so many connections to a server. */
 export function crowdAt(url: string, connections: number): Crowd {
   const agent = new Agent({ connections })
   const say = async (talk: Talk): Promise<string> => {
-    const content = `Turn ${++talk.turns} of ${talk.tag}: where is parcel ${talk.turns * 7} of mine?`
+    const content = `Turn ${++talk.turns} of ${talk.tag}: where is parcel ${talk.turns * 7} of mine? ${rest}`
     // Every other one as a stream.
     const stream = talk.turns % 2 === 0
     const { statusCode, body } = await agent.request({
@@ -41,11 +44,12 @@ function streamed(text: string): string {
   return events.map((event) => (JSON.parse(event.slice('data: '.length)) as Whole).choices[0]?.delta?.content ?? '').join('')
 }
 
-/** So many at a time take the next piece of work until there is none. */
-export async function abreast<T>(many: number, work: Iterable<T>, take: (one: T) => Promise<unknown>): Promise<void> {
-  const rest = work[Symbol.iterator]()
+/** So many at a time take the next piece of work until there is none; resolves to what came of all of them. */
+export async function abreast<T, R>(many: number, work: Iterable<T>, take: (one: T) => Promise<R>): Promise<readonly R[]> {
+  const [rest, results]: [Iterator<T>, R[]] = [work[Symbol.iterator](), []]
   const worker = async (): Promise<void> => {
-    for (let next = rest.next(); next.done !== true; next = rest.next()) await take(next.value)
+    for (let next = rest.next(); next.done !== true; next = rest.next()) results.push(await take(next.value))
   }
   await Promise.all(Array.from({ length: many }, worker))
+  return results
 }

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import { root } from '../../shape/source.ts'
 
 /** What a server holds: bytes of its heap and buffers, of its process, open connections, and what went wrong inside. */
@@ -20,10 +21,12 @@ type Options = { readonly upstream: string; readonly profile: 'support' | 'threa
 /** Starts a server in a process of its own, in front of this model server. */
 export async function startStand({ store = 'ram:', ...options }: Options): Promise<Stand> {
   const child = fork(join(root, 'test/server/load/worker.ts'), [JSON.stringify({ store, ...options })], { execArgv: ['--expose-gc'] })
-  const heard = async (): Promise<Told> => {
-    const [told] = await Promise.race([once(child, 'message'), once(child, 'exit')])
-    if (typeof told !== 'object' || told === null) throw new Error(`The server ended with ${told}.`)
-    return told as Told
+  const ended = once(child, 'exit')
+  const heard = (): Promise<Told> => {
+    const { promise, resolve } = Promise.withResolvers<Told>()
+    child.once('message', (told) => resolve(told as Told))
+    const over = ended.then(([code]) => expect.fail(`The server ended with ${code}.`))
+    return Promise.race([promise, over])
   }
   const order = async (wanted: Order): Promise<Taken> => {
     const told = heard()
@@ -32,7 +35,6 @@ export async function startStand({ store = 'ram:', ...options }: Options): Promi
   }
   const { url } = (await heard()) as { readonly url: string }
   const close = async (): Promise<void> => {
-    const ended = once(child, 'exit')
     await order('close')
     await ended
   }

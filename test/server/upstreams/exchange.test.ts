@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Agent } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { exchange } from '../../../src/server/upstreams/exchange.ts'
+import { all } from '../start.ts'
 
 const unwanted = new DOMException('Nobody wants it.', 'AbortError')
 /** So much may lie here unread, with what one read of a socket brings on top. */
@@ -46,7 +47,7 @@ async function turnsOfTheLoop(many: number): Promise<void> {
   for (let turn = 0; turn < many; turn++) await new Promise(setImmediate)
 }
 
-const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string> => Buffer.concat(await Array.fromAsync(body)).toString('utf8')
+const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string> => Buffer.concat(await all(body)).toString('utf8')
 
 describe('one request to a server', () => {
   it('is answered with status, headers and body', async () => {

@@ -3,6 +3,7 @@ import type { Answer, Call } from '../../../src/server/backend.ts'
 import { type PoolOptions, poolBackend } from '../../../src/server/upstreams/pool.ts'
 import type { UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
 import { closedPort, refuses, replies, type Script, startUpstream } from '../../models/upstream.ts'
+import { all } from '../start.ts'
 
 type Given = { readonly upstreams: readonly UpstreamOptions[]; readonly pause?: PoolOptions['pause']; readonly patience?: Partial<PoolOptions['patience']> }
 
@@ -28,7 +29,7 @@ const call = (more: Partial<Call> = {}): Call => ({
   signal: new AbortController().signal,
   ...more,
 })
-const textOf = async ({ body }: Answer): Promise<string> => Buffer.concat(await Array.fromAsync(body)).toString('utf8')
+const textOf = async ({ body }: Answer): Promise<string> => Buffer.concat(await all(body)).toString('utf8')
 
 /** How a single model server that follows this script is asked, and what comes of it. */
 async function asked(script: Script) {

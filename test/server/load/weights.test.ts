@@ -1,0 +1,62 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { verifies } from '../../requirements/verifies.ts'
+import { abreast, crowdAt, talksOf } from './crowd.ts'
+import { replyTo, startEcho } from './echo.ts'
+import { startStand } from './stand.ts'
+
+const [empty, active, turns, tenants, clients] = [2_000, 150, 10, 100, 20]
+
+/** Bytes: of a session in which nothing was said, of the text of one, and of one in use and at rest. */
+type Weights = { readonly empty: number; readonly text: number; readonly active: number; readonly idle: number }
+
+/** Begins sessions in which nothing is said. */
+async function begin(url: string, name: string, many: number): Promise<void> {
+  const keys = Array.from({ length: many }, (_, at) => `${name}${at % tenants}:e${at}`)
+  await abreast(clients, keys, async (key) => {
+    const response = await fetch(`${url}/api/sessions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ key }) })
+    await response.arrayBuffer()
+    expect(response.status).toBe(201)
+  })
+}
+
+async function weigh(): Promise<Weights> {
+  await using echo = await startEcho()
+  await using stand = await startStand({ upstream: echo.url, profile: 'support' })
+  await using crowd = crowdAt(stand.url, clients)
+  // What is made once, such as compiled code, belongs to no session.
+  await begin(stand.url, 'warm', 300)
+  for (const talks = talksOf(200, tenants, 'w'); (talks[0]?.turns ?? 0) < 4; ) await abreast(clients, talks, crowd.say)
+  const nobody = await stand.rest()
+  await begin(stand.url, 'empty', empty)
+  const begun = await stand.measure()
+  let text = 0
+  for (const talks = talksOf(active, tenants); (talks[0]?.turns ?? 0) < turns; ) {
+    for (const said of await abreast(clients, talks, crowd.say)) text += said.length + replyTo(said).length
+  }
+  const [talked, rested] = [await stand.measure(), await stand.rest()]
+  return {
+    empty: (begun.held - nobody.held) / empty,
+    text: text / active,
+    active: (talked.held - begun.held) / active,
+    idle: (rested.held - begun.held) / active,
+  }
+}
+
+describe('what a session takes of the server', () => {
+  let weights: Weights
+  beforeAll(async () => {
+    weights = await weigh()
+  })
+
+  verifies('T-18', 'is at most 1 KB while nothing was said in it', () => {
+    expect(weights.empty).toBeLessThanOrEqual(1_024)
+  })
+
+  it('is at most 2.2 times its text while it is in use', () => {
+    expect(weights.active / weights.text).toBeLessThanOrEqual(2.2)
+  })
+
+  it('is no more than its text while it is at rest', () => {
+    expect(weights.idle / weights.text).toBeLessThanOrEqual(1)
+  })
+})
