@@ -25,8 +25,9 @@ const elsewhere = (): never => {
  * const memory = await openMemory({ profile: 'ephemeral' })
  */
 export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
-  if (options.embedder !== undefined && typeof options.store !== 'object') {
-    throw new MemoryError('bad-option', 'An embedder needs a store that keeps vectors: pass store: ramStore() from threadkeep/ram.', { param: 'store' })
+  if (options.embedder !== undefined && (typeof options.store !== 'object' || options.embedding === undefined)) {
+    const right = 'pass store: ramStore() from threadkeep/ram and embedding: embeddingWith from threadkeep/embedding.'
+    throw new MemoryError('bad-option', `An embedder needs a store that keeps vectors, and somebody who makes them: ${right}`, { param: 'embedder' })
   }
   const platform = {
     openStore: async (url: string, key?: string) => {

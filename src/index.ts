@@ -1,4 +1,7 @@
+import { embeddingWith } from './memory/embedding.ts'
+import { library } from './memory/library.ts'
 import { lifecycleWith } from './memory/lifecycle/lifecycle.ts'
+import { replaying } from './memory/replaying.ts'
 import { secretBarrier } from './memory/secrets.ts'
 import type { Memory, Portable } from './memory.ts'
 import { tokenizerNamed } from './models/tokenizers.ts'
@@ -34,6 +37,9 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     tokenizer: tokenizerNamed,
     barrier: secretBarrier,
     dates: whenIn,
+    embedding: embeddingWith,
+    library,
+    replaying,
     upkeep: (model: MemoryOptions['model']) => upkeepWith({ model }),
     lifecycle: (onSessionEnd: MemoryOptions['onSessionEnd']) => lifecycleWith({ onSessionEnd }),
     clock: Date.now,

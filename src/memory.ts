@@ -9,16 +9,18 @@ import type { Profile } from './domain/profile.ts'
 import { isExpired } from './domain/session.ts'
 import { type AppendOptions, appended } from './memory/appending.ts'
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
-import { Embedding, type EmbeddingProgress } from './memory/embedding.ts'
+import type { Embedding, EmbeddingProgress, MakeEmbedding } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
+import type { Library } from './memory/library.ts'
 import type { Description } from './memory/lifecycle/about.ts'
 import { eraseOver } from './memory/lifecycle/eraseOver.ts'
 import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
 import { type Remembered, remember, use } from './memory/remembering.ts'
+import type { Replayed, Replaying } from './memory/replaying.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
 import type { Barrier } from './memory/secrets.ts'
 import { Renderer } from './recall/render.ts'
-import type { Difference, Trace } from './recall/replay.ts'
+import type { Trace } from './recall/replay.ts'
 import type { WhenIn } from './text/when.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
 import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
@@ -32,6 +34,8 @@ export type Parts = {
   readonly store: Store & Index
   readonly tokenizer: Tokenizer
   readonly embedder: Embedder | undefined
+  /** Has the vectors made, where there is an embedder. */
+  readonly embedding?: MakeEmbedding | undefined
   /** Makes upkeep, if there is to be any. */
   readonly upkeep: ((means: UpkeepMeans) => Upkeep) | undefined
   /** Makes what sees to limits, ends and transfers of sessions, if there is to be any. */
@@ -39,8 +43,12 @@ export type Parts = {
   /** Makes a derived entry anew in place of upkeep. */
   readonly rederive: Rederive | undefined
   readonly barrier: Barrier | undefined
+  /** Finds what the files of a scope say on a question. */
+  readonly library?: Library | undefined
   /** Reads the time a question is about. */
   readonly dates?: WhenIn | undefined
+  /** Makes contexts anew, as another profile would have. */
+  readonly replaying?: Replaying | undefined
   readonly portable: Portable
   readonly clock: Clock
 }
@@ -71,8 +79,8 @@ export class Memory implements AsyncDisposable {
     this.tokenizer = parts.tokenizer
     const renderer = new Renderer(parts.tokenizer)
     this.contexts = new Contexts({ ...parts, renderer })
-    const { embedder } = parts
-    this.embeddings = embedder === undefined ? [] : this.stores().map((store) => new Embedding(store, embedder))
+    const { embedder, embedding } = parts
+    this.embeddings = embedder === undefined || embedding === undefined ? [] : this.stores().map((store) => embedding(store, embedder))
     for (const embedding of this.embeddings) embedding.catchUp()
     this.life = parts.lifecycle?.(parts)
     this.keeping = parts.upkeep?.({
@@ -244,12 +252,12 @@ export class Memory implements AsyncDisposable {
   /** A context with everything it was made from, to be replayed under another profile. */
   async trace(key: string | Key, options: ContextOptions = {}): Promise<Trace> {
     const query = options.query === undefined ? {} : { query: await this.masked(key, options.query) }
-    return this.contexts.trace(this.open(key), { ...options, ...query }, await this.transcript(key))
+    return this.replaying().trace(this.contexts, this.open(key), { ...options, ...query }, await this.transcript(key))
   }
 
   /** What another profile would have shown, and which messages would have fared differently. */
-  replay(trace: Trace, profile: Profile): Context & { readonly differences: readonly Difference[] } {
-    return this.contexts.replay(trace, profile)
+  replay(trace: Trace, profile: Profile): Replayed {
+    return this.replaying().replay(this.contexts, trace, profile)
   }
 
   async close(): Promise<void> {
@@ -269,6 +277,11 @@ export class Memory implements AsyncDisposable {
   private async count(key: Key, answers: Ledger | undefined, at: Millis): Promise<void> {
     if (answers === undefined) return
     await use(this.parts.store, scopeKey(key), answers.knowledge, { session: key.id, at }).catch(() => undefined)
+  }
+
+  private replaying(): Replaying {
+    if (this.parts.replaying !== undefined) return this.parts.replaying
+    throw new MemoryError('bad-option', 'In a browser, pass replaying from threadkeep/replaying.', { param: 'replaying' })
   }
 
   private rederive(): Rederive {

@@ -2,9 +2,12 @@ import { MemoryError } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
+import type { MakeEmbedding } from './memory/embedding.ts'
 import type { Rederive } from './memory/forgetting.ts'
+import type { Library } from './memory/library.ts'
 import type { OnSessionEnd } from './memory/lifecycle/ending.ts'
 import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
+import type { Replaying } from './memory/replaying.ts'
 import type { Barrier } from './memory/secrets.ts'
 import { Memory, type Portable } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
@@ -23,6 +26,8 @@ export type MemoryOptions = {
   readonly tokenizer?: Tokenizer
   /** Makes vectors, so that things are found by their meaning too; without one, by their words. */
   readonly embedder?: Embedder
+  /** Has the vectors made: the platform's when left out. In a browser, pass `embeddingWith` from threadkeep/embedding. */
+  readonly embedding?: MakeEmbedding
   /** Makes summaries and finds important data; without one, built-in rules do. What it says is checked before it counts. */
   readonly model?: ModelChoice
   /** Who keeps what is old small: the platform's upkeep when left out, another one, or with `false` nobody. */
@@ -31,6 +36,8 @@ export type MemoryOptions = {
   readonly onSessionEnd?: OnSessionEnd
   /** Who sees to limits, ends and transfers of sessions: the platform's when left out. In a browser, pass `lifecycleWith()` from threadkeep/lifecycle. */
   readonly lifecycle?: (means: LifecycleMeans) => Lifecycle
+  /** Makes contexts anew under other profiles: the platform's when left out. In a browser, pass `replaying` from threadkeep/replaying. */
+  readonly replaying?: Replaying
   /** Makes a summary or fact anew when part of what it was made from is forgotten; upkeep does when left out. */
   readonly rederive?: Rederive
   /** Keeps secrets out of what is kept: the platform's when left out. In a browser, pass `secretBarrier` from threadkeep/secrets. */
@@ -47,6 +54,9 @@ export type Platform = {
   readonly portable: Portable
   readonly barrier: MakeBarrier | undefined
   readonly dates?: WhenIn | undefined
+  readonly library?: Library | undefined
+  readonly embedding?: MakeEmbedding | undefined
+  readonly replaying?: Replaying | undefined
   readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
   readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (means: LifecycleMeans) => Lifecycle) | undefined
   readonly clock: Clock
@@ -68,10 +78,28 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
   const barrier = profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
   if (barrier === undefined) keepsSecrets(profile, options, store)
-  const { portable, dates } = platform
+  const { portable, dates, library } = platform
+  const embedding = options.embedding ?? platform.embedding
+  const replaying = options.replaying ?? platform.replaying
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) keepsLimits(profile, options)
-  return new Memory({ profile, store, sessions, tokenizer, embedder, upkeep, lifecycle, rederive, barrier, dates, portable, clock })
+  return new Memory({
+    profile,
+    store,
+    sessions,
+    tokenizer,
+    embedder,
+    embedding,
+    upkeep,
+    lifecycle,
+    rederive,
+    replaying,
+    barrier,
+    dates,
+    library,
+    portable,
+    clock,
+  })
 }
 
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {

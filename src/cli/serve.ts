@@ -49,7 +49,8 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   await using server = await openServer(plan, { isOpen, log })
   const following = new Following({ said, loaded, log, replace: (ways) => server.memories.replace(ways) })
   const unwatch = following.watch()
-  process.on('SIGHUP', () => void following.look())
+  // At a terminal it says that the terminal is gone, and ends the server as it ends anything.
+  if (loaded.settings.file !== undefined && process.stdout.isTTY !== true) process.on('SIGHUP', () => void following.look())
   const facts = { server, ways: plan.ways, store: plan.store, isOpen }
   process.stdout.write(flags.json === true ? `${JSON.stringify(factsOf(facts))}\n` : banner(facts))
   log.note('listening', { url: server.url })

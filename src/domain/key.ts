@@ -60,7 +60,6 @@ function parsedBefore(key: Key): Key {
   if (typeof key?.scope !== 'string' || typeof key.id !== 'string') {
     throw new MemoryError('bad-key', `The key is ${JSON.stringify(key)}; it must be text such as acme:+15551234567.`, { param: 'key' })
   }
-  if (isInner(key)) return parseStoredKey(formatKey(key))
   check('scope', key.scope, key.scope)
   if (key.id !== '') check('session', key.id, key.id)
   return key

@@ -1,17 +1,18 @@
-import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
+import type { Message, Millis, Tokens } from '../domain/entry.ts'
 import { check } from '../domain/error.ts'
-import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
+import { type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { AnthropicContext, Context, Provider } from '../domain/ledger.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
 import { type Framing, framings, type Profile } from '../domain/profile.ts'
 import { emptyHead, type Head, isExpired } from '../domain/session.ts'
+import { toAnthropic } from '../recall/anthropic.ts'
 import { compose } from '../recall/compose.ts'
 import { type Answer, type Gathered, gather, type Need, type Walk } from '../recall/gather.ts'
 import type { Renderer } from '../recall/render.ts'
-import { answersFrom, type Difference, differences, type Trace, walked } from '../recall/replay.ts'
-import { isSeen, mostPassages, passagesOf, type Shared, withPassages } from '../recall/shared.ts'
+import { isSeen, type Shared } from '../recall/shared.ts'
 import { isQuestion } from '../text/question.ts'
 import type { Period, WhenIn } from '../text/when.ts'
+import type { Library } from './library.ts'
 import type { Barrier } from './secrets.ts'
 
 export type ContextOptions = {
@@ -32,6 +33,8 @@ export type Means = {
   readonly barrier: Barrier | undefined
   /** Finds the time a question names; without it, a question names none. */
   readonly dates?: WhenIn | undefined
+  /** Finds what the scope's files say; without it, they say nothing. */
+  readonly library?: Library | undefined
   readonly clock: Clock
 }
 
@@ -42,7 +45,7 @@ const recent = 48
 
 /** Builds what a model is shown of a session. Writes nothing. */
 export class Contexts {
-  private readonly means: Means
+  readonly means: Means
 
   constructor(means: Means) {
     this.means = means
@@ -51,24 +54,8 @@ export class Contexts {
   async context(key: Key, options: ContextOptions & { readonly provider?: Provider }): Promise<Context | AnthropicContext> {
     const { profile, renderer, barrier } = this.means
     const { gathered, budget, framing } = await this.gathered(key, options, barrier?.knows(key) === true ? barrier : undefined)
-    const { anthropic, ...context } = compose(gathered, profile, renderer, { budget, framing, provider: options.provider ?? 'openai' })
-    return options.provider === 'anthropic' ? anthropic() : context
-  }
-
-  /** A trace may be kept: secrets stay out of it. */
-  async trace(key: Key, options: ContextOptions, messages: readonly Message[]): Promise<Trace> {
-    const { gathered, budget, framing, query, shared, when } = await this.gathered(key, { ...options, traced: true }, undefined)
-    const { ledger } = compose(gathered, this.means.profile, this.means.renderer, { budget, framing, provider: 'openai' })
-    return { head: gathered.head, messages, shared, query, budget, framing, ledger, ...(when === undefined ? {} : { when }) }
-  }
-
-  replay(trace: Trace, profile: Profile): Context & { readonly differences: readonly Difference[] } {
-    const { budget, framing, query, when } = trace
-    const shared = trace.shared.filter(({ from }) => isSeen(profile, from))
-    const walk = gather(trace.head, profile, { budget, query, shared: knowledgeIn(shared), when, price: (entry) => this.means.renderer.price(entry) })
-    const gathered = withPassages(walked(walk, answersFrom(trace.head.key, trace.messages)), passagesIn(shared), budget)
-    const { messages, text, ledger } = compose(gathered, profile, this.means.renderer, { budget, framing, provider: 'openai' })
-    return { messages, text, ledger, differences: differences(trace.messages, trace.ledger, ledger) }
+    const context = compose(gathered, profile, renderer, { budget, framing, provider: options.provider ?? 'openai' })
+    return options.provider === 'anthropic' ? { ...context, ...toAnthropic(context.messages) } : context
   }
 
   /** The budget a context is built for, checked. */
@@ -77,12 +64,13 @@ export class Contexts {
     return budget
   }
 
-  private async gathered(key: Key, options: ContextOptions & { readonly traced?: boolean }, barrier: Barrier | undefined): Promise<Found> {
+  /** What a context is put together from; with `traced`, all that another profile might need. */
+  async gathered(key: Key, options: ContextOptions & { readonly traced?: boolean }, barrier: Barrier | undefined): Promise<Found> {
     const { profile, renderer } = this.means
     const budget = this.budgetOf(options)
     check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), `one of ${framings.join(', ')}`)
     check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
-    const [stored, known, hasFiles] = await Promise.all([this.head(key), this.known(key, options.person), this.hasFiles(key)])
+    const [stored, known] = await Promise.all([this.head(key), this.known(key, options.person)])
     const head = barrier === undefined ? stored : restored(stored, barrier)
     const isStored = options.query === undefined || options.query === head.asked?.content || options.query === stored.asked?.content
     const query = isStored ? undefined : options.query
@@ -91,9 +79,11 @@ export class Contexts {
     const isTimely = options.traced === true || profile.bands.some(({ claim }) => 'recalled' in claim)
     const when = isTimely ? this.when(asking, query === undefined ? head.asked?.at : undefined) : undefined
     const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
-    const [found, passages] = await Promise.all([this.walked(key, walk, barrier), hasFiles ? this.passages(key, asking) : []])
+    const { library } = this.means
+    const [found, passages] = await Promise.all([this.walked(key, walk, barrier), library?.passages(this.means, key, asking) ?? []])
     const shared: readonly Shared[] = passages.length === 0 ? known : [...known, { from: 'files', entries: passages }]
-    return { gathered: withPassages(found, passages, budget), budget, framing: options.framing ?? profile.framing, query, shared, when }
+    const gathered = library === undefined || passages.length === 0 ? found : library.shown(found, passages, budget)
+    return { gathered, budget, framing: options.framing ?? profile.framing, query, shared, when }
   }
 
   private async walked(key: Key, walk: Walk<Gathered>, barrier: Barrier | undefined): Promise<Gathered> {
@@ -122,14 +112,6 @@ export class Contexts {
     return Promise.all(places.map(async ([from, at]) => ({ from, entries: (await store.head(at, 0)).derived.filter(({ kind }) => kind === 'knowledge') })))
   }
 
-  private async hasFiles({ scope }: Key): Promise<boolean> {
-    return isSeen(this.means.profile, 'files') && (await this.means.store.head(filesKey(scope), 0)).messages > 0
-  }
-
-  private async passages({ scope }: Key, text: string): Promise<readonly Derived[]> {
-    return passagesOf(await this.means.store.search(filesKey(scope), { text, kinds: ['message'], limit: mostPassages }))
-  }
-
   private async answer(key: Key, need: Need, barrier: Barrier | undefined): Promise<Answer> {
     const shown = (message: Message): Message => barrier?.shown(key, message) ?? message
     if ('page' in need) return { messages: (await this.means.sessions.page(key, need.page)).map(shown), hits: [] }
@@ -137,9 +119,6 @@ export class Contexts {
     return { messages: [], hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: shown(hit.entry) } : hit)) }
   }
 }
-
-const knowledgeIn = (shared: readonly Shared[]): readonly Shared[] => shared.filter(({ from }) => from !== 'files')
-const passagesIn = (shared: readonly Shared[]): readonly Derived[] => shared.find(({ from }) => from === 'files')?.entries ?? []
 
 /** The head as a prompt of its session may show it. */
 function restored(head: Head, barrier: Barrier): Head {

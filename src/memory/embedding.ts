@@ -7,6 +7,12 @@ export type EmbeddingProgress = { readonly model: string; readonly done: number;
 
 type Wanted = Unembedded['entries'][number]
 
+/** Makes vectors for what a store keeps. */
+export type MakeEmbedding = (store: Index, embedder: Embedder) => Embedding
+
+/** Vectors with an embedder. In a browser, pass this as `embedding` beside the embedder. */
+export const embeddingWith: MakeEmbedding = (store, embedder) => new Embedding(store, embedder)
+
 /** So many texts are given to an embedder at once. */
 const batch = 64
 

@@ -1,7 +1,6 @@
 import type { Tokens } from '../domain/entry.ts'
-import type { AnthropicContext, Context, Degradation, Ledger, Provider } from '../domain/ledger.ts'
+import type { Context, Degradation, Ledger, Provider } from '../domain/ledger.ts'
 import type { Framing, Profile } from '../domain/profile.ts'
-import { toAnthropic } from './anthropic.ts'
 import { feesOf, wordsOf } from './fees.ts'
 import { fit } from './fit.ts'
 import { frame } from './frame.ts'
@@ -13,12 +12,7 @@ import type { Renderer } from './render.ts'
 export type Composition = { readonly budget: Tokens; readonly framing: Framing; readonly provider: Provider }
 
 /** What is shown, from what was gathered: fit, then frame, with the receipt. Writes nothing; the same input gives the same bytes. */
-export function compose(
-  gathered: Gathered,
-  profile: Profile,
-  renderer: Renderer,
-  options: Composition,
-): Context & { readonly anthropic: () => AnthropicContext } {
+export function compose(gathered: Gathered, profile: Profile, renderer: Renderer, options: Composition): Context {
   const { framing, degraded } = affordable(options, renderer)
   const fees = feesOf(profile, renderer, { framing, opener: options.provider === 'anthropic' })
   const fitted = fit(gathered, options.budget, renderer, fees)
@@ -41,8 +35,7 @@ export function compose(
     ),
     degraded: [...degraded, ...(notesIn(gathered.head.derived)?.faults ?? [])],
   }
-  const context = { messages, text, ledger }
-  return { ...context, anthropic: () => ({ ...toAnthropic(messages), text, ledger }) }
+  return { messages, text, ledger }
 }
 
 /** In a budget so small that the words of the framing would crowd out what they frame, memory is shown without them. */

@@ -61,7 +61,8 @@ export class Following {
       await replace(settings.ways)
       const later = changed(this.settings.given, settings.given).filter((field) => !atOnce.test(field))
       if (later.length > 0) log.fault('config', `${file}: ${later.join(', ')} will count after a restart.`)
-      log.note('configured', { profiles: settings.config.profiles === undefined ? 0 : Object.keys(settings.config.profiles).length })
+      const { profiles, templates } = settings.config
+      log.note('configured', { profiles: Object.keys(profiles).length, templates: Object.keys(templates).length })
       this.settings = settings
       return 'taken'
     } catch (error) {

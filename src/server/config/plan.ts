@@ -94,8 +94,8 @@ function upstreamsOf(upstreams: NonNullable<Config['upstreams']>, environment: E
   return named
 }
 
-/** What the one upstream is called that is named outside the file. */
-export const soleUpstream = 'upstream'
+/** What the one upstream is called that is named by a flag or a variable: there is no place in a file to point at. */
+const soleUpstream = 'upstream'
 
 function checkAddress(base: string, param: string): void {
   try {

@@ -3,7 +3,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Changes, Erasure, Range, Store, Where } from '../../domain/ports.ts'
 import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
-import { append, at, type Body, begun, found, remove, type Session } from './session.ts'
+import { append, at, type Body, begun, remove, type Session } from './session.ts'
 
 /**
  * Finds sessions without looking at all of them, keeps count of what they take, and packs away what nobody uses. A shelf
@@ -146,22 +146,6 @@ export class RamShelf {
       const body = session && this.bodyOf(session)
       return body && (sequence === 0 ? body.derived?.get(id) : at(body, sequence))
     })
-  }
-
-  entry(key: Key, id: string): Entry | undefined {
-    const session = this.sessions.get(formatKey(key))
-    const body = session && this.bodyOf(session)
-    return body && (body.derived?.get(id) ?? found(body, id))
-  }
-
-  /** Every entry, by session in order of their keys. */
-  *entries(from = ''): Iterable<{ readonly key: Key; readonly name: string; readonly epoch: number; readonly all: readonly Entry[] }> {
-    for (const name of [...this.sessions.keys()].filter((one) => one >= from).sort()) {
-      const session = this.sessions.get(name)
-      if (session === undefined) continue
-      const { messages, derived } = this.bodyOf(session)
-      yield { key: session.key, name, epoch: this.epochs.get(name) ?? 0, all: [...messages, ...(derived?.values() ?? [])] }
-    }
   }
 
   clear(): void {

@@ -1,5 +1,5 @@
-import { type Entry, isBlank, isSilent, textOf } from '../../domain/entry.ts'
-import { formatKey, type Key } from '../../domain/key.ts'
+import { type Entry, isBlank, isSilent, sequenceOf, textOf } from '../../domain/entry.ts'
+import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
 import { Meaning, type Pointed } from '../../recall/meaning.ts'
 import type { RamShelf } from './shelf.ts'
@@ -19,7 +19,7 @@ export class RamVectors {
   unembedded(model: string, after: string, limit: number): Unembedded {
     const entries: Unembedded['entries'][number][] = []
     const [from = '', skip = '0'] = after.split(' ')
-    for (const { key, name, epoch, all } of this.shelf.entries(from)) {
+    for (const { key, name, epoch, all } of this.entries(from)) {
       for (let at = name === from ? Number(skip) : 0; at < all.length; at++) {
         const entry = all[at] as Entry
         if (!isEmbeddable(entry) || this.kept.get(nameOf(key, entry.id))?.model === model) continue
@@ -33,7 +33,7 @@ export class RamVectors {
   embed(model: string, vectors: readonly Embedded[]): number {
     let kept = 0
     for (const { key, id, epoch, text, values } of vectors) {
-      const entry = this.shelf.entry(key, id)
+      const entry = this.entry(key, id)
       if (epoch !== this.shelf.head(key, 0).epoch || entry === undefined || textOf(entry) !== text) continue
       const name = nameOf(key, id)
       this.kept.delete(name)
@@ -45,7 +45,7 @@ export class RamVectors {
 
   embedded(model: string): { done: number; total: number } {
     let total = 0
-    for (const { all } of this.shelf.entries()) for (const entry of all) if (isEmbeddable(entry)) total++
+    for (const { all } of this.entries()) for (const entry of all) if (isEmbeddable(entry)) total++
     return { done: [...this.kept.values()].filter((vector) => vector.model === model).length, total }
   }
 
@@ -54,7 +54,7 @@ export class RamVectors {
     let next = after
     for (const vector of this.kept.values()) {
       if (vector.place <= after || vector.model !== model || vector.key.scope !== scope || (id !== undefined && vector.key.id !== id)) continue
-      const entry = this.shelf.entry(vector.key, vector.id)
+      const entry = this.entry(vector.key, vector.id)
       if (entry === undefined) continue
       vectors.push({ key: vector.key, id: vector.id, kind: entry.kind, at: entry.at, values: vector.values })
       next = vector.place
@@ -74,6 +74,21 @@ export class RamVectors {
 
   forget(key: Key, ids: readonly string[]): void {
     for (const id of ids) this.kept.delete(nameOf(key, id))
+  }
+
+  private entry(key: Key, id: string): Entry | undefined {
+    const sequence = sequenceOf(id)
+    if (sequence === undefined) return this.shelf.head(key, 0).derived.find((entry) => entry.id === id)
+    return this.shelf.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })[0]
+  }
+
+  /** Every entry, by session in order of their keys. */
+  private *entries(from = ''): Iterable<{ readonly key: Key; readonly name: string; readonly epoch: number; readonly all: readonly Entry[] }> {
+    const begun = from === '' ? [] : [parseStoredKey(from)]
+    for (const key of [...begun, ...this.shelf.list({ after: from, limit: Number.MAX_SAFE_INTEGER }).map((session) => session.key)]) {
+      const { epoch, derived, messages } = this.shelf.head(key, 0)
+      yield { key, name: formatKey(key), epoch, all: [...this.shelf.page(key, { limit: messages }), ...derived] }
+    }
   }
 
   clear(): void {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { wholeReply, wordedReply } from '../../models/protocols.ts'
 
 /** Each session has a tag of its own, and everything said in it bears the tag. */
-export const tagIn = (text: string): readonly string[] => text.match(/\btag\d+\b/g) ?? []
+const tagsIn = (text: string): readonly string[] => text.match(/\btag\d+\b/g) ?? []
 
 /** What a model that hears this replies with. */
 export const replyTo = (said: string): string => `Heard: ${said}`
@@ -28,7 +28,7 @@ export async function startEcho(): Promise<Echo> {
     for await (const piece of request.setEncoding('utf8')) text += piece
     const { stream, messages } = JSON.parse(text) as Asked
     seen.requests++
-    const tags = new Set(tagIn(text))
+    const tags = new Set(tagsIn(text))
     if (tags.size !== 1) seen.mixed.push([...tags].join(' '))
     const words = replyTo(messages.at(-1)?.content ?? '').split(/(?= )/)
     if (stream === true) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(wordedReply('openai', words, true))

@@ -50,7 +50,8 @@ describe('many sessions at the same time', () => {
       await talked(crowd, rounds(talks, { millis: 2 * minute }))
       const { rss, faults } = await stand.measure()
       expect([faults, echo.mixed]).toEqual([[], []])
-      expect(rss / warm.rss).toBeLessThan(1.1)
+      // The newest messages of sessions in use are at hand, and those grow; what is not let go of would double it.
+      expect(rss / warm.rss).toBeLessThan(1.25)
     })
   }
 })

@@ -1,8 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { expect } from 'vitest'
-import { root } from '../../shape/source.ts'
 
 /** What a server holds: bytes of its heap and buffers, of its process, open connections, and what went wrong inside. */
 export type Taken = { readonly held: number; readonly rss: number; readonly sockets: number; readonly faults: readonly string[] }
@@ -20,7 +18,7 @@ type Options = { readonly upstream: string; readonly profile: 'support' | 'threa
 
 /** Starts a server in a process of its own, in front of this model server. */
 export async function startStand({ store = 'ram:', ...options }: Options): Promise<Stand> {
-  const child = fork(join(root, 'test/server/load/worker.ts'), [JSON.stringify({ store, ...options })], { execArgv: ['--expose-gc'] })
+  const child = fork(new URL('./worker.ts', import.meta.url), [JSON.stringify({ store, ...options })], { execArgv: ['--expose-gc'] })
   const ended = once(child, 'exit')
   const heard = (): Promise<Told> => {
     const { promise, resolve } = Promise.withResolvers<Told>()
