@@ -4,60 +4,24 @@ import type { About, Json, Knowledge, Message, Millis } from './domain/entry.ts'
 import { check, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Ledger, Provider } from './domain/ledger.ts'
-import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
+import type { Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
 import { isExpired } from './domain/session.ts'
 import { type AppendOptions, appended } from './memory/appending.ts'
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
-import type { Embedding, EmbeddingProgress, MakeEmbedding } from './memory/embedding.ts'
+import type { Embedding, EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
-import type { Library } from './memory/library.ts'
 import type { Description } from './memory/lifecycle/about.ts'
 import { eraseOver } from './memory/lifecycle/eraseOver.ts'
-import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
+import type { Lifecycle } from './memory/lifecycle/lifecycle.ts'
+import type { Parts } from './memory/parts.ts'
 import { type Remembered, remember, use } from './memory/remembering.ts'
 import type { Replayed, Replaying } from './memory/replaying.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
-import type { Barrier } from './memory/secrets.ts'
 import { Renderer } from './recall/render.ts'
 import type { Trace } from './recall/replay.ts'
-import type { WhenIn } from './text/when.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
-import type { Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
-
-/** Everything a memory is made of. `openMemory` fills in what is left out. */
-export type Parts = {
-  readonly profile: Profile
-  /** Where sessions of this profile live. */
-  readonly sessions: Store & Index
-  /** Where the memory of scopes lives. */
-  readonly store: Store & Index
-  readonly tokenizer: Tokenizer
-  readonly embedder: Embedder | undefined
-  /** Has the vectors made, where there is an embedder. */
-  readonly embedding?: MakeEmbedding | undefined
-  /** Makes upkeep, if there is to be any. */
-  readonly upkeep: ((means: UpkeepMeans) => Upkeep) | undefined
-  /** Makes what sees to limits, ends and transfers of sessions, if there is to be any. */
-  readonly lifecycle?: ((means: LifecycleMeans) => Lifecycle) | undefined
-  /** Makes a derived entry anew in place of upkeep. */
-  readonly rederive: Rederive | undefined
-  readonly barrier: Barrier | undefined
-  /** Finds what the files of a scope say on a question. */
-  readonly library?: Library | undefined
-  /** Reads the time a question is about. */
-  readonly dates?: WhenIn | undefined
-  /** Makes contexts anew, as another profile would have. */
-  readonly replaying?: Replaying | undefined
-  readonly portable: Portable
-  readonly clock: Clock
-}
-
-/** Writes and reads portable bundles; not everywhere is there what it takes. */
-export type Portable = {
-  exportBundle(store: Store, options: ExportOptions): AsyncIterable<Uint8Array>
-  importBundle(store: Store, open: () => AsyncIterable<Uint8Array>, options: ImportOptions): Promise<Imported>
-}
+import type { Upkeep } from './upkeep/upkeep.ts'
 
 export type TranscriptOptions = { readonly after?: number; readonly limit?: number; readonly newest?: boolean }
 

@@ -109,7 +109,10 @@ function after(place: Place, record: BundleRecord): Place {
   const whole = session === undefined || (session.messages === place.messages && session.entries === place.entries)
   must(whole, `comes too early: session ${session?.key} should have ${session?.messages} messages and ${session?.entries} entries`)
   if ('session' in record) {
-    must(session === undefined || follows(parseStoredKey(record.session.key), parseStoredKey(session.key)), `has the session ${record.session.key}, which is out of order`)
+    must(
+      session === undefined || follows(parseStoredKey(record.session.key), parseStoredKey(session.key)),
+      `has the session ${record.session.key}, which is out of order`,
+    )
     return { ...place, session: record.session, messages: 0, entries: 0, sequence: 0, entry: '', totals: { ...totals, sessions: totals.sessions + 1 } }
   }
   const { sessions, messages, entries } = record.end

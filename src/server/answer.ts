@@ -20,16 +20,18 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
     const id = requestIdOf(request)
     response.setHeader('x-request-id', id)
     const hungUp = new AbortController()
-    response.once('close', () => response.writableFinished || hungUp.abort())
+    let leave = (): void => undefined
+    response.once('close', () => {
+      leave()
+      if (!response.writableFinished) hungUp.abort()
+    })
     const told: { route: string; turn: Turn | undefined } = { route: '', turn: undefined }
     try {
-      const path = (request.url ?? '').split('?', 1)[0] ?? ''
       if (checkDoors(house, request, response)) return
-      const { name, handler, params } = router.find(request.method ?? '', path)
-      told.route = name.split(' ')[1] ?? ''
+      const { name, path, handler, params } = router.find(request.method ?? '', pathOf(request))
+      told.route = path
       const credential = open.has(name) ? undefined : admit(house.credentials, request.headers, house.clock())
-      const leave = open.has(name) ? () => undefined : house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
-      response.once('close', leave)
+      if (!open.has(name)) leave = house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
       const incoming = { method: request.method ?? '', route: told.route, headers: request.headers }
       await house.tracing.request(incoming, async (traced) => {
         const query = queryOf(request.url ?? '')
@@ -83,9 +85,10 @@ function fail(house: House, id: string, request: IncomingMessage, response: Serv
   if (status === 429 && headers['retry-after'] === undefined) headers['x-should-retry'] = 'false'
   // There may be no end to what follows, and nobody reads it.
   if (status === 413 || status === 408) headers.connection = 'close'
-  send(response, status, dialectAt((request.url ?? '').split('?', 1)[0] ?? '').problem(problem), headers)
+  send(response, status, dialectAt(pathOf(request)).problem(problem), headers)
 }
 
+const pathOf = ({ url = '' }: IncomingMessage): string => (url.includes('?') ? url.slice(0, url.indexOf('?')) : url)
 const none = new URLSearchParams()
 const queryOf = (url: string): URLSearchParams => (url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : none)
 

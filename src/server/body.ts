@@ -15,6 +15,7 @@ const usualPace: Pace = { stretch: 10_000, bytes: 1000, alarm: ringAfter }
 const deepest = 64
 /** To look at every byte takes as long as to parse them; but a large body of nothing but brackets must not be parsed, which takes seconds. */
 const small = 65_536
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 const [quote, backslash, openBrace, openBracket, closeBrace, closeBracket] = [0x22, 0x5c, 0x7b, 0x5b, 0x7d, 0x5d]
 
 /** The JSON object a request carries, of at most `limit` bytes. */
@@ -61,8 +62,17 @@ const goodbye = { headers: { connection: 'close' } }
 function received(request: IncomingMessage, pace: Pace, take: (chunk: Buffer) => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let fresh = 0
+  const leave = (): void => {
+    callOff()
+    request.off('data', onData).off('end', onEnd).off('close', onClose)
+  }
+  const fail = (error: unknown): void => {
+    leave()
+    request.pause()
+    reject(error)
+  }
   const look = (): void => {
-    if (fresh < pace.bytes) reject(tooSlow(pace))
+    if (fresh < pace.bytes) fail(tooSlow(pace))
     else callOff = pace.alarm(pace.stretch, look)
     fresh = 0
   }
@@ -72,20 +82,17 @@ function received(request: IncomingMessage, pace: Pace, take: (chunk: Buffer) =>
     try {
       take(chunk)
     } catch (error) {
-      reject(error)
+      fail(error)
     }
   }
   const onEnd = (): void => {
-    request.off('close', onClose)
+    leave()
     resolve()
   }
-  const onClose = (): void => reject(new Error('The client hung up.'))
+  const onClose = (): void => fail(new Error('The client hung up.'))
   // The listener for errors stays: one that comes later must not end the process.
-  request.on('data', onData).once('end', onEnd).once('error', reject).once('close', onClose)
-  return promise.finally(() => {
-    callOff()
-    request.off('data', onData).off('end', onEnd).off('close', onClose).pause()
-  })
+  request.on('data', onData).on('end', onEnd).on('error', fail).on('close', onClose)
+  return promise
 }
 
 const tooSlow = ({ bytes, stretch }: Pace): Refusal =>
@@ -105,7 +112,7 @@ function parsed(bytes: Uint8Array): unknown {
 
 function jsonIn(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return JSON.parse(utf8.decode(bytes))
   } catch {
     // The platform's own message would quote the body.
     throw new Refusal(400, 'invalid_json', 'The body is not valid JSON in UTF-8.')
@@ -137,5 +144,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
 
 function valueNests(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((inner) => valueNests(inner, levels - 1))
+  if (levels === 0) return true
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) if (typeof inner === 'object' && valueNests(inner, levels - 1)) return true
+  return false
 }

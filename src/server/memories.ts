@@ -127,6 +127,8 @@ export class Memories implements AsyncDisposable {
     this.ways = ways
     this.homes.clear()
     for (const memory of before) this.retired.add(memory)
+    // Who has been told its home a moment ago is about to use it.
+    await new Promise((resolve) => setImmediate(resolve))
     for (const memory of before) await this.retire(memory)
   }
 

@@ -4,7 +4,7 @@ import { endedEarly, notAReply } from '../models/failure.ts'
 import { type Answer, isStream } from './backend.ts'
 import type { Dialect, Heard, Listener } from './dialects/dialect.ts'
 import { problemOf } from './problem.ts'
-import { WholeEvents } from './sse.ts'
+import { asBuffer, WholeEvents } from './sse.ts'
 
 /** The client's side of an exchange; the signal tells that the client has hung up. */
 export type Client = { readonly response: ServerResponse; readonly signal: AbortSignal }
@@ -28,10 +28,11 @@ const largestReply = 67_108_864
 export async function relay(answer: Answer, client: Client, reading: Reading): Promise<void> {
   if (answer.status >= 400) return relayAsIs(answer, client)
   if (isStream(answer)) return relayStream(answer, client, reading)
-  const text = (await readWhole(answer)).toString('utf8')
+  const whole = await readWhole(answer)
+  const text = whole.toString('utf8')
   reading.onFirst?.()
   await reading.keep(reading.dialect.hear(text, answer.where))
-  const bytes = Buffer.from(reading.amend?.(text) ?? text)
+  const bytes = reading.amend === undefined ? whole : Buffer.from(reading.amend(text))
   client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
 }
 
@@ -109,7 +110,7 @@ async function readWhole(answer: Answer): Promise<Buffer> {
     if (size > largestReply) throw notAReply(answer.where, `more than ${largestReply} bytes`)
     chunks.push(bytes)
   }
-  return Buffer.concat(chunks)
+  return chunks.length === 1 ? asBuffer(chunks[0] as Uint8Array) : Buffer.concat(chunks)
 }
 
 function isJson(bytes: Buffer): boolean {

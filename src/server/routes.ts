@@ -5,7 +5,11 @@ import { Refusal } from './problem.ts'
 /** What stands in the place of `{name}` in an address, decoded. */
 export type Params = Readonly<Record<string, string>>
 
-type Pattern<T> = { readonly name: string; readonly segments: readonly string[]; readonly handler: T }
+type Pattern<T> = { readonly name: string; readonly path: string; readonly segments: readonly Segment[]; readonly handler: T }
+/** A piece of an address: the text itself, or the name of what stands there. */
+type Segment = { readonly text: string; readonly open: string | undefined }
+/** Who answers, under which name and template of an address, with what the template left open. */
+type Route<T> = Pick<Pattern<T>, 'name' | 'path' | 'handler'> & { readonly params: Params }
 
 /** Finds who answers a request by its method and address, such as `POST /v1/{key}/chat/completions`. */
 export class Router<T> {
@@ -14,28 +18,24 @@ export class Router<T> {
   constructor(handlers: Readonly<Record<string, T>>) {
     for (const [name, handler] of Object.entries(handlers)) {
       const [method = '', path = ''] = name.split(' ')
-      const segments = path.split('/').slice(1)
+      const segments = path.split('/').slice(1).map(segmentOf)
       const group = this.patterns.get(`${method} ${segments.length}`) ?? []
-      this.patterns.set(`${method} ${segments.length}`, [...group, { name, segments, handler }])
+      this.patterns.set(`${method} ${segments.length}`, [...group, { name, path, segments, handler }])
     }
   }
 
   /** The handler with what its pattern left open; what nobody answers is refused with what there is. */
-  find(method: string, path: string): { readonly name: string; readonly handler: T; readonly params: Params } {
-    const segments = path.split('/').slice(1)
-    for (const { name, segments: wanted, handler } of this.patterns.get(`${method} ${segments.length}`) ?? []) {
-      if (wanted.every((segment, place) => isOpen(segment) || segment === segments[place])) return { name, handler, params: paramsOf(wanted, segments) }
+  find(method: string, address: string): Route<T> {
+    const segments = address.split('/').slice(1)
+    for (const { name, path, segments: wanted, handler } of this.patterns.get(`${method} ${segments.length}`) ?? []) {
+      if (fits(wanted, segments)) return { name, path, handler, params: paramsOf(wanted, segments) }
     }
-    throw this.unknown(method, path, segments)
+    throw this.unknown(method, address, segments)
   }
 
   private unknown(method: string, path: string, segments: readonly string[]): Refusal {
     const methods = [...this.patterns.entries()].flatMap(([group, patterns]) =>
-      patterns.some(
-        ({ segments: wanted }) => wanted.length === segments.length && wanted.every((segment, place) => isOpen(segment) || segment === segments[place]),
-      )
-        ? [group.split(' ')[0] as string]
-        : [],
+      patterns.some(({ segments: wanted }) => wanted.length === segments.length && fits(wanted, segments)) ? [group.split(' ')[0] as string] : [],
     )
     if (methods.length > 0) {
       const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
@@ -45,11 +45,16 @@ export class Router<T> {
   }
 }
 
-const isOpen = (segment: string): boolean => segment.startsWith('{')
+const segmentOf = (text: string): Segment => ({ text, open: text.startsWith('{') ? text.slice(1, -1) : undefined })
 
-function paramsOf(wanted: readonly string[], segments: readonly string[]): Params {
+const fits = (wanted: readonly Segment[], segments: readonly string[]): boolean =>
+  wanted.every(({ text, open }, place) => open !== undefined || text === segments[place])
+
+function paramsOf(wanted: readonly Segment[], segments: readonly string[]): Params {
   const params: Record<string, string> = {}
-  for (const [place, segment] of wanted.entries()) if (isOpen(segment)) params[segment.slice(1, -1)] = decoded(segments[place] ?? '')
+  wanted.forEach(({ open }, place) => {
+    if (open !== undefined) params[open] = decoded(segments[place] ?? '')
+  })
   return params
 }
 

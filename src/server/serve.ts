@@ -5,9 +5,12 @@ import { setTimeout as pauseFor } from 'node:timers/promises'
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
 import { Files, type FilesParts } from '../files/files.ts'
+import { isBounded } from '../memory/lifecycle/limits.ts'
 import type { Memory } from '../memory.ts'
+import { isSession } from '../recall/admit.ts'
 import { answering } from './answer.ts'
 import type { Backend } from './backend.ts'
+import { defaults } from './config/defaults.ts'
 import type { Credentials } from './gate/credentials.ts'
 import { doorsOf } from './gate/hosts.ts'
 import { type Allowance, Limits } from './gate/limits.ts'
@@ -22,7 +25,7 @@ import { talking } from './talk.ts'
 import { type Persistence, poolBackend } from './upstreams/pool.ts'
 import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
 import { type Log, quiet } from './watch/log.ts'
-import { Metrics } from './watch/metrics.ts'
+import { Metrics, type Readings } from './watch/metrics.ts'
 import { publishedPrices } from './watch/prices/published.ts'
 import type { PriceTable } from './watch/prices.ts'
 import type { State } from './watch/ready.ts'
@@ -72,9 +75,6 @@ export type Serving = AsyncDisposable & {
   close(grace?: Millis): Promise<void>
 }
 
-const longestWait: Patience = { first: 600_000, idle: 120_000, total: 1_800_000 }
-const usual: Persistence = { tries: 3, wait: 500, longest: 20_000 }
-
 /**
  * Serves memory behind the protocols of OpenAI and Anthropic.
  *
@@ -82,7 +82,7 @@ const usual: Persistence = { tries: 3, wait: 500, longest: 20_000 }
  * await using serving = await serve({ memory: await openMemory(), port: 4848 })
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const patience = { ...longestWait, ...options.patience }
+  const patience = { ...defaults.timeouts, ...options.patience }
   const memories = options.memory instanceof Memories ? options.memory : Memories.of(options.memory)
   const draining = { now: false }
   const house = houseOf(options, memories, backendOf(options, memories, patience), draining)
@@ -100,7 +100,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     for (const work of tidying) work.catch((error: unknown) => house.onFault('sweep', traceOf(error)))
   }
   sweep()
-  const sweeping = setInterval(sweep, options.sweepEvery ?? 60_000).unref()
+  const sweeping = setInterval(sweep, options.sweepEvery ?? defaults.sweepEvery).unref()
   let closed: Promise<void> | undefined
   const close = (grace: Millis = 30_000): Promise<void> => {
     draining.now = true
@@ -118,7 +118,7 @@ function backendOf({ upstream, apiKey, persistence }: ServeOptions, memories: Me
   if (upstream === undefined || upstream.length === 0) return offlineBackend(memories.sessions.tokenizer)
   const upstreams = typeof upstream === 'string' ? [{ name: 'upstream', base: upstream, protocol: 'openai' as const, key: apiKey }] : upstream
   const pause = async (time: Millis, signal: AbortSignal): Promise<void> => pauseFor(time, undefined, { signal })
-  return poolBackend({ upstreams, patience, persistence: { ...usual, ...persistence }, pause })
+  return poolBackend({ upstreams, patience, persistence: { ...defaults.retries, ...persistence }, pause })
 }
 
 function houseOf(options: ServeOptions, memories: Memories, backend: Backend, draining: { readonly now: boolean }): House {
@@ -139,7 +139,7 @@ function houseOf(options: ServeOptions, memories: Memories, backend: Backend, dr
     defaultScope: options.defaultScope,
     doors: doorsOf({ listening: options.host ?? '127.0.0.1', names: options.names ?? [], origins: options.origins ?? [] }),
     limits: new Limits(options.allowance ?? {}),
-    largest: { body: options.largestBody ?? 33_554_432, file: options.largestFile ?? 20_000_000 },
+    largest: { body: options.largestBody ?? defaults.limits.body, file: options.largestFile ?? defaults.limits.file },
     prices: options.prices ?? publishedPrices,
     lanes: new Lanes(),
     metrics: new Metrics({ read: () => readingsOf(memories) }),
@@ -152,8 +152,9 @@ function houseOf(options: ServeOptions, memories: Memories, backend: Backend, dr
 
 async function stateOf(memories: Memories, backend: Backend, draining: boolean): Promise<State> {
   const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
-  const { bytes, waiting } = await readingsOf(memories)
-  return { store: await storeState(memories), upstreams: backend.states(), draining, upkeep, bytes: { used: bytes }, waiting }
+  const { bytes, limit, waiting } = await readingsOf(memories)
+  const used = { used: bytes, ...(limit === undefined ? {} : { limit }) }
+  return { store: await storeState(memories), upstreams: backend.states(), draining, upkeep, bytes: used, waiting }
 }
 
 /** A store that can be read is in order: what cannot be written is told with the request that tries. */
@@ -166,11 +167,18 @@ async function storeState(memories: Memories): Promise<State['store']> {
   }
 }
 
-async function readingsOf(memories: Memories) {
-  const all = memories.all().map((memory) => memory.health())
-  const done = all.reduce((sum, health) => sum + health.done, 0)
-  const degraded = all.reduce((sum, health) => sum + health.degraded.length, 0)
-  return { sessions: 0, bytes: 0, waiting: 0, upkeep: { done, degraded } }
+async function readingsOf(memories: Memories): Promise<Readings & { readonly limit: number | undefined }> {
+  const all = memories.all()
+  const stores = new Set(all.flatMap(({ parts }) => [parts.sessions, parts.store]))
+  const health = all.map((memory) => memory.health())
+  const bounded = [...stores].flatMap((store) => (isBounded(store) ? [store.bytes] : []))
+  return {
+    sessions: (await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER })))).flat().filter(isSession).length,
+    bytes: bounded.reduce((sum, { used }) => sum + used, 0),
+    limit: bounded.find(({ limit }) => limit !== undefined)?.limit,
+    waiting: Math.max(0, ...all.map(({ lifecycle }) => lifecycle.waiting)),
+    upkeep: { done: health.reduce((sum, { done }) => sum + done, 0), degraded: health.reduce((sum, { degraded }) => sum + degraded.length, 0) },
+  }
 }
 
 function urlOf(server: Server): string {

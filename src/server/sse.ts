@@ -7,6 +7,7 @@ const tooLong = (): MemoryError => new MemoryError('upstream', `The upstream sen
 /** Empty lines end events, whatever lines end with. */
 const ends = ['\n\n', '\r\n\r\n', '\r\r'].map((end) => Buffer.from(end))
 const longestEnd = 4
+const lineFeed = 0x0a
 
 /** Cuts a stream of bytes where events end, so that whatever is passed on can be followed by an event of one's own. */
 export class WholeEvents {
@@ -15,6 +16,8 @@ export class WholeEvents {
 
   /** The whole events that can be given out now, as they came. */
   push(bytes: Uint8Array): Buffer {
+    // Most servers send whole events.
+    if (this.held.length === 0 && bytes.at(-1) === lineFeed && bytes.at(-2) === lineFeed) return asBuffer(bytes)
     this.held.push(bytes)
     this.size += bytes.length
     // An end may have begun in what came before; what is further back holds none.
@@ -54,7 +57,8 @@ function endOf(bytes: Buffer, mark: Buffer): number {
   return found < 0 ? 0 : found + mark.length
 }
 
-const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+/** The same bytes, not copied. */
+export const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
 /** Reads server-sent events from text that comes in whole lines; gives out the data of each event. */
 export class EventReader {
@@ -62,12 +66,14 @@ export class EventReader {
   private size = 0
   private afterReturn = false
 
-  push(lines: string): string[] {
+  push(piece: string): string[] {
     // The two halves of one line end may come apart.
-    const text = this.afterReturn && lines.startsWith('\n') ? lines.slice(1) : lines
-    this.afterReturn = lines.endsWith('\r')
+    const text = this.afterReturn && piece.startsWith('\n') ? piece.slice(1) : piece
+    this.afterReturn = piece.endsWith('\r')
     const found: string[] = []
-    for (const line of text.split(/\r\n|\r|\n/).slice(0, -1)) {
+    const lines = text.includes('\r') ? text.split(/\r\n|\r|\n/) : text.split('\n')
+    for (let at = 0; at < lines.length - 1; at++) {
+      const line = lines[at] as string
       if (line.startsWith('data:')) this.add(line.slice(line[5] === ' ' ? 6 : 5))
       else if (line === '') found.push(...this.take())
     }
@@ -76,9 +82,11 @@ export class EventReader {
 
   /** The data of an event that no empty line has ended yet. */
   take(): string[] {
-    const data = this.data.splice(0)
+    const { data } = this
+    if (data.length === 0) return []
+    this.data = []
     this.size = 0
-    return data.length === 0 ? [] : [data.join('\n')]
+    return data.length === 1 ? data : [data.join('\n')]
   }
 
   private add(data: string): void {

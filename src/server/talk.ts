@@ -1,5 +1,5 @@
 import { readJson } from './body.ts'
-import { conversationKey } from './conversation.ts'
+import { checkBegun, conversationKey } from './conversation.ts'
 import { chat } from './dialects/chat.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { messages } from './dialects/messages.ts'
@@ -46,6 +46,7 @@ function turnIn(dialect: Dialect): Handler {
     const ask = dialect.read(body, house.tokenizer)
     const named = keyFor({ path, header: headerOf(exchange), session: ask.session, credential, defaultScope: house.defaultScope })
     const key = named === undefined || ask.conversation === undefined ? named : conversationKey(named, ask.conversation)
+    if (key !== undefined && ask.conversation !== undefined) await checkBegun(house.memories, key)
     const report = (error: unknown): void => house.onFault(exchange.id, traceOf(error))
     await takeTurn(
       { ...house, report },
@@ -53,6 +54,7 @@ function turnIn(dialect: Dialect): Handler {
         ...{ id: exchange.id, dialect, ask, key, client, began: exchange.began, traced: exchange.traced },
         headers: request.headers,
         isGuarded: credential !== undefined,
+        isMapped: path === undefined && headerOf(exchange) === undefined && ask.conversation === undefined,
         onTurn: exchange.onTurn,
       },
     )

@@ -46,7 +46,7 @@ describe('threadkeep config', () => {
       'retries.wait     default  500',
       'retries.longest  default  20000',
       'log.level        default  "warn"',
-      'sweepEvery       default  60000',
+      'sweepEvery       default  10000',
       '',
     ])
   })

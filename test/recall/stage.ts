@@ -5,6 +5,8 @@ import type { Index, Store, Tokenizer } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import { never } from '../../src/domain/session.ts'
 import type { ContextOptions } from '../../src/memory/contexts.ts'
+import { library } from '../../src/memory/library.ts'
+import { replaying } from '../../src/memory/replaying.ts'
 import { Memory, type Portable } from '../../src/memory.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { ramStore } from '../../src/stores/ram.ts'
@@ -42,6 +44,8 @@ export function memoryOn(store: Store & Index, profile: Profile, tokenizer: Toke
     rederive: undefined,
     barrier: undefined,
     portable: nowhere,
+    replaying,
+    library,
   })
 }
 

@@ -23,9 +23,9 @@ export const defaults: Complete = {
   templates: {},
   upstreams: [],
   keys: { file: 'threadkeep-keys.json' },
-  limits: { body: 33_554_432, file: 20_971_520 },
+  limits: { body: 33_554_432, file: 20_000_000 },
   timeouts: { first: 600_000, idle: 120_000, total: 1_800_000 },
   retries: { tries: 3, wait: 500, longest: 20_000 },
   log: { level: 'warn' },
-  sweepEvery: 60_000,
+  sweepEvery: 10_000,
 }

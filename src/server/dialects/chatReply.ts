@@ -36,10 +36,18 @@ class ChatListener extends JsonListener {
   protected take(event: Readonly<Record<string, unknown>>): void {
     this.id ??= textAt(event, 'id') || undefined
     this.usage = usageIn(event) ?? this.usage
-    const choice = listAt(event, 'choices').find((one) => (at(one, 'index') ?? 0) === 0)
-    this.content.push(this.measured(textAt(choice, 'delta', 'content') || textAt(choice, 'delta', 'refusal')))
-    for (const [place, call] of listAt(choice, 'delta', 'tool_calls').entries()) this.addCall(call, place)
-    if (textAt(choice, 'finish_reason') !== '') this.finished = true
+    const choice = listAt(event, 'choices').find((one) => isObject(one) && (one.index ?? 0) === 0)
+    if (!isObject(choice)) return
+    const { delta, finish_reason: reason } = choice
+    if (isObject(delta)) this.takeDelta(delta)
+    if (typeof reason === 'string' && reason !== '') this.finished = true
+  }
+
+  /** Comes for every few letters: read field by field, without a walk along paths. */
+  private takeDelta({ content, refusal, tool_calls: calls }: Readonly<Record<string, unknown>>): void {
+    const said = typeof content === 'string' && content !== '' ? content : refusal
+    if (typeof said === 'string') this.content.push(this.measured(said))
+    if (Array.isArray(calls)) for (const [place, call] of calls.entries()) this.addCall(call, place)
   }
 
   private addCall(delta: unknown, place: number): void {

@@ -6,6 +6,7 @@ import type { Heard, Listener } from './dialect.ts'
 
 /** The most characters of a reply that are put together. */
 const longest = 16_777_216
+const utf8 = new TextDecoder()
 
 /** Hears a stream whose events are JSON; what they mean is the protocol's own. */
 export abstract class JsonListener implements Listener {
@@ -30,7 +31,7 @@ export abstract class JsonListener implements Listener {
   }
 
   hear(lines: Uint8Array): void {
-    for (const data of this.events.push(new TextDecoder().decode(lines))) this.read(data)
+    for (const data of this.events.push(utf8.decode(lines))) this.read(data)
   }
 
   end(rest: Uint8Array): void {
@@ -62,7 +63,7 @@ export abstract class JsonListener implements Listener {
     if (text === '[DONE]') return this.over()
     const event = parseJson(text)
     if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
-    if (event.type === 'error' || reported(this.where, event) !== undefined) this.fail()
+    if (event.type === 'error' || (event.error !== undefined && reported(this.where, event) !== undefined)) this.fail()
     this.take(event)
   }
 }

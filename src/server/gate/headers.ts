@@ -26,19 +26,16 @@ const returned: Readonly<Record<Upstream['protocol'], RegExp>> = {
  * @example
  * requestHeaders({ origin: 'https://api.openai.com', protocol: 'openai', key: 'sk-…' }, url, request.headers, true)
  */
-export function requestHeaders(upstream: Upstream, url: URL, client: IncomingHttpHeaders, hasCredentials: boolean): Record<string, string> {
+export function requestHeaders(upstream: Upstream, url: Pick<URL, 'origin'>, client: IncomingHttpHeaders, hasCredentials: boolean): Record<string, string> {
   if (url.origin !== upstream.origin) {
     throw new MemoryError('bad-option', `The key for ${upstream.origin} is not sent to ${url.origin}. Give each model server its own key.`, {
       param: 'upstream',
     })
   }
-  return {
-    // What is passed on piece by piece must be readable piece by piece.
-    'accept-encoding': 'identity',
-    ...(upstream.protocol === 'anthropic' ? { 'anthropic-version': '2023-06-01' } : {}),
-    ...chosen(client, forwarded[upstream.protocol]),
-    ...keyHeaders(upstream, client, hasCredentials),
-  }
+  // What is passed on piece by piece must be readable piece by piece.
+  const headers: Record<string, string> = { 'accept-encoding': 'identity' }
+  if (upstream.protocol === 'anthropic') headers['anthropic-version'] = '2023-06-01'
+  return Object.assign(chosen(client, forwarded[upstream.protocol], headers), keyHeaders(upstream, client, hasCredentials))
 }
 
 /**
@@ -54,8 +51,9 @@ export function keyHeaders(upstream: Upstream, client: IncomingHttpHeaders, hasC
 
 /** The headers of an answer that a client gets to see. */
 export function returnedHeaders(protocol: Upstream['protocol'], given: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
-  const found = Object.entries(given).filter(([name, value]) => value !== undefined && returned[protocol].test(name))
-  return Object.fromEntries(found.map(([name, value]) => [name, String(value)]))
+  const found: Record<string, string> = {}
+  for (const name in given) if (given[name] !== undefined && returned[protocol].test(name)) found[name] = String(given[name])
+  return found
 }
 
 /** A client may ask in one protocol what is answered in another, and then brings its key in the other's header. */
@@ -66,8 +64,8 @@ function clientKeys(protocol: Upstream['protocol'], client: IncomingHttpHeaders)
   return key === undefined || Object.keys(own).length > 0 ? own : { authorization: `Bearer ${key}` }
 }
 
-function chosen(client: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
-  const found: Record<string, string> = {}
+/** Adds the headers of these names to those that were found before. */
+function chosen(client: IncomingHttpHeaders, names: readonly string[], found: Record<string, string> = {}): Record<string, string> {
   for (const name of names) {
     const value = client[name]
     if (typeof value === 'string' && value !== '' && !holdsKey(value)) found[name] = value

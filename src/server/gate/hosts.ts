@@ -36,6 +36,19 @@ export function doorsOf({ listening, names, origins }: Doors): Doors {
  * to this machine (DNS rebinding) counts as the same origin for a browser: only the name gives it away.
  */
 export function checkHost(host: string | undefined, doors: Doors): void {
+  const known = admitted.get(doors)
+  if (host !== undefined && known?.has(host) === true) return
+  examine(host, doors)
+  if (host === undefined) return
+  if (known === undefined) admitted.set(doors, new Set([host]))
+  else if (known.size < mostAdmitted) known.add(host)
+}
+
+/** Names that were let in before: nearly all requests come by one of a few. */
+const admitted = new WeakMap<Doors, Set<string>>()
+const mostAdmitted = 100
+
+function examine(host: string | undefined, doors: Doors): void {
   const isLocal = isLoopback(doors.listening)
   // Reachable from elsewhere, a server cannot know its names; but where it was told them, they are all.
   if (!isLocal && doors.names.length === 0) return

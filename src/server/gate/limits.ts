@@ -102,7 +102,8 @@ export class Limits {
 /** Who is counted: the holder of a key, else an address. Whoever has an IPv6 address has a whole network of them (/64). */
 export function visitorOf(credential: Credential | undefined, address: string | undefined): string {
   if (credential !== undefined) return `key ${credential.id}`
-  const plain = (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  if (address?.includes(':') !== true) return `address ${address ?? ''}`
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
   return `address ${isIPv6(plain) ? networkOf(plain) : plain}`
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Answer } from '../backend.ts'
-import type { Ask, Dialect, Heard as Reply } from '../dialects/dialect.ts'
+import type { Ask, Dialect, Heard as Reply, Sent } from '../dialects/dialect.ts'
 import type { Home } from '../memories.ts'
 import type { Receipt } from '../receipts.ts'
 import type { Client } from '../relay.ts'
@@ -20,6 +20,8 @@ export type Request = {
   readonly key: Key | undefined
   readonly headers: IncomingHttpHeaders
   readonly isGuarded: boolean
+  /** Whether the session is known only by whom the body names: one person may have several conversations. */
+  readonly isMapped: boolean
   readonly traced: Traced
   readonly client: Client
   readonly began: number
@@ -33,6 +35,11 @@ export type Course = {
   readonly key: Key
   readonly heard: Heard
   readonly receipt: string
+  /** A reply that the client has begun itself. */
+  readonly begun: Sent | undefined
+  readonly isOff: boolean
+  /** What went wrong before the turn was heard. */
+  readonly degraded: readonly string[]
   readonly memoryMillis: number
   first: number | undefined
   reply: Reply | undefined
@@ -40,9 +47,10 @@ export type Course = {
 }
 
 /** What did not go as it should. */
-export const faultsOf = ({ degraded, ledger }: Shown): readonly string[] => [
-  ...(degraded === undefined ? [] : [degraded]),
-  ...(ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []),
+export const faultsOf = ({ degraded, heard: { shown } }: Course): readonly string[] => [
+  ...(shown.degraded === undefined ? [] : [shown.degraded]),
+  ...(shown.ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []),
+  ...degraded,
 ]
 
 /** A reply as it was kept. */
@@ -72,7 +80,7 @@ export function receiptOf(prices: PriceTable, request: Request, course: Course, 
       cached: usage?.cached ?? null,
     },
     cost: moneyOf(prices, request.ask.model, tokens, reply),
-    degraded: faultsOf(shown),
+    degraded: faultsOf(course),
     ledger: shown.ledger ?? null,
   }
 }
@@ -89,18 +97,20 @@ function moneyOf(prices: PriceTable, model: string, tokens: ReturnType<typeof to
 }
 
 /** A turn as metrics and logs hear of it. */
-export function turnOf(request: Request, course: Course, stored: boolean): Turn {
-  const { key, home, heard, answer, first } = course
+export function turnOf(request: Request, course: Course): Turn {
+  const { key, home, heard, answer, first, isOff } = course
+  const stored = heard.epoch !== undefined
   return {
     ...outcomeOf(request, answer),
-    key: formatKey(key),
+    // Off the record, nothing is counted for the session either.
+    ...(isOff ? {} : { key: formatKey(key) }),
     scope: key.scope,
     profile: home.memory.profile.name,
     millis: { total: performance.now() - request.began, memory: course.memoryMillis, ...(first === undefined ? {} : { first }) },
     tokens: { ...tokensOf(heard.shown), ...usageOf(course.reply) },
     stored,
     appended: heard.appended + (stored && course.reply !== undefined ? 1 : 0),
-    degraded: faultsOf(heard.shown),
+    degraded: faultsOf(course),
   }
 }
 

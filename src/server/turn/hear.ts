@@ -1,19 +1,21 @@
 import type { Incoming, Parsed } from '../../domain/chat.ts'
-import type { Message, Tokens } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Memory } from '../../memory.ts'
 import type { Ask, Dialect, Sent } from '../dialects/dialect.ts'
+import { listReceipts } from '../receipts.ts'
 import { branchOff } from './branch.ts'
 import { reconciled } from './known.ts'
+import { offTheRecord, recall, turnOf } from './recall.ts'
 import type { Reconciled } from './reconcile.ts'
-import { asSent, besideMemory, costOf, type Preamble, type Shown, withMemory } from './shown.ts'
+import { asSent, type Preamble, type Shown } from './shown.ts'
 
 /** A turn of a conversation that is to be heard. */
 export type Hearing = {
   readonly memory: Memory
   readonly key: Key
   readonly dialect: Dialect
+  /** Without a reply that the client has begun itself: that is nobody's turn yet. */
   readonly ask: Ask
   readonly preamble: Preamble
   /** Whether nothing of it is to be kept. */
@@ -21,10 +23,21 @@ export type Hearing = {
   readonly person: string | undefined
   /** The sequence number of the reply that the client goes on from, where it names one. */
   readonly after: number | undefined
+  /** Whether the client sends the very same request once more. */
+  readonly isRetry: boolean
+  /** Whether all that share the session see one conversation. A person who is known by name only may have several at once. */
+  readonly isOneTalk: boolean
 }
 
-/** A turn as memory has heard it: what to send, and when, if it is part of the conversation. */
-export type Heard = { readonly shown: Shown; readonly epoch: number | undefined; readonly how: Reconciled['how']; readonly appended: number }
+/** A turn as memory has heard it: what to send, and when and where it ends, if it is part of the conversation. */
+export type Heard = {
+  readonly shown: Shown
+  readonly epoch: number | undefined
+  /** The sequence number of its last message. */
+  readonly question: number
+  readonly how: Reconciled['how']
+  readonly appended: number
+}
 
 /** How many more stored messages are compared than were sent: replies that were never resent may stand among them. */
 const more = 16
@@ -34,80 +47,67 @@ const farthest = 4_096
 /** Hears a turn: what is new in it is stored, what the client has taken back becomes a branch, then memory is shown. The user's words are safe first. */
 export async function hear(hearing: Hearing): Promise<Heard> {
   const { memory, key, ask } = hearing
-  const means = { ...hearing, tokenizer: memory.tokenizer }
+  const aside = { epoch: undefined, question: 0, appended: 0 }
   // Without a word of the conversation this is no turn of it.
-  if (ask.said.length === 0) return { shown: asSent(means, ask, 'messages'), epoch: undefined, how: 'exact', appended: 0 }
+  if (ask.said.length === 0) return { ...aside, shown: asSent({ ...hearing, tokenizer: memory.tokenizer }, ask, 'messages'), how: 'exact' }
   const { stored, fresh, cut, how } = await related(hearing)
-  if (hearing.isOff) return { shown: await offTheRecord(hearing, stored, fresh), epoch: undefined, how, appended: 0 }
+  if (hearing.isOff) return { ...aside, shown: await offTheRecord(hearing, stored, fresh), how }
   if (cut !== undefined) await branchOff(memory, key, cut)
   const line = cut === undefined ? stored : stored.filter((message) => message.sequence < cut)
   const appended = await memory.append(key, ask.said.slice(fresh).map(incoming), { replyFollows: true })
   const own = turnOf(ask)
-  const first = [...line, ...appended].at(-own.length)?.sequence ?? 0
-  const [epoch, shown] = [await memory.epoch(key), await recall(hearing, own, first)]
-  return { shown, epoch, how, appended: appended.length }
+  const whole = [...line, ...appended]
+  const epoch = await memory.epoch(key)
+  const shown = await recall(hearing, own, whole.slice(-own.length))
+  return { shown, epoch, question: whole.at(-1)?.sequence ?? 0, how, appended: appended.length }
 }
 
 type Related = Reconciled & { readonly stored: readonly Message[] }
 
 /** How the turn relates to what is stored; where nothing of it is found among the newest messages, more of them are read. */
-async function related({ memory, key, ask, after }: Hearing): Promise<Related> {
+async function related(hearing: Hearing): Promise<Related> {
+  const { memory, key, ask, after } = hearing
   for (let limit = ask.said.length + more; ; limit *= 4) {
     const read = await memory.transcript(key, { limit, newest: true })
     const stored = read.filter((message) => message.role !== 'system')
-    if (after !== undefined) return { stored, ...continued(stored, after) }
+    if (after !== undefined) return { stored, ...(await continued(hearing, after)) }
     const known = { stored, hasEarlier: read.length === limit }
-    const result = await reconciled(memory, key, known, ask.said)
-    if (result.how !== 'disjoint' || !known.hasEarlier || limit > farthest) return { stored, ...result }
+    const result = again(hearing, stored) ?? (await reconciled(memory, key, known, ask.said))
+    if (result.how === 'disjoint' && known.hasEarlier && limit <= farthest) continue
+    const mayCut = result.cut === undefined || hearing.isRetry || (hearing.isOneTalk && (await isGrounded(hearing, result.cut)))
+    return { stored, ...result, cut: mayCut ? result.cut : undefined }
   }
 }
 
 /** What a client that names the reply before its turn has to say is new, and what came after that reply is not its conversation. */
-function continued(stored: readonly Message[], after: number): Reconciled {
-  const next = stored.find(({ sequence }) => sequence > after)
+async function continued({ memory, key }: Hearing, after: number): Promise<Reconciled> {
+  const [next] = await memory.parts.sessions.page(key, { after, limit: 1 })
   return { fresh: 0, cut: next?.sequence, how: next === undefined ? 'continued' : 'regenerated' }
 }
 
-const turnOf = (ask: Ask): readonly Sent[] => ask.said.filter(({ place }) => place >= ask.turn)
-
-async function recall(hearing: Hearing, own: readonly Sent[], first: number): Promise<Shown> {
-  const means = { ...hearing, tokenizer: hearing.memory.tokenizer }
-  return withBudget(hearing, 0, async (budget) => withMemory(means, hearing.ask, await contextOf(hearing, { budget }), own, first))
+/** A client that tries again, because no reply has reached it, wants another one if there was one; it says nothing new. */
+function again({ isRetry, ask }: Hearing, stored: readonly Message[]): Reconciled | undefined {
+  const [only] = ask.said
+  const asked = stored.findLastIndex(({ role }) => role === 'user')
+  if (!isRetry || ask.said.length !== 1 || only?.role !== 'user' || stored[asked]?.content !== only.content) return undefined
+  return { fresh: 1, cut: stored[asked + 1]?.sequence, how: 'regenerated' }
 }
 
-/** Answered with memory, and leaving none: what is new stands beside what memory shows for it. */
-async function offTheRecord(hearing: Hearing, stored: readonly Message[], fresh: number): Promise<Shown> {
-  const { ask, memory } = hearing
-  const means = { ...hearing, tokenizer: memory.tokenizer }
-  const unheard = ask.said.slice(fresh)
-  const own = turnOf(ask).filter((message) => !unheard.includes(message))
-  const cost = costOf(memory.tokenizer, unheard)
-  return withBudget(hearing, cost, async (budget) => {
-    // A part of the newest turn may be stored already: the context then ends with it.
-    if (own.length > 0) return withMemory(means, ask, await contextOf(hearing, { budget }), own, stored.at(-own.length)?.sequence ?? 0)
-    const query = unheard.findLast(({ role }) => role === 'user')?.content
-    return besideMemory(means, ask, await contextOf(hearing, { budget, ...(query === undefined ? {} : { query }) }), unheard[0]?.place ?? ask.turn, cost)
-  })
-}
-
-async function withBudget(hearing: Hearing, cost: Tokens, show: (budget: Tokens) => Promise<Shown>): Promise<Shown> {
-  const { memory, ask, preamble } = hearing
-  const means = { ...hearing, tokenizer: memory.tokenizer }
-  const budget = memory.profile.budget - ask.owed - preamble.tokens - cost
-  if (budget < 1) return asSent(means, ask, 'budget')
-  try {
-    return await show(budget)
-  } catch (error) {
-    if (error instanceof MemoryError && error.code === 'budget-too-small') return asSent(means, ask, 'budget')
-    throw error
+/**
+ * Whether a reply that was given here stands before a place. A greeting or examples that a client tells before each of its
+ * questions look like history as well, and what was said after them the last time is not taken back.
+ */
+async function isGrounded({ memory, key }: Hearing, cut: number): Promise<boolean> {
+  for (let before: number | undefined; ; ) {
+    const { items, next } = await listReceipts(memory.parts.sessions, key, 100, before)
+    if (items.some(({ sequence }) => sequence !== null && sequence < cut)) return true
+    if (next === null) return false
+    before = Number(next)
   }
 }
 
-const contextOf = ({ memory, key, person }: Hearing, options: { readonly budget: Tokens; readonly query?: string }) =>
-  memory.context(key, { ...options, ...(person === undefined ? {} : { person }) })
-
 /** A message as memory takes it. */
-export function incoming({ role, content, name, calls, answers }: Parsed): Incoming {
+function incoming({ role, content, name, calls, answers }: Parsed): Incoming {
   return {
     role,
     content,
@@ -117,4 +117,11 @@ export function incoming({ role, content, name, calls, answers }: Parsed): Incom
       : { tool_calls: calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })) }),
     ...(answers === undefined ? {} : { tool_call_id: answers }),
   }
+}
+
+/** What of a request is said, and the reply that its client has begun itself, if it has. */
+export function withoutBegun(ask: Ask): { readonly ask: Ask; readonly begun: Sent | undefined } {
+  const begun = ask.said.at(-1)
+  if (begun?.role !== 'assistant' || begun.calls !== undefined) return { ask, begun: undefined }
+  return { ask: { ...ask, said: ask.said.slice(0, -1) }, begun }
 }

@@ -34,9 +34,9 @@ export function withMemory(means: Means, ask: Ask, context: Context, own: readon
 }
 
 /** Memory, then what the client sent from a place on that memory does not know and is not to know. */
-export function besideMemory(means: Means, ask: Ask, context: Context, from: number, cost: Tokens): Shown {
+export function besideMemory(means: Means, ask: Ask, context: Context, from: number): Shown {
   const body = means.dialect.write(ask, [...means.preamble.messages, ...context.messages], from)
-  return { body, spent: ask.owed + means.preamble.tokens + context.ledger.spent + cost, ledger: context.ledger }
+  return { body, spent: ask.owed + means.preamble.tokens + context.ledger.spent, ledger: context.ledger }
 }
 
 /** The client's messages, unchanged. */

@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Incoming } from '../../domain/chat.ts'
+import { aboutIn } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key } from '../../domain/key.ts'
+import { formatKey, type Key, personKey } from '../../domain/key.ts'
 import type { Memory } from '../../memory.ts'
+import { messageCost } from '../../text/cost.ts'
 import type { Backend } from '../backend.ts'
 import type { Ask, Heard as Reply } from '../dialects/dialect.ts'
 import type { Lanes } from '../lanes.ts'
@@ -12,8 +15,9 @@ import { relay } from '../relay.ts'
 import type { SessionModels } from '../sessionModels.ts'
 import type { PriceTable } from '../watch/prices.ts'
 import { type Course, faultsOf, passedTurn, type Request, receiptOf, turnOf } from './account.ts'
-import { hear } from './hear.ts'
-import type { Shown } from './shown.ts'
+import { whereIs } from './branch.ts'
+import { type Hearing, hear, withoutBegun } from './hear.ts'
+import { keepReply } from './keep.ts'
 import { isSide } from './side.ts'
 
 /** What turns are made with. */
@@ -32,37 +36,60 @@ export type Room = {
 
 /** One turn of a conversation: hear, recall, ask the model, pass its reply on and keep it. */
 export async function takeTurn(room: Room, request: Request): Promise<void> {
-  const { key, ask, headers } = request
+  const { key, headers } = request
   if (key === undefined) return passThrough(room, request, 'none')
-  await takeFiles(room, key, ask)
-  const home = await room.memories.of(key, headerOf(headers, 'x-threadkeep-template'))
-  await room.memories.using(home.memory, () => turn(room, request, home, key))
+  const isOff = isOffTheRecord(headers['x-threadkeep-store']) || (key.id !== '' && !room.memories.hasSessions)
+  const degraded = await takeFiles(room, key, request.ask, isOff)
+  // What leaves nothing begins nothing either.
+  const home = await room.memories.of(key, isOff ? undefined : headerOf(headers, 'x-threadkeep-template'))
+  await room.memories.using(home.memory, () => turn(room, request, home, { key, isOff, degraded }))
 }
 
-async function turn(room: Room, request: Request, home: Home, key: Key): Promise<void> {
-  const { ask, dialect, headers, client } = request
+type Stance = { readonly key: Key; readonly isOff: boolean; readonly degraded: readonly string[] }
+
+async function turn(room: Room, request: Request, home: Home, { key, isOff, degraded }: Stance): Promise<void> {
+  const { dialect, headers, client } = request
   const { memory } = home
-  const isOff = headers['x-threadkeep-store'] === 'false' || (key.id !== '' && !room.memories.hasSessions)
-  if (isSide({ ...ask, metadata: ask.body.metadata }, await memory.parts.sessions.head(key, 0))) return passThrough(room, request, 'side')
-  const person = headerOf(headers, 'x-threadkeep-person') ?? (memory.profile.sees.includes('person') ? (await memory.about(key))?.person : undefined)
-  const after = ask.previous === undefined ? undefined : await place(memory, key, ask.previous)
-  const hearing = { memory, key, dialect, ask, preamble: home.preamble, isOff, person, after }
+  const head = await memory.parts.sessions.head(key, 0)
+  if (isSide({ ...request.ask, metadata: request.ask.body.metadata }, head)) return passThrough(room, request, 'side')
+  const { ask, begun } = withoutBegun(request.ask)
+  const about = aboutIn(head.derived)
+  if (isOff && about?.movedTo !== undefined) throw movedTo(key, about.movedTo)
+  const hearing: Hearing = {
+    ...{ memory, key, dialect, isOff, preamble: home.preamble },
+    ask: begun === undefined ? ask : { ...ask, owed: ask.owed + messageCost(memory.tokenizer, begun) },
+    person: personIn(memory, key, headerOf(headers, 'x-threadkeep-person') ?? about?.person),
+    after: ask.previous === undefined ? undefined : await place(memory, key, ask.previous),
+    isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
+    isOneTalk: !request.isMapped,
+  }
   const before = performance.now()
   const heard = await request.traced.memory('search_memory', key.scope, () => room.lanes.run(formatKey(key), () => hear(hearing)))
   const receipt = receiptId(key)
-  const course: Course = { home, key, heard, receipt, memoryMillis: performance.now() - before, first: undefined, reply: undefined, answer: undefined }
-  tell(request, memory, heard.shown, isOff ? 'off the record' : 'on', heard.epoch === undefined ? undefined : receipt)
-  room.models?.heard(key, ask.model, request.isGuarded ? undefined : headers.authorization)
+  const course: Course = {
+    home,
+    key,
+    heard,
+    receipt,
+    begun,
+    isOff,
+    degraded,
+    memoryMillis: performance.now() - before,
+    first: undefined,
+    reply: undefined,
+    answer: undefined,
+  }
+  tell(request, course)
   try {
-    const call = {
+    course.answer = await room.backend.ask({
       dialect: dialect.name,
       body: heard.shown.body,
       spent: heard.shown.spent,
       headers: { ...headers, ...request.traced.headers },
       isGuarded: request.isGuarded,
       signal: client.signal,
-    }
-    course.answer = await room.backend.ask(call)
+    })
+    if (!isOff) room.models?.heard(key, ask.model, course.answer.from, headers, request.isGuarded)
     await relay(course.answer, client, {
       dialect,
       onFirst: () => {
@@ -72,15 +99,44 @@ async function turn(room: Room, request: Request, home: Home, key: Key): Promise
       amend: headers['x-threadkeep-body'] === 'receipt' ? (text) => withReceipt(text, receipt) : undefined,
     })
   } finally {
-    request.onTurn(turnOf(request, course, heard.epoch !== undefined))
+    request.onTurn(turnOf(request, course))
   }
 }
 
-/** Files belong to tenants: in a session they are refused, whatever they are sent as. */
-async function takeFiles({ takeFile }: Room, key: Key, ask: Ask): Promise<void> {
-  if (ask.files.length === 0) return
+/** Whether nothing of a turn is to be kept. What is meant as no and written otherwise must not count as yes. */
+function isOffTheRecord(wish: string | readonly string[] | undefined): boolean {
+  const word = String(wish ?? 'true')
+    .trim()
+    .toLowerCase()
+  if (word === 'true' || word === 'false') return word === 'false'
+  throw new Refusal(400, 'bad_header', `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`, 'x-threadkeep-store')
+}
+
+/** Who speaks, if the profile wants to know; told wrongly, it is refused before anything is stored. */
+function personIn({ profile }: Memory, { scope }: Key, person: string | undefined): string | undefined {
+  if (person === undefined || !profile.sees.includes('person')) return undefined
+  personKey(scope, person)
+  return person
+}
+
+const movedTo = (key: Key, to: string): MemoryError => new MemoryError('moved', `Session ${formatKey(key)} goes on as ${to}.`, { to, param: 'key' })
+
+/** Files belong to tenants: in a session they are refused, whatever they are sent as. One that cannot be read is the model's all the same. */
+async function takeFiles({ takeFile }: Room, key: Key, ask: Ask, isOff: boolean): Promise<readonly string[]> {
+  if (ask.files.length === 0) return []
   if (key.id !== '') throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'messages')
-  for (const { name, type, bytes } of ask.files) if (bytes !== undefined) await takeFile?.(key.scope, { name, type, bytes })
+  if (isOff || takeFile === undefined) return []
+  const degraded: string[] = []
+  for (const { name, type, bytes } of ask.files) {
+    if (bytes === undefined) continue
+    try {
+      await takeFile(key.scope, { name, type, bytes })
+    } catch (error) {
+      if (!(error instanceof MemoryError)) throw error
+      degraded.push(`file ${error.code}`)
+    }
+  }
+  return degraded
 }
 
 /** Where the reply stands that a client goes on from. */
@@ -94,7 +150,14 @@ async function place(memory: Memory, key: Key, previous: string): Promise<number
       'previous_response_id',
     )
   }
-  return receipt.sequence
+  // What was cut off by an edit is another line of the conversation by now.
+  if ((await whereIs(memory, key, receipt.sequence)) === key) return receipt.sequence
+  throw new Refusal(
+    404,
+    'previous_response_not_found',
+    `The response ${JSON.stringify(previous.slice(0, 80))} is no longer part of this session: the conversation went on from an earlier one.`,
+    'previous_response_id',
+  )
 }
 
 /** A request that memory takes no part in. */
@@ -128,40 +191,39 @@ async function passThrough(room: Room, request: Request, memory: 'none' | 'side'
   }
 }
 
-function tell({ client: { response } }: Request, { profile }: Memory, shown: Shown, memory: string, receipt: string | undefined): void {
-  response.setHeader('x-threadkeep-memory', memory)
+function tell({ client: { response } }: Request, course: Course): void {
+  const { shown, epoch } = course.heard
+  const { profile } = course.home.memory
+  response.setHeader('x-threadkeep-memory', course.isOff ? 'off the record' : 'on')
   response.setHeader('x-threadkeep-tokens', `${shown.spent}/${profile.budget}`)
   response.setHeader('x-threadkeep-profile', encodeURIComponent(profile.name))
-  if (receipt !== undefined) response.setHeader('x-threadkeep-receipt', receipt)
-  const degraded = faultsOf(shown)
+  if (epoch !== undefined) response.setHeader('x-threadkeep-receipt', course.receipt)
+  const degraded = faultsOf(course)
   if (degraded.length > 0) response.setHeader('x-threadkeep-degraded', degraded.join('; ').replace(/[^\x20-\x7e]/g, '?'))
 }
 
-/**
- * Stores the reply and its receipt. One that cannot be kept is still the client's; one that comes after its session was
- * forgotten must not bring it back.
- */
-async function keep(room: Room, request: Request, course: Course, reply: Reply): Promise<void> {
-  course.reply = reply
-  const { home, key, heard } = course
-  if (heard.epoch === undefined) return
+/** Stores the reply and its receipt. One that cannot be kept is still the client's. */
+async function keep(room: Room, request: Request, course: Course, heard: Reply): Promise<void> {
+  const { home, key, begun } = course
   const { memory } = home
-  const { epoch } = heard
-  const { ledger } = heard.shown
+  const { epoch, question, shown } = course.heard
+  // What a client has begun and the model went on with is one reply.
+  const reply = begun === undefined ? heard.reply : { ...heard.reply, content: begun.content + textOf(heard.reply) }
+  course.reply = heard
+  if (epoch === undefined) return
   try {
-    const append = () => memory.append(key, [reply.reply], { epoch, ...(ledger === undefined ? {} : { answers: ledger }) })
-    const [stored] = await request.traced.memory('create_memory', key.scope, () => room.lanes.run(formatKey(key), append))
+    const store = () => room.lanes.run(formatKey(key), () => keepReply(memory, key, { reply, question, epoch, ledger: shown.ledger }))
+    const kept = await request.traced.memory('create_memory', key.scope, store)
+    if (kept === undefined) return
     const { expiresAt } = await memory.parts.sessions.head(key, 0)
-    await keepReceipt(
-      memory.parts.sessions,
-      key,
-      receiptOf(room.prices, request, course, { reply, sequence: stored?.sequence ?? null, at: stored?.at ?? 0 }),
-      expiresAt,
-    )
+    const { sequence, at } = kept.message
+    await keepReceipt(memory.parts.sessions, key, receiptOf(room.prices, request, course, { reply: heard, sequence, at }), expiresAt)
   } catch (error) {
-    if (!(error instanceof MemoryError && error.code === 'erased')) room.report(error)
+    room.report(error)
   }
 }
+
+const textOf = ({ content }: Incoming): string => (typeof content === 'string' ? content : '')
 
 /** The receipt's id in the answer itself, for clients that cannot read headers. */
 function withReceipt(text: string, receipt: string): string {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Millis } from '../../domain/entry.ts'
 
 /** What a server has begun to answer. */
 export type Begun = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Incoming }
@@ -10,6 +11,9 @@ type Incoming = AsyncIterable<Uint8Array> & {
   dump(): void
 }
 
+/** How long an answer may take in all, and what its errors are told as once it has begun. */
+export type Terms = { readonly total: Millis; readonly late: () => Error; readonly explain: (error: Error) => unknown }
+
 /** So much may lie here before the sender is held back. */
 const highWater = 65_536
 
@@ -17,9 +21,9 @@ const highWater = 65_536
  * One request to a server over a pool of connections. On the platform's streams the same would cost twice as much.
  * Rejects with what the pool reports when nothing has come back yet; after that the body does.
  */
-export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Begun> {
+export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal, terms?: Terms): Promise<Begun> {
   return new Promise((resolve, reject) => {
-    const inflow = new Inflow(signal, reject)
+    const inflow = new Inflow(signal, reject, terms)
     pool.dispatch(options, {
       onRequestStart: (controller) => inflow.start(controller),
       onResponseStart: (_, status, headers) => {
@@ -35,31 +39,44 @@ export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, 
 
 const flat = (headers: IncomingHttpHeaders): Record<string, string> => {
   const all: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) all[name.toLowerCase()] = String(value)
+  for (const name in headers) if (headers[name] !== undefined) all[name.toLowerCase()] = String(headers[name])
   return all
 }
 
-class Inflow implements Incoming {
+/** Its own iterator, because a generator would make three promises of each piece. */
+class Inflow implements Incoming, AsyncIterator<Uint8Array> {
   private readonly signal: AbortSignal
   private readonly reject: (error: unknown) => void
+  private readonly terms: Terms | undefined
+  private readonly timer: NodeJS.Timeout | undefined
   private controller: Dispatcher.DispatchController | undefined
   private chunks: Uint8Array[] = []
   private held = 0
   private over = false
   private error: Error | undefined
+  /** Why nobody wants it any more. */
+  private stopped: Error | undefined
   private wake: (() => void) | undefined
 
-  constructor(signal: AbortSignal, reject: (error: unknown) => void) {
+  constructor(signal: AbortSignal, reject: (error: unknown) => void, terms: Terms | undefined) {
     this.signal = signal
     this.reject = reject
-    if (!signal.aborted) signal.addEventListener('abort', this.abort, { once: true })
+    this.terms = terms
+    this.timer = terms && setTimeout(() => this.stop(terms.late()), terms.total).unref()
+    if (signal.aborted) this.abort()
+    else signal.addEventListener('abort', this.abort, { once: true })
   }
 
-  private readonly abort = (): void => this.controller?.abort(abortedBy(this.signal))
+  private readonly abort = (): void => this.stop(abortedBy(this.signal))
+
+  private stop(why: Error): void {
+    this.stopped = why
+    this.controller?.abort(why)
+  }
 
   start(controller: Dispatcher.DispatchController): void {
     this.controller = controller
-    if (this.signal.aborted) this.abort()
+    if (this.stopped !== undefined) controller.abort(this.stopped)
   }
 
   data(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
@@ -70,6 +87,7 @@ class Inflow implements Incoming {
   }
 
   end(error: Error | undefined): void {
+    clearTimeout(this.timer)
     this.signal.removeEventListener('abort', this.abort)
     this.over = true
     this.error = error
@@ -84,28 +102,35 @@ class Inflow implements Incoming {
     if (this.controller?.paused === true) this.controller.resume()
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    try {
-      for (;;) {
-        if (this.chunks.length > 0) {
-          const { chunks } = this
-          this.chunks = []
-          this.held = 0
-          if (this.controller?.paused === true) this.controller.resume()
-          yield chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks)
-          continue
-        }
-        if (this.error !== undefined) throw this.error
-        if (this.over) return
-        await new Promise<void>((resolve) => {
-          this.wake = resolve
-        })
-        this.wake = undefined
-      }
-    } finally {
-      // Whoever stops taking wants no more of it.
-      if (!this.over) this.controller?.abort(abortedBy(this.signal))
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  /** All that has come since it was last asked. */
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.chunks.length === 0 && !this.over) await this.more()
+    const { chunks, error } = this
+    if (chunks.length > 0) {
+      this.chunks = []
+      this.held = 0
+      if (this.controller?.paused === true) this.controller.resume()
+      return { value: chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks), done: false }
     }
+    if (error !== undefined) throw this.terms?.explain(error) ?? error
+    return { value: undefined, done: true }
+  }
+
+  /** Whoever stops taking wants no more of it. */
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (!this.over) this.controller?.abort(abortedBy(this.signal))
+    return { value: undefined, done: true }
+  }
+
+  private async more(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.wake = resolve
+    })
+    this.wake = undefined
   }
 }
 

@@ -49,11 +49,11 @@ async function askInTurn(upstreams: readonly Upstream[], call: Call, options: Po
     for (let tries = 1; ; tries++) {
       // A client's own key was meant for the first of them; nobody else gets it.
       const isOther = upstream.origin !== upstreams[0]?.origin
-      const { answer, error } = await attempt(() => upstream.ask(isOther ? { ...call, isGuarded: true } : call))
+      const { answer, error } = await attempt(upstream, isOther ? { ...call, isGuarded: true } : call)
       const wait = isPassing(answer, error, isLast) ? waitAfter(answer, tries, options) : undefined
       const isFinal = wait === undefined || (isLast && (tries >= options.persistence.tries || wait > options.persistence.longest))
       if (isFinal && answer === undefined) throw error
-      if (isFinal) return { ...(answer as Answer), retries, passedOver }
+      if (isFinal) return retries === 0 ? (answer as Answer) : { ...(answer as Answer), retries, passedOver }
       await drained(answer)
       retries++
       if (!isLast) {
@@ -66,9 +66,9 @@ async function askInTurn(upstreams: readonly Upstream[], call: Call, options: Po
   throw new MemoryError('upstream', 'No upstream has answered.')
 }
 
-async function attempt(ask: () => Promise<Answer>): Promise<{ readonly answer?: Answer; readonly error?: unknown }> {
+async function attempt(upstream: Upstream, call: Call): Promise<{ readonly answer?: Answer; readonly error?: unknown }> {
   try {
-    return { answer: await ask() }
+    return { answer: await upstream.ask(call) }
   } catch (error) {
     return { error }
   }

@@ -6,7 +6,7 @@ import { brokenOff, type Check, notAReply, refused, unreachable } from '../../mo
 import type { Answer, Call } from '../backend.ts'
 import { type Upstream as Holder, requestHeaders, returnedHeaders } from '../gate/headers.ts'
 import type { UpstreamState } from '../watch/ready.ts'
-import { type Begun, exchange } from './exchange.ts'
+import { type Begun, exchange, type Terms } from './exchange.ts'
 
 /** How long a model server may take: to begin its answer, between two pieces of it, and in all. */
 export type Patience = { readonly first: Millis; readonly idle: Millis; readonly total: Millis }
@@ -34,6 +34,9 @@ const paths: Readonly<Record<Call['dialect'], string>> = {
 }
 const check: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
 
+/** Where something is asked for, as requests and errors name it, worked out once. */
+type Target = { readonly origin: string; readonly path: string; readonly where: string; readonly terms: Terms }
+
 /** One model server: sends a request once and tells apart what can go wrong. */
 export class Upstream {
   readonly name: string
@@ -43,16 +46,16 @@ export class Upstream {
   private readonly options: UpstreamOptions
   private readonly patience: Patience
   private readonly agent: Agent
-  private readonly urls = new Map<string, URL>()
+  private readonly targets = new Map<string, Target>()
   private readonly holder: Holder
 
   constructor(options: UpstreamOptions, patience: Patience) {
     this.options = options
     this.patience = patience
     this.name = options.name
-    const url = this.url('/models')
-    this.base = shownAddress(url).replace(/\/models$/, '')
-    this.holder = { origin: url.origin, protocol: options.protocol, key: options.key }
+    const { origin, where } = this.target('/models')
+    this.base = where.replace(/\/models$/, '')
+    this.holder = { origin, protocol: options.protocol, key: options.key }
     this.agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: patience.first, bodyTimeout: patience.idle })
   }
 
@@ -83,36 +86,40 @@ export class Upstream {
   }
 
   private async send(method: 'GET' | 'POST', route: string, body: string | null, call: Pick<Call, 'headers' | 'isGuarded' | 'signal'>): Promise<Answer> {
-    const url = this.url(route)
-    const where = shownAddress(url)
-    const headers = { ...requestHeaders(this.holder, url, call.headers, call.isGuarded), ...(body === null ? {} : { 'content-type': 'application/json' }) }
-    const { signal, end } = within(this.patience.total, call.signal, where)
+    const target = this.target(route)
+    const { origin, path, where } = target
+    const headers = requestHeaders(this.holder, target, call.headers, call.isGuarded)
+    if (body !== null) headers['content-type'] = 'application/json'
     try {
-      const begun = await exchange(this.agent, { origin: url.origin, path: url.pathname + url.search, method, headers, body }, signal)
+      const begun = await exchange(this.agent, { origin, path, method, headers, body }, call.signal, target.terms)
       const fault = faultOf(begun, where)
       if (fault === undefined) {
         this.state = begun.status >= 500 ? 'failing' : 'ok'
         const returned = returnedHeaders(this.options.protocol, begun.headers)
-        return { status: begun.status, headers: returned, where, from: this.name, retries: 0, passedOver: [], body: understood(begun.body, where, end) }
+        return { status: begun.status, headers: returned, where, from: this.name, retries: 0, passedOver: [], body: begun.body }
       }
       begun.body.dump()
       throw fault
     } catch (error) {
-      end()
       const failure = failureOf(error, where, (cause) => unreachable(where, { cause }, check))
       if (failure instanceof MemoryError) this.state = failure.code === 'timeout' ? 'failing' : 'down'
       throw failure
     }
   }
 
-  private url(route: string): URL {
-    const known = this.urls.get(route)
+  private target(route: string): Target {
+    const known = this.targets.get(route)
     if (known !== undefined) return known
+    const url = this.url(route)
+    const target = { origin: url.origin, path: url.pathname + url.search, where: shownAddress(url), terms: termsOf(this.patience.total, shownAddress(url)) }
+    this.targets.set(route, target)
+    return target
+  }
+
+  private url(route: string): URL {
     const { base, protocol } = this.options
     try {
-      const url = protocol === 'anthropic' ? endpoint(base, `/v1${route}`, '/v1') : endpoint(base, route)
-      this.urls.set(route, url)
-      return url
+      return protocol === 'anthropic' ? endpoint(base, `/v1${route}`, '/v1') : endpoint(base, route)
     } catch (cause) {
       throw new MemoryError(
         'bad-option',
@@ -123,24 +130,11 @@ export class Upstream {
   }
 }
 
-/** Ends when the client does, or when it takes too long in all. */
-function within(total: Millis, caller: AbortSignal, where: string): { readonly signal: AbortSignal; readonly end: () => void } {
-  const controller = new AbortController()
-  const stop = (): void => controller.abort(caller.reason)
-  const timer = setTimeout(
-    () => controller.abort(new MemoryError('timeout', `${where} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`)),
-    total,
-  ).unref()
-  if (caller.aborted) stop()
-  else caller.addEventListener('abort', stop, { once: true })
-  return {
-    signal: controller.signal,
-    end: () => {
-      clearTimeout(timer)
-      caller.removeEventListener('abort', stop)
-    },
-  }
-}
+const termsOf = (total: Millis, where: string): Terms => ({
+  total,
+  late: () => new MemoryError('timeout', `${where} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`),
+  explain: (error) => failureOf(error, where, (cause) => brokenOff(where, cause)),
+})
 
 /** Errors of the upstream go to the client as they are; what is no answer of a model server does not. */
 function faultOf({ status, headers }: Begun, where: string): MemoryError | undefined {
@@ -148,17 +142,6 @@ function faultOf({ status, headers }: Begun, where: string): MemoryError | undef
   if (status >= 300) return refused(where, { status, word: '', tries: 1, model: '', check })
   if (!['', 'identity'].includes(headers['content-encoding'] ?? '')) return notAReply(where, 'compressed bytes nobody asked for')
   return (headers['content-type'] ?? '').toLowerCase().includes('html') ? notAReply(where, 'a web page') : undefined
-}
-
-/** The bytes of a body, with the errors of the platform told apart. */
-async function* understood(body: AsyncIterable<Uint8Array>, where: string, end: () => void): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body
-  } catch (error) {
-    throw failureOf(error, where, (cause) => brokenOff(where, cause))
-  } finally {
-    end()
-  }
 }
 
 const late: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'])

@@ -25,7 +25,7 @@ describe('settings', () => {
     expect({ listen, profile, limits }).toEqual({
       listen: { host: '::1', port: 1, names: [], origins: [] },
       profile: 'summary',
-      limits: { body: 33_554_432, file: 20_971_520, perMinute: 9 },
+      limits: { body: 33_554_432, file: 20_000_000, perMinute: 9 },
     })
     const from = [...given].map(([field, setting]) => `${field} ${setting.name ?? setting.from}`)
     expect(from.filter((line) => !line.endsWith(' default'))).toEqual([

@@ -1,0 +1,44 @@
+import type { Incoming } from '../../domain/chat.ts'
+import { type Message, messageId } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, type Key, parseKey } from '../../domain/key.ts'
+import type { Ledger } from '../../domain/ledger.ts'
+import { appended } from '../../memory/appending.ts'
+import type { Memory } from '../../memory.ts'
+import { whereIs } from './branch.ts'
+
+/** A reply, and the question it was given to: by its sequence number, in the epoch in which it was asked. */
+export type Given = { readonly reply: Incoming; readonly question: number; readonly epoch: number; readonly ledger: Ledger | undefined }
+
+/** A reply as it was kept, and where. */
+export type Kept = { readonly key: Key; readonly message: Message }
+
+/**
+ * Stores a reply behind its question. That may have been cut off meanwhile, and then the reply goes to the same branch; or
+ * forgotten, and then the reply must not bring it back; or the session has moved.
+ */
+export async function keepReply(memory: Memory, key: Key, given: Given): Promise<Kept | undefined> {
+  const { reply, question, epoch, ledger } = given
+  try {
+    const where = await whereIs(memory, key, question)
+    if (where === undefined) return undefined
+    if (where !== key) return keptIn(where, (await appended(memory.parts, undefined, where, [reply], {})).stored)
+    const kept = keptIn(key, await memory.append(key, [reply], { epoch, ...(ledger === undefined ? {} : { answers: ledger }) }))
+    return kept !== undefined && (await isStillAsked(memory, kept, question)) ? kept : undefined
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error
+    if (error.code === 'erased') return undefined
+    if (error.code !== 'moved' || error.to === undefined) throw error
+    const to = parseKey(error.to)
+    return keptIn(to, await memory.append(to, [reply]))
+  }
+}
+
+const keptIn = (key: Key, [message]: readonly Message[]): Kept | undefined => (message === undefined ? undefined : { key, message })
+
+/** Whoever forgets does not wait for a reply: a question that went while its reply was being stored takes that with it. */
+async function isStillAsked(memory: Memory, { key, message }: Kept, question: number): Promise<boolean> {
+  if ((await whereIs(memory, key, question)) !== undefined) return true
+  await memory.forget({ key: formatKey(key), messageIds: [messageId(message.sequence)] })
+  return false
+}
