@@ -1,7 +1,7 @@
 import type { Incoming } from '../../domain/chat.ts'
 import { type Message, messageId } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key, parseKey } from '../../domain/key.ts'
+import { formatKey, isInner, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
 import { appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
@@ -21,7 +21,7 @@ export async function keepReply(memory: Memory, key: Key, given: Given): Promise
   const { reply, question, epoch, ledger } = given
   try {
     const where = await whereIs(memory, key, question)
-    if (where === undefined) return undefined
+    if (where === undefined) return await keptElsewhere(memory, key, given)
     if (where !== key) return keptIn(where, (await appended(memory.parts, undefined, where, [reply], {})).stored)
     const kept = keptIn(key, await memory.append(key, [reply], { epoch, ...(ledger === undefined ? {} : { answers: ledger }) }))
     return kept !== undefined && (await isStillAsked(memory, kept, question)) ? kept : undefined
@@ -29,9 +29,16 @@ export async function keepReply(memory: Memory, key: Key, given: Given): Promise
     if (!(error instanceof MemoryError)) throw error
     if (error.code === 'erased') return undefined
     if (error.code !== 'moved' || error.to === undefined) throw error
-    const to = parseKey(error.to)
-    return keptIn(to, await memory.append(to, [reply]))
+    return keepReply(memory, parseKey(error.to), { ...given, epoch: await memory.epoch(error.to) })
   }
+}
+
+/** A session that has moved took its questions along, under the same numbers. */
+async function keptElsewhere(memory: Memory, key: Key, given: Given): Promise<Kept | undefined> {
+  const session = isInner(key) ? undefined : (await memory.about(key))?.movedTo
+  if (session === undefined) return undefined
+  const to = parseKey(`${key.scope}:${session}`)
+  return keepReply(memory, to, { ...given, epoch: await memory.epoch(to) })
 }
 
 const keptIn = (key: Key, [message]: readonly Message[]): Kept | undefined => (message === undefined ? undefined : { key, message })

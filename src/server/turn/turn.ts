@@ -54,7 +54,7 @@ async function turn(room: Room, request: Request, home: Home, { key, isOff, degr
   if (isSide({ ...request.ask, metadata: request.ask.body.metadata }, head)) return passThrough(room, request, 'side')
   const { ask, begun } = withoutBegun(request.ask)
   const about = aboutIn(head.derived)
-  if (isOff && about?.movedTo !== undefined) throw movedTo(key, about.movedTo)
+  if (isOff && about?.movedTo !== undefined) throw movedTo(key, `${key.scope}:${about.movedTo}`)
   const hearing: Hearing = {
     ...{ memory, key, dialect, isOff, preamble: home.preamble },
     ask: begun === undefined ? ask : { ...ask, owed: ask.owed + messageCost(memory.tokenizer, begun) },
