@@ -14,6 +14,10 @@ type Keep = (heard: Heard) => Promise<void>
 export type Reading = {
   readonly dialect: Dialect
   readonly keep: Keep
+  /** Whether the client asked for a stream; taken for granted when left out. */
+  readonly streams?: boolean | undefined
+  /** Whether what is no reply passes as well, because memory takes no part. */
+  readonly isLenient?: boolean | undefined
   /** Has a word with the first bytes of a stream, and with the whole of what is no stream, before they go out. */
   readonly onFirst?: (() => void) | undefined
   readonly amend?: ((text: string) => string) | undefined
@@ -36,6 +40,22 @@ export async function relay(answer: Answer, client: Client, reading: Reading): P
   client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
 }
 
+/** The reply in an answer; none in one that passes whatever it is. */
+function heardIn(text: string, { where }: Answer, { dialect, isLenient }: Reading): Heard | undefined {
+  try {
+    return dialect.hear(text, where)
+  } catch (error) {
+    if (isLenient === true) return undefined
+    throw error
+  }
+}
+
+/** Nothing was made of what memory showed, so there is no receipt for it. */
+function relayFailure(answer: Answer, client: Client): Promise<void> {
+  client.response.removeHeader('x-threadkeep-receipt')
+  return relayAsIs(answer, client)
+}
+
 /** Passes on an answer that is no part of a conversation. */
 export async function relayAsIs(answer: Answer, { response, signal }: Client): Promise<void> {
   response.writeHead(answer.status, answer.headers)
@@ -49,6 +69,18 @@ export async function relayJson(answer: Answer, client: Client): Promise<void> {
   const bytes = await readWhole(answer)
   if (!isJson(bytes)) throw notAReply(answer.where, 'something that is not JSON')
   client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
+}
+
+/** A stream nobody asked for goes out once it is complete: a client that waits for one answer does not look for errors inside it. */
+async function relayUnasked(answer: Answer, { response }: Client, { dialect, keep, onFirst }: Reading): Promise<void> {
+  const reply = dialect.listener(answer.where)
+  const bytes = await readWhole(answer)
+  onFirst?.()
+  reply.hear(bytes)
+  reply.end(Buffer.alloc(0))
+  if (!reply.isComplete) throw endedEarly(answer.where)
+  await keep(reply.heard())
+  response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
 }
 
 async function relayStream(answer: Answer, client: Client, reading: Reading): Promise<void> {
@@ -93,8 +125,9 @@ async function pump(answer: Answer, { response, signal }: Client, { reply, settl
   }
   const rest = events.rest()
   reply.end(rest)
-  await pass(rest)
+  // Half an event would spoil the report that follows it.
   if (!reply.isComplete && !reply.hasFailed) throw endedEarly(answer.where)
+  await pass(rest)
 }
 
 async function write(response: ServerResponse, bytes: Uint8Array, signal: AbortSignal): Promise<void> {

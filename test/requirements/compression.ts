@@ -85,7 +85,7 @@ export const compression: readonly Row[] = [
     behaviour:
       'A model call that fails or times out is retried once, then the built-in summariser takes over; the previous summary is never overwritten by an empty one; the reply is still sent; the degradation is visible in the receipt, in health and in a header.',
     status: 'kept',
-    in: ['src/upkeep/ask.ts', 'src/upkeep/draft.ts', 'src/server/health.ts'],
+    in: ['src/upkeep/ask.ts', 'src/upkeep/draft.ts', 'src/server/watch/ready.ts'],
   },
   {
     id: 'C-12',

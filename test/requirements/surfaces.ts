@@ -21,7 +21,8 @@ export const surfaces: readonly Row[] = [
     source,
     behaviour:
       'Clients by base URL: `openai`, `ai`, `@langchain/openai`, `@openai/agents`, `@anthropic-ai/sdk`; coding agents (Claude Code, Codex, opencode, Continue, Cline).',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/server/talk.ts', 'src/server/dialects/responses.ts', 'src/server/dialects/messages.ts'],
   },
   { id: 'S-04', source, behaviour: 'MCP: conformance, strict inspector, drop-in for the reference memory server.', status: 'planned' },
   { id: 'S-05', source, behaviour: 'The inspector page.', status: 'planned' },
@@ -32,24 +33,33 @@ export const surfaces: readonly Row[] = [
       "Adapters that pass the other side's own tests: AI SDK middleware, LangChain history and LangGraph store and checkpointer, OpenAI Agents session, Anthropic memory tool.",
     status: 'planned',
   },
-  { id: 'S-07', source, behaviour: 'OpenAPI 3.1, health, readiness, Prometheus, OpenTelemetry.', status: 'planned' },
+  {
+    id: 'S-07',
+    source,
+    behaviour: 'OpenAPI 3.1, health, readiness, Prometheus, OpenTelemetry.',
+    status: 'kept',
+    in: ['src/server/openapi.ts', 'src/server/watch/metrics.ts', 'src/server/watch/spans.ts', 'src/server/watch/ready.ts'],
+  },
   {
     id: 'S-08',
     source,
     behaviour: 'Off the record: a request with `x-threadkeep-store: false` is answered with memory and leaves none.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/server/turn/recall.ts', 'src/server/turn/turn.ts'],
   },
   {
     id: 'S-09',
     source,
     behaviour:
       "One person across sessions: a profile may let a session see the scope's or the person's memory (`sees`), opt-in, with the sources in the receipt.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/memory/contexts.ts', 'src/recall/shared.ts'],
   },
   {
     id: 'S-10',
     source,
     behaviour: 'Money: each receipt tells the tokens saved and cacheable, and the cost by a price table the user can replace.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/server/receipts.ts', 'src/server/watch/prices.ts', 'src/server/turn/account.ts'],
   },
 ]

@@ -52,7 +52,8 @@ function keyInHeader(named: Named): Key | undefined {
   if (text === '') return undefined
   if (text.startsWith(':')) return parseKey(`${homeOf(named) ?? ''}${text}`)
   const sole = named.credential === undefined ? undefined : soleScope(named.credential)
-  return parseKey(text.includes(':') || sole === undefined ? text : `${sole}:${text}`)
+  // The only scope there is, named by itself, is the tenant and not a session that happens to be called like it.
+  return parseKey(text.includes(':') || sole === undefined || text === sole ? text : `${sole}:${text}`)
 }
 
 function keyInBody(named: Named): Key | undefined {

@@ -7,7 +7,7 @@ export type Begun = { readonly status: number; readonly headers: Readonly<Record
 
 /** The bytes of an answer as they come; whoever does not take them holds the sender back. */
 type Incoming = AsyncIterable<Uint8Array> & {
-  /** Lets go of the rest. */
+  /** Lets go of the rest, and unless it has all come of the connection too: there may be no end to it. */
   dump(): void
 }
 
@@ -72,6 +72,8 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array> {
   private stop(why: Error): void {
     this.stopped = why
     this.controller?.abort(why)
+    // Without a connection there is nothing to close yet, and nothing to wait for; one that comes later is closed when the request starts.
+    this.reject(why)
   }
 
   start(controller: Dispatcher.DispatchController): void {
@@ -97,9 +99,7 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array> {
   }
 
   dump(): void {
-    this.chunks = []
-    this.held = Number.NEGATIVE_INFINITY
-    if (this.controller?.paused === true) this.controller.resume()
+    if (!this.over) this.controller?.abort(abortedBy(this.signal))
   }
 
   [Symbol.asyncIterator](): this {
@@ -122,7 +122,7 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array> {
 
   /** Whoever stops taking wants no more of it. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    if (!this.over) this.controller?.abort(abortedBy(this.signal))
+    this.dump()
     return { value: undefined, done: true }
   }
 

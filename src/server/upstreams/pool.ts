@@ -1,8 +1,9 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Answer, Backend, Call } from '../backend.ts'
+import { type Protocol, spokenBy } from '../gate/headers.ts'
 import { Refusal } from '../problem.ts'
-import { type Patience, Upstream, type UpstreamOptions } from './upstream.ts'
+import { type Patience, protocolOf, Upstream, type UpstreamOptions } from './upstream.ts'
 
 /** How often one model server is asked, and how long it may have the client wait in between. */
 export type Persistence = { readonly tries: number; readonly wait: Millis; readonly longest: Millis }
@@ -24,18 +25,28 @@ export function poolBackend(options: PoolOptions): Backend {
   const upstreams = options.upstreams.map((upstream) => new Upstream(upstream, options.patience))
   const [first] = upstreams
   if (first === undefined) throw new MemoryError('bad-option', 'There is no upstream to ask.', { param: 'upstreams' })
+  const asked = whoIsAsked(upstreams)
   return {
     name: upstreams.map(({ base }) => base).join(', '),
-    ask: (call) => askInTurn(suited(upstreams, call), call, options),
-    models: (call) => first.models(call),
+    ask: (call) => askInTurn(suited(asked, call), call, options),
+    models: (call) => (asked[spokenBy(call.headers)][0] ?? first).models(call),
     states: () => upstreams.map(({ name, state }) => ({ name, state })),
     close: async () => void (await Promise.all(upstreams.map((upstream) => upstream.close()))),
   }
 }
 
-function suited(upstreams: readonly Upstream[], { dialect, body }: Call): readonly Upstream[] {
+/**
+ * Who is asked in each protocol, in this order. Servers that speak OpenAI's may speak Anthropic's as well; but where there is
+ * one for Anthropic's, what clients send is meant for that one, and others are asked only for models they are said to have.
+ */
+function whoIsAsked(upstreams: readonly Upstream[]): Readonly<Record<Protocol, readonly Upstream[]>> {
+  const [openai, anthropic] = [upstreams.filter(({ protocol }) => protocol === 'openai'), upstreams.filter(({ protocol }) => protocol === 'anthropic')]
+  return { openai, anthropic: anthropic.length === 0 ? openai : [...anthropic, ...openai.filter(({ isChoosy }) => isChoosy)] }
+}
+
+function suited(asked: ReturnType<typeof whoIsAsked>, { dialect, body }: Call): readonly Upstream[] {
   const model = typeof body.model === 'string' ? body.model : ''
-  const able = upstreams.filter((upstream) => upstream.serves(dialect, model))
+  const able = asked[protocolOf(dialect)].filter((upstream) => upstream.has(model))
   if (able.length > 0) return able
   throw new Refusal(404, 'model_not_found', `No upstream is configured for the model ${JSON.stringify(model.slice(0, 80))} in this protocol.`, 'model')
 }
@@ -54,7 +65,7 @@ async function askInTurn(upstreams: readonly Upstream[], call: Call, options: Po
       const isFinal = wait === undefined || (isLast && (tries >= options.persistence.tries || wait > options.persistence.longest))
       if (isFinal && answer === undefined) throw error
       if (isFinal) return retries === 0 ? (answer as Answer) : { ...(answer as Answer), retries, passedOver }
-      await drained(answer)
+      await letGo(answer)
       retries++
       if (!isLast) {
         passedOver.push(upstream.name)
@@ -94,17 +105,10 @@ function askedToWait(answer: Answer | undefined): Millis | undefined {
   const text = answer?.headers['retry-after'] ?? ''
   const seconds = Number(text === '' ? Number.NaN : text)
   if (seconds >= 0) return seconds * 1_000
-  const date = Date.parse(text)
+  // A number that makes no sense would be taken for a year.
+  const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
 
-/** An answer nobody reads must be read to its end all the same, so that its connection is free again. */
-async function drained(answer: Answer | undefined): Promise<void> {
-  try {
-    for await (const _ of answer?.body ?? []) {
-      // Nothing of it is wanted.
-    }
-  } catch {
-    // It is of no account how it ended.
-  }
-}
+/** An answer nobody reads leaves its connection to the next one if it has come whole; what is still to come may never come, and is not waited for. */
+const letGo = async (answer: Answer | undefined): Promise<unknown> => answer?.body[Symbol.asyncIterator]().return?.()

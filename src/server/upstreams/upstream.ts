@@ -1,10 +1,11 @@
-import { Agent } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { endpoint, shownAddress } from '../../models/address.ts'
 import { brokenOff, type Check, notAReply, refused, unreachable } from '../../models/failure.ts'
 import type { Answer, Call } from '../backend.ts'
-import { type Upstream as Holder, requestHeaders, returnedHeaders } from '../gate/headers.ts'
+import { type Upstream as Holder, ownKeyHeaders, type Protocol, requestHeaders, returnedHeaders } from '../gate/headers.ts'
+import { Refusal } from '../problem.ts'
 import type { UpstreamState } from '../watch/ready.ts'
 import { type Begun, exchange, type Terms } from './exchange.ts'
 
@@ -16,7 +17,7 @@ export type UpstreamOptions = {
   readonly name: string
   /** Such as `http://localhost:11434/v1`. */
   readonly base: string
-  readonly protocol: 'openai' | 'anthropic'
+  readonly protocol: Protocol
   readonly key?: string | undefined
   /** The models it has, as names that may end with `*`; any, when left out. */
   readonly models?: readonly string[] | undefined
@@ -32,7 +33,22 @@ const paths: Readonly<Record<Call['dialect'], string>> = {
   count_tokens: '/messages/count_tokens',
   embeddings: '/embeddings',
 }
+
+/** Whose protocol something is asked for in. */
+export const protocolOf = (dialect: Call['dialect']): Protocol => (dialect === 'messages' || dialect === 'count_tokens' ? 'anthropic' : 'openai')
+
+/** Whether a model server is configured to be asked for this model. */
+export const hasModel = ({ models }: Pick<UpstreamOptions, 'models'>, model: string): boolean =>
+  models === undefined || models.some((name) => (name.endsWith('*') ? model.startsWith(name.slice(0, -1)) : model === name))
+
+/** What a model server calls a model that a client names. */
+export const renamed = ({ rename }: Pick<UpstreamOptions, 'rename'>, model: string): string =>
+  // Clients may name a model after anything, also after what every object has.
+  rename !== undefined && Object.hasOwn(rename, model) ? (rename[model] as string) : model
 const check: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
+
+/** What tells whose key a request is made with, and when nobody wants it any more. */
+type Asker = Pick<Call, 'headers' | 'isGuarded' | 'signal'>
 
 /** Where something is asked for, as requests and errors name it, worked out once. */
 type Target = { readonly origin: string; readonly path: string; readonly where: string; readonly terms: Terms }
@@ -63,41 +79,54 @@ export class Upstream {
     return this.holder.origin
   }
 
-  /** Whether it is to be asked for this. */
-  serves(dialect: Call['dialect'], model: string): boolean {
-    const { models, protocol } = this.options
-    const isAnthropic = dialect === 'messages' || dialect === 'count_tokens'
-    if (protocol === 'anthropic' && !isAnthropic) return false
-    return models === undefined || models.some((name) => (name.endsWith('*') ? model.startsWith(name.slice(0, -1)) : model === name))
+  get protocol(): Protocol {
+    return this.holder.protocol
+  }
+
+  /** Whether it is configured for some models only. */
+  get isChoosy(): boolean {
+    return this.options.models !== undefined
+  }
+
+  has(model: string): boolean {
+    return hasModel(this.options, model)
   }
 
   ask(call: Call): Promise<Answer> {
-    const renamed = this.options.rename?.[String(call.body.model)]
-    const body = renamed === undefined ? call.body : { ...call.body, model: renamed }
-    return this.send('POST', paths[call.dialect], JSON.stringify(body), call)
+    const { model } = call.body
+    const known = typeof model === 'string' ? renamed(this.options, model) : model
+    const body = known === model ? call.body : { ...call.body, model: known }
+    return this.send('POST', paths[call.dialect], JSON.stringify(body), call, protocolOf(call.dialect))
   }
 
-  models(call: Pick<Call, 'headers' | 'isGuarded' | 'signal'>): Promise<Answer> {
-    return this.send('GET', '/models', null, call)
+  models(asker: Asker): Promise<Answer> {
+    return this.send('GET', '/models', null, asker, this.protocol)
   }
 
   close(): Promise<void> {
     return this.agent.close()
   }
 
-  private async send(method: 'GET' | 'POST', route: string, body: string | null, call: Pick<Call, 'headers' | 'isGuarded' | 'signal'>): Promise<Answer> {
+  private async send(method: 'GET' | 'POST', route: string, body: string | null, asker: Asker, spoken: Protocol): Promise<Answer> {
     const target = this.target(route)
-    const { origin, path, where } = target
-    const headers = requestHeaders(this.holder, target, call.headers, call.isGuarded)
+    const headers = requestHeaders(this.holder, target, asker.headers, asker.isGuarded, spoken)
     if (body !== null) headers['content-type'] = 'application/json'
+    const begun = await this.begin(target, { method, headers, body }, asker.signal)
+    this.state = begun.status >= 500 ? 'failing' : 'ok'
+    if ((begun.status === 401 || begun.status === 403) && this.isHouseKey(asker, spoken)) {
+      begun.body.dump()
+      this.state = 'failing'
+      throw keyRefused()
+    }
+    const returned = returnedHeaders(spoken, begun.headers)
+    return { status: begun.status, headers: returned, where: target.where, from: this.name, retries: 0, passedOver: [], body: begun.body }
+  }
+
+  private async begin({ origin, path, where, terms }: Target, request: Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'body'>, signal: AbortSignal): Promise<Begun> {
     try {
-      const begun = await exchange(this.agent, { origin, path, method, headers, body }, call.signal, target.terms)
+      const begun = await exchange(this.agent, { origin, path, ...request }, signal, terms)
       const fault = faultOf(begun, where)
-      if (fault === undefined) {
-        this.state = begun.status >= 500 ? 'failing' : 'ok'
-        const returned = returnedHeaders(this.options.protocol, begun.headers)
-        return { status: begun.status, headers: returned, where, from: this.name, retries: 0, passedOver: [], body: begun.body }
-      }
+      if (fault === undefined) return begun
       begun.body.dump()
       throw fault
     } catch (error) {
@@ -105,6 +134,11 @@ export class Upstream {
       if (failure instanceof MemoryError) this.state = failure.code === 'timeout' ? 'failing' : 'down'
       throw failure
     }
+  }
+
+  /** Whether a request is not made with a key of the client's own. */
+  private isHouseKey({ headers, isGuarded }: Asker, spoken: Protocol): boolean {
+    return isGuarded || (this.holder.key !== undefined && ownKeyHeaders(this.protocol, headers, isGuarded, spoken) === undefined)
   }
 
   private target(route: string): Target {
@@ -135,6 +169,10 @@ const termsOf = (total: Millis, where: string): Terms => ({
   late: () => new MemoryError('timeout', `${where} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`),
   explain: (error) => failureOf(error, where, (cause) => brokenOff(where, cause)),
 })
+
+/** What a server says of the operator's key may name it, or the account behind it, and is no business of clients; nor can they mend it by asking again. */
+const keyRefused = (): Refusal =>
+  new Refusal(502, 'upstream', 'The upstream refused the key it was given.', null, { type: 'upstream_error', headers: { 'x-should-retry': 'false' } })
 
 /** Errors of the upstream go to the client as they are; what is no answer of a model server does not. */
 function faultOf({ status, headers }: Begun, where: string): MemoryError | undefined {
