@@ -1,19 +1,47 @@
-/** The rank of every token, by its bytes: one character per byte, so that plain ASCII is its own key. */
-export type Ranks = ReadonlyMap<string, number>
-
 /** A published rank table: the token with rank i as text, or as bytes where it is not valid UTF-8 by itself. */
 type RankTable = readonly (string | readonly number[])[]
 
 const none = 0x7fffffff
+/** How many joins are remembered; each has one slot, until another comes there. */
+const slots = 65_536
+
+/** The rank of every token, by its bytes: one character per byte, so that plain ASCII is its own key. */
+export class Ranks {
+  readonly #ranks = new Map<string, number>()
+  readonly #bytes: Int32Array
+  readonly #pairs = new Float64Array(slots).fill(-1)
+  readonly #joined = new Int32Array(slots)
+
+  constructor(table: RankTable) {
+    table.forEach((token, rank) => {
+      this.#ranks.set(typeof token === 'string' ? toBytes(token) : String.fromCharCode(...token), rank)
+    })
+    this.#bytes = Int32Array.from({ length: 256 }, (_, byte) => this.#ranks.get(String.fromCharCode(byte)) ?? none)
+  }
+
+  get(bytes: string): number | undefined {
+    return this.#ranks.get(bytes)
+  }
+
+  /** The token of a single byte. */
+  ofByte(byte: number): number {
+    return this.#bytes[byte] as number
+  }
+
+  /** The token that two neighbours become, of which `bytes` from `start` to `end` consist. Most pairs come again and again: no text is cut out for them. */
+  ofPair(left: number, right: number, bytes: string, start: number, end: number): number {
+    const pair = left * 0x100000 + right
+    const slot = (Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)) >>> 16
+    if (this.#pairs[slot] === pair) return this.#joined[slot] as number
+    const joined = this.#ranks.get(bytes.slice(start, end)) ?? none
+    this.#pairs[slot] = pair
+    this.#joined[slot] = joined
+    return joined
+  }
+}
 
 /** Indexes a rank table by the bytes of its tokens. */
-export function readRanks(table: RankTable): Ranks {
-  const ranks = new Map<string, number>()
-  table.forEach((token, rank) => {
-    ranks.set(typeof token === 'string' ? toBytes(token) : String.fromCharCode(...token), rank)
-  })
-  return ranks
-}
+export const readRanks = (table: RankTable): Ranks => new Ranks(table)
 
 /** The UTF-8 bytes of a text, one character each; half a surrogate pair becomes U+FFFD, as everywhere else. */
 export function toBytes(text: string): string {
@@ -44,51 +72,28 @@ function encoded(point: number): string {
  * with the lowest rank is joined, the leftmost of equals first. A heap finds it, so time grows with n log n.
  */
 export function countMerged(bytes: string, ranks: Ranks): number {
-  const parts = chain(bytes.length)
-  const heap = new Heap(2 * bytes.length)
-  const rankOf = (start: number): number => {
-    const middle = parts.next[start] as number
-    if (middle >= bytes.length) return none
-    return ranks.get(bytes.slice(start, parts.next[middle])) ?? none
-  }
+  const parts = chain(bytes, ranks)
+  const { next, previous, token, rank, heap } = parts
   const offer = (start: number): void => {
-    const rank = rankOf(start)
-    parts.rank[start] = rank
-    if (rank !== none) heap.push(rank * 65_536 + start)
+    const middle = next[start] as number
+    const joined =
+      middle >= bytes.length ? none : ranks.ofPair(token[start] as number, token[middle] as number, bytes, start, next[middle] as number)
+    rank[start] = joined
+    if (joined !== none) heap.push(joined * 65_536 + start)
   }
   for (let start = 0; start < bytes.length; start++) offer(start)
   let count = bytes.length
   for (let best = heap.pop(); best !== undefined; best = heap.pop()) {
     const start = best % 65_536
     // An entry whose pair has since been joined with a neighbour is stale.
-    if (parts.rank[start] !== (best - start) / 65_536) continue
-    join(parts, start)
+    if (rank[start] !== (best - start) / 65_536) continue
+    join(parts, start, bytes.length)
     count -= 1
     offer(start)
-    const before = parts.previous[start] as number
+    const before = previous[start] as number
     if (before >= 0) offer(before)
   }
   return count
-}
-
-/** Parts of a string as a linked list; a part is named by where it starts, `rank` is that of it and its successor. */
-type Chain = { readonly next: Int32Array; readonly previous: Int32Array; readonly rank: Int32Array }
-
-function chain(length: number): Chain {
-  const parts = { next: new Int32Array(length), previous: new Int32Array(length), rank: new Int32Array(length).fill(none) }
-  for (let at = 0; at < length; at++) {
-    parts.next[at] = at + 1
-    parts.previous[at] = at - 1
-  }
-  return parts
-}
-
-function join(parts: Chain, start: number): void {
-  const gone = parts.next[start] as number
-  const after = parts.next[gone] as number
-  parts.next[start] = after
-  parts.rank[gone] = none
-  if (after < parts.previous.length) parts.previous[after] = start
 }
 
 /** A binary heap of numbers, the smallest on top. */
@@ -129,4 +134,34 @@ class Heap {
     items[at] = last
     return top
   }
+}
+
+/** Parts of a string as a linked list; a part is named by where it starts, `token` is its own rank and `rank` that of it and its successor. */
+type Chain = { readonly next: Int32Array; readonly previous: Int32Array; readonly token: Int32Array; readonly rank: Int32Array; readonly heap: Heap }
+
+/** Used again for every string, as large as the largest so far: most have a few bytes, and to make room would take longer than to join them. */
+let room: Chain = roomFor(64)
+
+function roomFor(length: number): Chain {
+  const column = (): Int32Array => new Int32Array(length)
+  return { next: column(), previous: column(), token: column(), rank: column(), heap: new Heap(2 * length) }
+}
+
+function chain(bytes: string, ranks: Ranks): Chain {
+  if (bytes.length > room.next.length) room = roomFor(2 * bytes.length)
+  for (let at = 0; at < bytes.length; at++) {
+    room.next[at] = at + 1
+    room.previous[at] = at - 1
+    room.token[at] = ranks.ofByte(bytes.charCodeAt(at))
+  }
+  return room
+}
+
+function join({ next, previous, token, rank }: Chain, start: number, length: number): void {
+  const gone = next[start] as number
+  const after = next[gone] as number
+  next[start] = after
+  token[start] = rank[start] as number
+  rank[gone] = none
+  if (after < length) previous[after] = start
 }

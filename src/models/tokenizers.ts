@@ -4,6 +4,7 @@ import type { TokenizerName } from '../domain/profile.ts'
 import { chatOverhead } from '../text/cost.ts'
 import { ascii35, chars4 } from '../text/estimators.ts'
 import { upperBound } from '../text/upperBound.ts'
+import { utf8Length } from '../text/utf8.ts'
 import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
 import { pieces } from './pieces.ts'
 
@@ -11,6 +12,10 @@ type Encoding = keyof typeof pieces
 
 /** A longer piece is bounded from above: merging it would take time, and nobody writes such a word. */
 const longestPiece = 4_096
+/** So many tokens of one text are counted, which takes some 30 ms at worst: of a longer one no more than this is ever shown whole. */
+const counted = 32_768
+/** In a longer text not even the pieces are looked for where none of its first words is sure to begin one. */
+const longestText = 524_288
 /** A substring of 13 characters or more keeps the whole text it was taken from in memory, so only shorter pieces are remembered. */
 const remembered = { pieces: 16_384, characters: 12 }
 
@@ -113,19 +118,22 @@ class Counter {
     return this.#pieces(text, 0, first) + this.#recent(this.#inner, whole.most, text, first, last) + this.#pieces(text, last, text.length)
   }
 
+  /** Stretch by stretch, as far as it is counted: what follows has no more tokens than bytes. */
   #long(text: string): Tokens {
+    const end = Math.min(text.length, longestText)
     let total = 0
     let start = 0
-    for (let at = text.indexOf(' ', 1); at > 0; at = text.indexOf(' ', at + 1)) {
+    for (let at = text.indexOf(' ', 1); at > 0 && at < end && total < counted; at = text.indexOf(' ', at + 1)) {
       if (!isCut(text, at)) continue
-      total += this.#stretch(text, start, at)
+      total += this.#stretch(text, start, at, counted - total)
       start = at
     }
-    return total + this.#stretch(text, start, text.length)
+    const isOver = end < text.length || total >= counted
+    return total + (isOver ? mostBytes(text, start, text.length) : this.#stretch(text, start, end, counted - total))
   }
 
-  #stretch(text: string, from: number, to: number): Tokens {
-    return to - from > stretches.characters ? this.#pieces(text, from, to) : this.#recent(this.#stretches, stretches.most, text, from, to)
+  #stretch(text: string, from: number, to: number, most: Tokens): Tokens {
+    return to - from > stretches.characters ? this.#pieces(text, from, to, most) : this.#recent(this.#stretches, stretches.most, text, from, to)
   }
 
   #recent(known: Map<string, Tokens>, most: number, text: string, from: number, to: number): Tokens {
@@ -139,10 +147,11 @@ class Counter {
     return tokens
   }
 
-  #pieces(text: string, from: number, to: number): Tokens {
+  #pieces(text: string, from: number, to: number, most = counted): Tokens {
     try {
       let total = 0
       for (let at = from, end = from; at < to; at = end) {
+        if (total >= most) return total + mostBytes(text, at, to)
         end = this.#endOfPiece(text, at)
         total += end - at > words.characters ? this.#piece(text.slice(at, end)) : this.#word(text, at, end)
       }
@@ -155,6 +164,7 @@ class Counter {
 
   isExact(text: string): boolean {
     if (text.length <= longestPiece) return true
+    if (text.length > longestText || this.count(text) >= counted) return false
     try {
       for (let at = 0, end = 0; at < text.length; at = end) {
         end = this.#endOfPiece(text, at)
@@ -193,11 +203,12 @@ class Counter {
 
   #piece(piece: string): Tokens {
     // A piece is cut off the same way when it stands alone, so a bound of it as a text is a bound of its tokens.
+    if (piece.length > counted) return mostBytes(piece, 0, piece.length)
     if (piece.length > longestPiece) return upperBound.count(piece)
     const known = this.#known.get(piece)
     if (known !== undefined) return known
     const bytes = toBytes(piece)
-    const tokens = this.#ranks.has(bytes) ? 1 : countMerged(bytes, this.#ranks)
+    const tokens = this.#ranks.get(bytes) !== undefined ? 1 : countMerged(bytes, this.#ranks)
     if (piece.length <= remembered.characters) {
       if (this.#known.size >= remembered.pieces) this.#known.clear()
       this.#known.set(piece, tokens)
@@ -205,6 +216,9 @@ class Counter {
     return tokens
   }
 }
+
+/** No less than the bytes of a part of a text, each of which is in one token; the more there are, the less it matters how many. */
+const mostBytes = (text: string, from: number, to: number): number => (to - from > longestText ? 3 * (to - from) : utf8Length(text.slice(from, to)))
 
 /**
  * The end of the piece that begins here, if it is a word of plain letters, with or without a space before it, or a sign

@@ -13,10 +13,13 @@ export type Pace = { readonly stretch: Millis; readonly bytes: number; readonly 
 const usualPace: Pace = { stretch: 10_000, bytes: 1000, alarm: ringAfter }
 /** No client nests deeper; code that follows nested values could be made to run out of stack. */
 const deepest = 64
-/** To look at every byte takes as long as to parse them; but a large body of nothing but brackets must not be parsed, which takes seconds. */
+/** No conversation has more; to make so many of nothing but brackets and commas takes seconds, in which nobody else is served. */
+const most = { values: 1_000_000, fields: 200_000 }
+/** A body so small cannot hold so much, and to look at every byte of it would take as long as to parse it. */
 const small = 65_536
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-const [quote, backslash, openBrace, openBracket, closeBrace, closeBracket] = [0x22, 0x5c, 0x7b, 0x5b, 0x7d, 0x5d]
+const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c]
+const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
 
 /** The JSON object a request carries, of at most `limit` bytes. */
 export async function readJson(request: IncomingMessage, limit: number, pace?: Pace): Promise<Record<string, unknown>> {
@@ -41,6 +44,7 @@ export async function readUpload(request: IncomingMessage, limit: number, pace?:
 
 /** The bytes a request carries. A body that is somewhat too large is read to its end, so that the client hears why; one far too large is not. */
 export async function readBytes(request: IncomingMessage, limit: number, pace: Pace = usualPace): Promise<Buffer> {
+  checkEncoding(request)
   const most = limit * 4
   const tooLarge = (): Refusal => new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, goodbye)
   if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge()
@@ -53,6 +57,14 @@ export async function readBytes(request: IncomingMessage, limit: number, pace: P
   })
   if (size > limit) throw tooLarge()
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+}
+
+/** How large a compressed body is, one learns by unpacking it. */
+function checkEncoding({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (encoding === '' || encoding === 'identity') return
+  const message = `The body is sent with content-encoding: ${encoding.slice(0, 40)}. Send it as it is, not compressed.`
+  throw new Refusal(415, 'unsupported_media_type', message, null, { headers: { 'accept-encoding': 'identity' } })
 }
 
 /** There may be no end to what follows, and nobody reads it. */
@@ -104,7 +116,7 @@ function ringAfter(after: Millis, ring: () => void): () => void {
 }
 
 function parsed(bytes: Uint8Array): unknown {
-  if (bytes.length > small && bytesNest(bytes)) throw tooDeep()
+  if (bytes.length > small) checkShape(bytes)
   const value = jsonIn(bytes)
   if (bytes.length <= small && valueNests(value, deepest)) throw tooDeep()
   return value
@@ -121,17 +133,23 @@ function jsonIn(bytes: Uint8Array): unknown {
 
 const tooDeep = (): Refusal => new Refusal(400, 'too_deep', `The body is nested deeper than ${deepest} levels. Send deep data as text.`)
 
-/** Whether JSON text nests too deep, told without parsing it: brackets are counted, except in strings. */
-function bytesNest(bytes: Uint8Array): boolean {
-  let depth = 0
+const tooMany = (): Refusal =>
+  new Refusal(413, 'too_many_values', `The body holds more than ${most.values} values or ${most.fields} fields. Send less at once, or large data as text.`)
+
+/** Refuses JSON text that nests too deep or holds too much, without parsing it: brackets, commas and colons are counted, except in strings. */
+function checkShape(bytes: Uint8Array): void {
+  let [depth, values, fields] = [0, 0, 0]
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]
     if (byte === quote) at = endOfString(bytes, at + 1)
     else if (byte === openBrace || byte === openBracket) {
-      if (++depth > deepest) return true
+      if (++depth > deepest) throw tooDeep()
+      values++
     } else if (byte === closeBrace || byte === closeBracket) depth--
+    else if (byte === comma) values++
+    else if (byte === colon) fields++
   }
-  return false
+  if (values > most.values || fields > most.fields) throw tooMany()
 }
 
 /** The place of the quote that ends a string, or the end of it all. */

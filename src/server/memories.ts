@@ -1,7 +1,8 @@
-import type { About, Millis } from '../domain/entry.ts'
+import { type About, aboutIn, type Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Profile } from '../domain/profile.ts'
+import { isExpired } from '../domain/session.ts'
 import type { Memory } from '../memory.ts'
 import { messageCost } from '../text/cost.ts'
 import type { Preamble } from './turn/shown.ts'
@@ -85,7 +86,8 @@ export class Memories implements AsyncDisposable {
     if (this.templates.length === 0) return this.plain(this.sessions)
     const name = formatKey(key)
     const known = this.homes.get(name)
-    if (known !== undefined) return known
+    if (known !== undefined && (await this.isAtHome(known, key))) return known
+    this.homes.delete(name)
     const { about, isThere } = await this.found(key)
     const chosen = about?.template ?? (isThere ? undefined : template)
     const home = this.homeOf(chosen)
@@ -157,13 +159,19 @@ export class Memories implements AsyncDisposable {
     return { memory, preamble: { messages: [message], tokens: messageCost(memory.tokenizer, message) }, template: name }
   }
 
-  /** Whether a session has begun, in whichever memory, and what is known about it. */
+  /** Whether a session has begun and is not over, in whichever memory, and what is known about it. */
   private async found(key: Key): Promise<{ readonly isThere: boolean; readonly about: About | undefined }> {
-    for (const memory of this.all()) {
-      const [about, { revision }] = await Promise.all([memory.about(key), memory.parts.sessions.head(key, 0)])
-      if (about !== undefined || revision > 0) return { isThere: true, about }
+    for (const { parts } of this.all()) {
+      const head = await parts.sessions.head(key, 0)
+      if (head.revision > 0 && !isExpired(head, parts.clock())) return { isThere: true, about: aboutIn(head.derived) }
     }
     return { isThere: false, about: undefined }
+  }
+
+  /** Whether a session is still the one that was at home here: one that is over begins anew, as whoever begins it says. */
+  private async isAtHome({ memory: { parts }, template }: Home, key: Key): Promise<boolean> {
+    const head = await parts.sessions.head(key, 0)
+    return head.revision > 0 && !isExpired(head, parts.clock()) && aboutIn(head.derived)?.template === template
   }
 
   private check(template: string): void {

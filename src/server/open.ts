@@ -92,11 +92,10 @@ async function openStores({ store, storeKey, ram: bytes }: Plan): Promise<Stores
   return { ram: inRam, durable: kept === ram ? inRam : borrowed(kept), close }
 }
 
-/** Who does the upkeep of each session. It asks by OpenAI's protocol, so the first upstream that speaks it. */
+/** Who does the upkeep of each session. */
 function modelsOf({ upstreams, upkeep }: Plan): SessionModels | undefined {
-  const upstream = upstreams.find(({ protocol }) => protocol === 'openai')
-  if (upstream === undefined || upkeep === 'builtin' || upkeep === 'off') return undefined
-  return new SessionModels({ upstream: upstream.base, apiKey: upstream.key, model: upkeep })
+  if (upstreams.length === 0 || upkeep === 'builtin' || upkeep === 'off') return undefined
+  return new SessionModels({ upstream: upstreams, model: upkeep })
 }
 
 type Means = { readonly stores: Stores; readonly models: SessionModels | undefined; readonly clock: Clock }

@@ -1,8 +1,11 @@
-import { type Message, type Millis, messageId, type Said, type Tokens } from '../domain/entry.ts'
+import type { About, Derived, Message, Millis, Said, Tokens } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, receiptsKey } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Store } from '../domain/ports.ts'
-import { parseJson } from '../models/json.ts'
+import { type Change, type Head, never } from '../domain/session.ts'
+import { zstd } from '../stores/pack.ts'
+import { type Compact, compacted, idOf, markOf, restored } from './receiptForm.ts'
 
 /** What explains an answer afterwards: which entries its model was shown and why, and what that cost. Ids and numbers, never text. */
 export type Receipt = {
@@ -37,12 +40,15 @@ export type Receipt = {
   readonly ledger: Ledger | null
 }
 
-/** So many receipts of a session are kept; when there are so many more, the oldest of them go. */
+/** So many receipts of a session are kept; when there are some more, the oldest of them go. */
 const most = 1_000
-const batch = 100
+/** So many stand by themselves, then they are packed together: most of what they hold is the same. */
+const loose = 8
+/** So many are packed together at most. */
+const block = 64
 
 /** A new id; the key in it tells where to look. */
-export const receiptId = (key: Key): string => `rc_${Buffer.from(formatKey(key)).toString('base64url')}_${crypto.randomUUID().replaceAll('-', '').slice(0, 16)}`
+export const receiptId = (key: Key): string => idOf(formatKey(key), crypto.randomUUID().replaceAll('-', '').slice(0, 16))
 
 /** The session a receipt belongs to; undefined for what is no id of a receipt. */
 export function keyOfReceipt(id: string): Key | undefined {
@@ -54,23 +60,29 @@ export function keyOfReceipt(id: string): Key | undefined {
   }
 }
 
-/** A message without a word is never found, embedded or shown, whatever else stands in it. */
-const blank = { role: 'assistant', content: '', tokens: 0, lineTokens: 0, tokenizer: '', weight: 0 } as const
+/** A receipt where it is kept: it has a number, which grows, and a time. */
+type Kept = readonly [number: number, at: Millis, form: Compact]
 
-/** Keeps a receipt beside its session, for as long as that lives. */
-export async function keepReceipt(store: Store, key: Key, receipt: Receipt, expiresAt: Millis): Promise<void> {
+/** Keeps a receipt beside its session, for as long as that lives; if it is gone by now, nothing is kept. */
+export async function keepReceipt(store: Store, key: Key, receipt: Receipt): Promise<void> {
   const home = receiptsKey(key)
-  const { epoch, last } = await store.head(home, 0)
-  const oldest = last - most - batch
-  const drop = last > most && last % batch === 0 ? Array.from({ length: batch }, (_, at) => messageId(oldest + at + 1)).filter((id) => id > 'm0') : []
-  const said: Said = { ...blank, at: receipt.at, calls: [{ id: receipt.id, name: receipt.response ?? '', arguments: JSON.stringify(receipt) }] }
-  await store.commit({ key: home, at: receipt.at, epoch, append: [said], put: [], drop, expiresAt })
+  try {
+    const head = await store.head(home, 0)
+    const change: Change = { key: home, at: receipt.at, epoch: head.epoch, append: [saidOf(receipt)], put: [], drop: [], expiresAt: never }
+    if (head.messages < loose || !(await foldedWith(store, head, change))) await store.commit(change)
+  } catch (error) {
+    if (!(error instanceof MemoryError && error.code === 'erased')) throw error
+  }
+  // Whoever ended the session meanwhile may not have seen it.
+  if ((await store.head(key, 0)).revision === 0) await store.erase(home)
 }
 
 /** The receipt of this id, or of the answer with this id of the model server's. */
 export async function findReceipt(store: Store, key: Key, wanted: { readonly id: string } | { readonly response: string }): Promise<Receipt | undefined> {
-  for await (const { calls: [call] = [] } of newestFirst(store, receiptsKey(key))) {
-    if (call !== undefined && ('id' in wanted ? call.id === wanted.id : call.name === wanted.response)) return parseJson(call.arguments) as Receipt | undefined
+  const mark = 'id' in wanted ? markOf(wanted.id) : undefined
+  for await (const [, at, form] of newestFirst(store, receiptsKey(key))) {
+    const [its, , response] = form
+    if ('response' in wanted ? response === wanted.response : its === mark) return restored(form, formatKey(key), at)
   }
   return undefined
 }
@@ -82,17 +94,67 @@ export async function listReceipts(
   limit: number,
   before = Number.MAX_SAFE_INTEGER,
 ): Promise<{ items: readonly Receipt[]; next: string | null }> {
-  const page = await store.page(receiptsKey(key), { before, limit, newest: true })
-  const items = page.toReversed().flatMap(({ calls }) => (parseJson(calls?.[0]?.arguments ?? '') as Receipt | undefined) ?? [])
-  return { items, next: page.length < limit ? null : String(page[0]?.sequence) }
+  const items: Receipt[] = []
+  for await (const [number, at, form] of newestFirst(store, receiptsKey(key), before)) {
+    items.push(restored(form, formatKey(key), at))
+    if (items.length === limit) return { items, next: String(number) }
+  }
+  return { items, next: null }
 }
 
-async function* newestFirst(store: Store, key: Key): AsyncIterable<Message> {
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const page = await store.page(key, { before, limit: 50, newest: true })
-    yield* page.toReversed()
-    const first = page[0]
-    if (first === undefined) return
-    before = first.sequence
+/** Writes a change, and packs those that stand by themselves with it; false if others have written meanwhile: then the next one does. */
+async function foldedWith(store: Store, head: Head, change: Change): Promise<boolean> {
+  const kept = (await store.page(head.key, { limit: block })).map(keptIn)
+  const [[first = 0] = [], [last = 0] = []] = [kept[0], kept.at(-1)]
+  const put: About = { kind: 'about', id: `r${first}-${last}`, at: change.at, metadata: packed(kept), sources: [] }
+  const old = blocksIn(head.derived).filter((one) => one.last <= head.last + 1 - most)
+  try {
+    await store.commit({ ...change, base: head.revision, put: [put], drop: [...kept.map(([number]) => `m${number}`), ...old.map(({ id }) => id)] })
+    return true
+  } catch (error) {
+    if (error instanceof MemoryError && error.code === 'conflict') return false
+    throw error
+  }
+}
+
+/** A message without a word is never found, embedded or shown, whatever else stands in it. */
+const blank = { role: 'assistant', content: '', tokens: 0, lineTokens: 0, tokenizer: '', weight: 0 } as const
+
+const saidOf = (receipt: Receipt): Said => ({ ...blank, at: receipt.at, calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }] })
+
+const keptIn = ({ sequence, at, calls }: Message): Kept => [sequence, at, JSON.parse(calls?.[0]?.arguments ?? '') as Compact]
+
+const packed = (kept: readonly Kept[]): string => {
+  const text = JSON.stringify(kept)
+  return zstd === undefined ? text : Buffer.from(zstd.pack(Buffer.from(text))).toString('base64')
+}
+
+const unpacked = (text: string): readonly Kept[] =>
+  JSON.parse(text.startsWith('[') || zstd === undefined ? text : Buffer.from(zstd.unpack(Buffer.from(text, 'base64'))).toString('utf8')) as readonly Kept[]
+
+type Block = { readonly id: string; readonly first: number; readonly last: number; readonly text: string }
+
+/** What was packed together, the newest first. */
+function blocksIn(derived: readonly Derived[]): readonly Block[] {
+  const blocks = derived.flatMap((entry): Block[] => {
+    const [, first, last] = /^r(\d+)-(\d+)$/.exec(entry.id) ?? []
+    if (entry.kind !== 'about' || typeof entry.metadata !== 'string' || first === undefined) return []
+    return [{ id: entry.id, first: Number(first), last: Number(last), text: entry.metadata }]
+  })
+  return blocks.sort((left, right) => right.first - left.first)
+}
+
+async function* newestFirst(store: Store, home: Key, from = Number.MAX_SAFE_INTEGER): AsyncIterable<Kept> {
+  let before = from
+  for (;;) {
+    const page = await store.page(home, { before, limit: block, newest: true })
+    for (const message of page.toReversed()) yield keptIn(message)
+    before = page[0]?.sequence ?? before
+    if (page.length < block) break
+  }
+  // Read last: what is packed together meanwhile is here then, and what was told already is not told again.
+  for (const { first, text } of blocksIn((await store.head(home, 0)).derived)) {
+    if (first >= before) continue
+    for (const kept of unpacked(text).toReversed()) if (kept[0] < before) yield kept
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { endedEarly, notAReply } from '../models/failure.ts'
+import { parseJson } from '../models/json.ts'
 import { type Answer, isStream } from './backend.ts'
 import type { Dialect, Heard, Listener } from './dialects/dialect.ts'
 import { problemOf } from './problem.ts'
@@ -30,12 +31,13 @@ const largestReply = 67_108_864
  * reply is complete only after it is kept, so that its next request finds it in memory.
  */
 export async function relay(answer: Answer, client: Client, reading: Reading): Promise<void> {
-  if (answer.status >= 400) return relayAsIs(answer, client)
-  if (isStream(answer)) return relayStream(answer, client, reading)
+  if (answer.status >= 400) return relayFailure(answer, client)
+  if (isStream(answer)) return reading.streams === false ? relayUnasked(answer, client, reading) : relayStream(answer, client, reading)
   const whole = await readWhole(answer)
   const text = whole.toString('utf8')
   reading.onFirst?.()
-  await reading.keep(reading.dialect.hear(text, answer.where))
+  const heard = heardIn(text, answer, reading)
+  if (heard !== undefined) await reading.keep(heard)
   const bytes = reading.amend === undefined ? whole : Buffer.from(reading.amend(text))
   client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
 }
@@ -63,11 +65,13 @@ export async function relayAsIs(answer: Answer, { response, signal }: Client): P
   response.end()
 }
 
-/** An answer in one that must be JSON. */
-export async function relayJson(answer: Answer, client: Client): Promise<void> {
+/** Passes on an answer in one that must be JSON, or what is picked out of it. */
+export async function relayJson(answer: Answer, client: Client, pick?: (json: unknown) => unknown): Promise<void> {
   if (answer.status >= 400) return relayAsIs(answer, client)
-  const bytes = await readWhole(answer)
-  if (!isJson(bytes)) throw notAReply(answer.where, 'something that is not JSON')
+  const whole = await readWhole(answer)
+  const json = parseJson(whole.toString('utf8'))
+  if (json === undefined) throw notAReply(answer.where, 'something that is not JSON')
+  const bytes = pick === undefined ? whole : Buffer.from(JSON.stringify(pick(json)))
   client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
 }
 
@@ -76,8 +80,7 @@ async function relayUnasked(answer: Answer, { response }: Client, { dialect, kee
   const reply = dialect.listener(answer.where)
   const bytes = await readWhole(answer)
   onFirst?.()
-  reply.hear(bytes)
-  reply.end(Buffer.alloc(0))
+  reply.end(bytes)
   if (!reply.isComplete) throw endedEarly(answer.where)
   await keep(reply.heard())
   response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
@@ -144,13 +147,4 @@ async function readWhole(answer: Answer): Promise<Buffer> {
     chunks.push(bytes)
   }
   return chunks.length === 1 ? asBuffer(chunks[0] as Uint8Array) : Buffer.concat(chunks)
-}
-
-function isJson(bytes: Buffer): boolean {
-  try {
-    JSON.parse(bytes.toString('utf8'))
-    return true
-  } catch {
-    return false
-  }
 }

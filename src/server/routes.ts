@@ -27,7 +27,9 @@ export class Router<T> {
   /** The handler with what its pattern left open; what nobody answers is refused with what there is. */
   find(method: string, address: string): Route<T> {
     const segments = address.split('/').slice(1)
-    for (const { name, path, segments: wanted, handler } of this.patterns.get(`${method} ${segments.length}`) ?? []) {
+    // Only the head of what is answered to a HEAD goes out: the platform sees to that.
+    const answered = method === 'HEAD' ? 'GET' : method
+    for (const { name, path, segments: wanted, handler } of this.patterns.get(`${answered} ${segments.length}`) ?? []) {
       if (fits(wanted, segments)) return { name, path, handler, params: paramsOf(wanted, segments) }
     }
     throw this.unknown(method, address, segments)

@@ -1,3 +1,4 @@
+import { listAt, textAt } from '../models/json.ts'
 import { readJson } from './body.ts'
 import { checkBegun, conversationKey } from './conversation.ts'
 import { chat } from './dialects/chat.ts'
@@ -6,7 +7,7 @@ import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
 import type { Exchange, Handler, Handlers } from './exchange.ts'
 import { keyFor } from './gate/identity.ts'
-import { traceOf } from './problem.ts'
+import { Refusal, traceOf } from './problem.ts'
 import { relayAsIs, relayJson } from './relay.ts'
 import { keyIn } from './routes.ts'
 import { takeTurn } from './turn/turn.ts'
@@ -27,13 +28,16 @@ export const talking: Handlers = {
   ...both('/messages/count_tokens', passed('count_tokens')),
   'POST /v1/{key}/v1/messages/count_tokens': passed('count_tokens'),
   ...both('/embeddings', passed('embeddings')),
-  'GET /v1/models': models,
-  'GET /v1/{key}/models': models,
-  'GET /v1/{key}/v1/models': models,
+  ...ofModels('', models),
+  ...ofModels('/{model}', models),
 }
 
 function both(path: string, handler: Handler): Handlers {
   return { [`POST /v1${path}`]: handler, [`POST /v1/{key}${path}`]: handler }
+}
+
+function ofModels(path: string, handler: Handler): Handlers {
+  return { [`GET /v1/models${path}`]: handler, [`GET /v1/{key}/models${path}`]: handler, [`GET /v1/{key}/v1/models${path}`]: handler }
 }
 
 function turnIn(dialect: Dialect): Handler {
@@ -72,10 +76,19 @@ function passed(dialect: 'embeddings' | 'count_tokens'): Handler {
   }
 }
 
+/** The models of the model server, or the one of them that the address names. */
 async function models(exchange: Exchange): Promise<void> {
-  const { house, request, client, credential } = exchange
-  keyFor({ path: keyIn(exchange.params), header: headerOf(exchange), credential })
-  await relayJson(await house.backend.models({ headers: request.headers, isGuarded: credential !== undefined, signal: client.signal }), client)
+  const { house, request, client, credential, params } = exchange
+  keyFor({ path: keyIn(params), header: headerOf(exchange), credential })
+  const list = await house.backend.models({ headers: request.headers, isGuarded: credential !== undefined, signal: client.signal })
+  const { model } = params
+  await relayJson(list, client, model === undefined ? undefined : (json) => modelIn(json, model))
+}
+
+function modelIn(list: unknown, id: string): unknown {
+  const found = listAt(list, 'data').find((model) => textAt(model, 'id') === id)
+  if (found !== undefined) return found
+  throw new Refusal(404, 'model_not_found', `There is no model ${JSON.stringify(id.slice(0, 80))} here. GET /v1/models lists those there are.`, 'model')
 }
 
 function headerOf({ request }: Exchange): string | undefined {

@@ -1,5 +1,5 @@
 import zlib from 'node:zlib'
-import type { Pack } from './ram/attic.ts'
+import type { Pack } from './ram/fold.ts'
 
 const level = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } }
 

@@ -23,4 +23,5 @@ export function ramStore(room: Room = {}): Store & Index & Bounded {
   }
 }
 
-export type { Bounded, Pack, Room } from './ram/attic.ts'
+export type { Bounded, Room } from './ram/attic.ts'
+export type { Pack } from './ram/fold.ts'

@@ -1,5 +1,6 @@
 import type { Tokens, ToolCall } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
+import { utf8Length } from './utf8.ts'
 
 /**
  * What OpenAI's chat format adds. For messages, names and the reply the published figures of OpenAI's cookbook. For a tool
@@ -29,6 +30,28 @@ export function messageCost(tokenizer: Tokenizer, message: Priced): Tokens {
   if (message.name) cost += overhead.name + count(message.name)
   for (const call of message.calls ?? []) cost += overhead.call + count(call.name) + count(call.arguments) + count(call.id)
   return cost
+}
+
+/** Of all that a request brings along so many tokens are counted: that takes some 60 ms at worst, in which nobody else is served. */
+const counted = 65_536
+
+/**
+ * What a request's instructions and tools cost. If they are more than any model reads with care, the rest is bounded from
+ * above by its bytes.
+ *
+ * @example
+ * preludeCost(tokenizer, [{ role: 'system', content: 'Be brief.' }], []) // 7
+ */
+export function preludeCost(tokenizer: Tokenizer, instructions: readonly Priced[], tools: readonly unknown[]): Tokens {
+  let spent = 0
+  const count = (text: string): Tokens => {
+    if (tokenizer.kind !== 'estimate' && spent >= counted) return utf8Length(text)
+    const tokens = tokenizer.count(text)
+    spent += tokens
+    return tokens
+  }
+  const sparing: Tokenizer = { ...tokenizer, count }
+  return instructions.reduce((sum, message) => sum + messageCost(sparing, message), toolsCost(sparing, tools))
 }
 
 /** The figures of OpenAI's cookbook for tool definitions; a function costs more in models of the older encoding. */

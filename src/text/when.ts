@@ -10,6 +10,8 @@ export type Period = Stretch & { readonly said: readonly [start: number, end: nu
 export type WhenIn = (text: string, now: Millis) => Period | undefined
 
 const minute = 60_000
+/** A question is asked in fewer characters; what follows them is what it is about. */
+const longest = 2_000
 /** As early as a date can be. */
 const ever: Millis = -8.64e15
 
@@ -18,20 +20,22 @@ const joints: Readonly<Record<string, RegExp>> = { between: /^and$/, from: /^(?:
 
 /**
  * The first time that an English text names, as somebody means it who says it now: in UTC, or `offset` minutes ahead of it.
- * What may be something else than a time is taken for something else.
+ * What may be something else than a time is taken for something else. Of a long text only the first 2,000 characters are read.
  *
  * @example
  * whenIn('What did we decide in March?', Date.UTC(2026, 4, 20)) // from 1 March to 1 April 2026; said: [18, 26]
  */
 export function whenIn(text: string, now: Millis, offset = 0): Period | undefined {
   const ahead = offset * minute
-  for (const words of clausesOf(text)) {
+  for (const words of clausesOf(text.slice(0, longest))) {
     for (let at = 0; at < words.length; at++) {
       const found = phraseAt(words, at, now + ahead)
       if (found === undefined) continue
       const { from, to, end } = found
       const said = [(words[at] as Word).start, (words[end - 1] as Word).end] as const
-      return from < to ? { from: from === ever ? ever : from - ahead, to: to - ahead, said } : undefined
+      // The rest of the phrase may lie behind what is read, and mean another time.
+      const isWhole = said[1] + 40 < longest || text.length <= longest
+      return from < to && isWhole ? { from: from === ever ? ever : from - ahead, to: to - ahead, said } : undefined
     }
   }
   return undefined

@@ -7,6 +7,7 @@ import { preferenceIn } from './extract/preferences.ts'
 import { linesSpoken, sentencesSpoken } from './extract/spoken.ts'
 import { constraintIn, decisionIn } from './extract/statements.ts'
 import { structuresIn } from './extract/structure.ts'
+import { finished, type Work } from './work.ts'
 
 export { type Field, type Found, fields, type Told } from './extract/found.ts'
 
@@ -23,10 +24,17 @@ const most = 40
  * extractFacts([{ id: 'm1', role: 'user', content: 'I prefer dark mode.', at: 0 }])
  * // [{ field: 'user_preferences', key: 'theme', value: 'dark', importance: 9, at: 0, source: { message: 'm1', span: [0, 18] } }]
  */
-export function extractFacts(messages: readonly Told[]): readonly Found[] {
-  return messages
-    .filter(({ role }) => role === 'user')
-    .flatMap(({ id, content, at }) => notedIn(content).map(({ from, to, ...noted }) => ({ ...noted, at, source: { message: id, span: [from, to] as const } })))
+export const extractFacts = (messages: readonly Told[]): readonly Found[] => finished(extracting(messages))
+
+/** The same as work that may be interrupted. */
+export function* extracting(messages: readonly Told[]): Work<readonly Found[]> {
+  const found: Found[] = []
+  for (const { id, role, content, at } of messages) {
+    if (role !== 'user') continue
+    for (const { from, to, ...noted } of notedIn(content)) found.push({ ...noted, at, source: { message: id, span: [from, to] } })
+    yield content.length
+  }
+  return found
 }
 
 function notedIn(content: string): readonly Noted[] {

@@ -10,6 +10,7 @@ import { fold, type Outcome } from './fold.ts'
 import { perform } from './perform.ts'
 import { awaitsTick, type Occasion, occasions, plan, type Quiet, quietOf, type Step } from './plan.ts'
 import { revise, wrote } from './revise.ts'
+import type { Pause } from './work.ts'
 
 /** What upkeep is done with. */
 export type Means = {
@@ -20,6 +21,8 @@ export type Means = {
   /** The model for a session, if there is one. */
   readonly asking: (key: Key) => Asking | undefined
   readonly clock: Clock
+  /** Lets whoever waits for an answer have it before the next piece of work. */
+  readonly pause: Pause
   /** Tells this process from others that work on the same store. */
   readonly holder: string
   /** Hears of entries that were put into a session. */
@@ -194,11 +197,11 @@ export class Keeper {
 
   /** Does a step and brings what comes of it into the session; what comes to nothing leaves no lease behind. */
   private async take(step: Step, head: Head, asking: Asking | undefined): Promise<boolean> {
-    const { profile, store, tokenizer, clock } = this.means
+    const { profile, store, tokenizer, clock, pause } = this.means
     const { signal } = this.stopped
     let outcome: Outcome | undefined
     try {
-      outcome = await perform(step, head, { profile, store, tokenizer, asking, signal }, clock())
+      outcome = await perform(step, head, { profile, store, tokenizer, asking, signal, pause }, clock())
     } finally {
       if (outcome === undefined || signal.aborted) await this.commit(head.key, nothing(head))
     }

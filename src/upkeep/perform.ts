@@ -3,22 +3,14 @@ import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import type { Asking } from './ask.ts'
-import { type Drafted, draftFacts, draftSummary, type Stretch } from './draft.ts'
-import { extractFacts } from './extract.ts'
+import { type Desk, type Drafted, draftFacts, draftSummary, factsByRules, type Stretch } from './draft.ts'
 import { type Outcome, runsIn } from './fold.ts'
 import { optimised } from './optimise.ts'
 import { hourId, hourOf, roomOf, type Step, summariesIn } from './plan.ts'
 import type { Target } from './summarise.ts'
 
 /** What a step is done with. */
-export type Means = {
-  readonly profile: Profile
-  readonly store: Store
-  readonly tokenizer: Tokenizer
-  readonly asking: Asking | undefined
-  readonly signal: AbortSignal
-}
+export type Means = Desk & { readonly profile: Profile; readonly store: Store; readonly tokenizer: Tokenizer }
 
 type StepOf<K extends Step['do']> = Extract<Step, { do: K }>
 
@@ -31,11 +23,11 @@ export function perform(step: Step, head: Head, means: Means, now: number): Prom
 }
 
 /** By the rules alone: what a model found once is not worth asking it again for the whole conversation. */
-async function refind({ until }: StepOf<'refind'>, head: Head, { store }: Means): Promise<Outcome> {
+async function refind({ until }: StepOf<'refind'>, head: Head, { store, pause }: Means): Promise<Outcome> {
   const found: Outcome['found'][number][] = []
   for (let after = 0; after < until; ) {
     const page = await store.page(head.key, { after, before: until + 1, limit: 500 })
-    found.push(...extractFacts(page))
+    found.push(...(await factsByRules(page, pause)))
     after = page.at(-1)?.sequence ?? until
   }
   const messages = [...new Set(found.map(({ source }) => sequenceOf(source.message) ?? 0))]
@@ -49,8 +41,8 @@ async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: n
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
   const [draft, facts] = await Promise.all([
-    draftSummary({ messages, previous }, { words, fits: fitting(means.tokenizer, roomOf(means.profile)) }, words[0], means.asking, means.signal),
-    task.facts ? draftFacts(messages, means.asking, means.signal) : { found: [], faults: [] },
+    draftSummary({ messages, previous }, { words, fits: fitting(means.tokenizer, roomOf(means.profile)) }, words[0], means),
+    task.facts ? draftFacts(messages, means) : { found: [], faults: [] },
   ])
   const made = summaryOf('progressive', 'summary', { messages, draft, replaced: previous === undefined ? [] : [previous], now })
   return outcome(head, messages, [made], previous === undefined ? [] : [previous], { found: facts.found, faults: [...draft.faults, ...facts.faults] })
@@ -103,10 +95,10 @@ async function optimise(head: Head, { store, profile, tokenizer }: Means, now: n
 const reviewed = 2_000
 
 /** In at most `limit` tokens, and in a part of what summaries may take together, but never in fewer than something can be said with. */
-function shortened(stretch: Stretch, limit: Tokens, { profile, tokenizer, asking, signal }: Means): Promise<Drafted> {
-  const most = Math.max(16, Math.floor(Math.min(limit, roomOf(profile) / 3)))
-  const target: Target = { fits: fitting(tokenizer, most) }
-  return draftSummary(stretch, target, Math.max(10, Math.floor(most * 0.6)), asking, signal)
+function shortened(stretch: Stretch, limit: Tokens, means: Means): Promise<Drafted> {
+  const most = Math.max(16, Math.floor(Math.min(limit, roomOf(means.profile) / 3)))
+  const target: Target = { fits: fitting(means.tokenizer, most) }
+  return draftSummary(stretch, target, Math.max(10, Math.floor(most * 0.6)), means)
 }
 
 const fitting =
@@ -160,12 +152,20 @@ function outcome(
   }
 }
 
+/** So many characters are summed up at once, and the first message however long it is; what is left is due at once again. */
+const mostAtOnce = 524_288
+
 /** The messages after a sequence number that begin before an offset, but the newest, without tearing a call from its results. */
 async function windowBefore(store: Store, head: Head, after: number, until: Tokens): Promise<readonly Message[]> {
   const messages: Message[] = []
+  let characters = 0
+  const isBeyond = ({ offset, sequence, role, content }: Message): boolean => {
+    characters += Math.min(content.length, mostAtOnce)
+    return offset >= until || sequence >= head.last || (characters > mostAtOnce && role !== 'tool')
+  }
   for (let from = after; ; ) {
     const page = await store.page(head.key, { after: from, limit: 500 })
-    const end = page.findIndex(({ offset, sequence }) => offset >= until || sequence >= head.last)
+    const end = page.findIndex(isBeyond)
     messages.push(...(end < 0 ? page : page.slice(0, end)))
     if (end >= 0) return wholeUnits(messages, page[end])
     const last = page.at(-1)

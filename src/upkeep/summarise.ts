@@ -6,6 +6,7 @@ import { roomFor } from './summarise/room.ts'
 import { overlaps, smuggledIn } from './summarise/smuggled.ts'
 import { namesOf } from './summarise/tail.ts'
 import type { Summarised, Target, Told } from './summarise/told.ts'
+import { finished, type Work } from './work.ts'
 
 export type { Summarised, Target, Told }
 
@@ -21,12 +22,17 @@ const shortTurn = 25
  * summarise([{ id: 'm1', sequence: 1, at: 0, role: 'user', content: 'I moved to Oslo on 3 May.' }], undefined, { words: [3, 9] })
  * // { text: 'User: I moved to Oslo on 3 May.', sources: [{ message: 'm1', span: [0, 25] }] }
  */
-export function summarise(messages: readonly Told[], previous: Summarised | undefined, target: Target): Summarised {
+export const summarise = (messages: readonly Told[], previous: Summarised | undefined, target: Target): Summarised =>
+  finished(summarising(messages, previous, target))
+
+/** The same as work that may be interrupted. */
+export function* summarising(messages: readonly Told[], previous: Summarised | undefined, target: Target): Work<Summarised> {
   const told = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = earlierOf(previous)
   const room = roomFor([...earlier.pieces.map(({ text }) => text), ...told.map(({ content }) => content)].join('\n'), target)
-  const pieces = [...earlier.pieces, ...piecesOf(told, Math.max(shortTurn, room.words * turnPart))]
-  const { pieces: kept, tail } = obedient(choose(pieces, namesOf(told, earlier.names), room, target))
+  const pieces = [...earlier.pieces, ...(yield* piecesOf(told, Math.max(shortTurn, room.words * turnPart)))]
+  const names = yield* namesOf(told, earlier.names)
+  const { pieces: kept, tail } = obedient(yield* choose(pieces, names, room, target))
   return summarised(kept, tail)
 }
 

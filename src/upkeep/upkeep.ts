@@ -14,9 +14,10 @@ import { rederived } from './rederive.ts'
 import { revise } from './revise.ts'
 import { type OptimizerStatus, statusOf } from './tune.ts'
 import { type Loss, lossesOf } from './verify.ts'
+import type { Pause } from './work.ts'
 
 /** What upkeep needs of a memory. */
-export type UpkeepMeans = Omit<Means, 'store' | 'asking' | 'holder'> & { readonly sessions: Store; readonly store: Store }
+export type UpkeepMeans = Omit<Means, 'store' | 'asking' | 'pause' | 'holder'> & { readonly sessions: Store; readonly store: Store }
 
 export type ModelChoice = Model | ((key: Key) => Model | undefined)
 
@@ -28,7 +29,11 @@ export type UpkeepOptions = {
   /** How long a context waits for a summary it should wait for, before it does without; 10 seconds when left out. */
   readonly patience?: Millis | undefined
   readonly expire?: Asking['expire'] | undefined
+  /** How others are let have their turn while much is summed up; by a timer when left out. */
+  readonly pause?: Pause | undefined
 }
+
+const onceAround: Pause = () => new Promise((resume) => setTimeout(resume))
 
 /** What a summary does not say, and where it still stands. */
 export type Lost = { readonly summary: string; readonly losses: readonly Loss[] }
@@ -39,13 +44,14 @@ export class Upkeep {
   private readonly keeper: Keeper
   private agesAt = Number.NEGATIVE_INFINITY
 
-  constructor(means: UpkeepMeans, { model, timeout = 30_000, patience = 10_000, expire = (after) => AbortSignal.timeout(after) }: UpkeepOptions = {}) {
+  constructor(means: UpkeepMeans, options: UpkeepOptions = {}) {
+    const { model, timeout = 30_000, patience = 10_000, expire = (after) => AbortSignal.timeout(after), pause = onceAround } = options
     this.means = means
     const asking = (key: Key): Asking | undefined => {
       const chosen = typeof model === 'function' ? model(key) : model
       return chosen && { model: chosen, timeout, patience, expire }
     }
-    this.keeper = new Keeper({ ...means, store: means.sessions, asking, holder: crypto.randomUUID() })
+    this.keeper = new Keeper({ ...means, store: means.sessions, asking, pause, holder: crypto.randomUUID() })
   }
 
   /** Takes note that something was said, and returns at once. */

@@ -8,6 +8,7 @@ import { render } from './summarise/render.ts'
 import { smuggledIn, withoutQuotations } from './summarise/smuggled.ts'
 import { isNamed, mentionOf, namesOf, unnamedIn } from './summarise/tail.ts'
 import { countWords, isWithin, type Target, type Told } from './summarise/told.ts'
+import { finished, type Work } from './work.ts'
 
 /** Something that must survive and does not, and the message that still holds it. */
 export type Loss = { readonly kind: AnchorKind; readonly text: string; readonly source: Source }
@@ -35,7 +36,10 @@ const echoed = 8
 const mended = 32
 
 /** Everything that must survive and is not in a text, each with the message that still holds it. */
-export function lossesOf(text: string, messages: readonly Told[]): readonly Loss[] {
+export const lossesOf = (text: string, messages: readonly Told[]): readonly Loss[] => finished(findingLosses(text, messages))
+
+/** The same as work that may be interrupted. */
+export function* findingLosses(text: string, messages: readonly Told[]): Work<readonly Loss[]> {
   const [has, keeps] = [finderIn(text), constraintsIn(text)]
   const seen = new Set<string>()
   const losses: Loss[] = []
@@ -46,6 +50,7 @@ export function lossesOf(text: string, messages: readonly Told[]): readonly Loss
       seen.add(key)
       if (!(kind === 'constraint' ? keeps(wanted) : has(wanted))) losses.push({ kind, text: wanted, source: { message: message.id, span: [start, end] } })
     }
+    yield message.content.length
   }
   return losses
 }
@@ -54,7 +59,10 @@ export function lossesOf(text: string, messages: readonly Told[]): readonly Loss
 const binds = ({ role }: Told): boolean => role === 'user' || role === 'system'
 
 /** Whether a model's summary may stand: against its source and against what the built-in summary of the same source covers. */
-export function verify(candidate: string, given: Given): Checked {
+export const verify = (candidate: string, given: Given): Checked => finished(verifying(candidate, given))
+
+/** The same as work that may be interrupted. */
+export function* verifying(candidate: string, given: Given): Work<Checked> {
   const text = candidate.trim()
   const source = sourceOf(given)
   if (text === '') return refuse('empty', 'nothing was written')
@@ -63,9 +71,11 @@ export function verify(candidate: string, given: Given): Checked {
   if (text.length >= source.length || countWords(text) >= countWords(source)) return refuse('longer', 'it is no shorter than what it sums up')
   const echo = echoIn(text, given.prompt, source)
   if (echo !== undefined) return refuse('echo', echo)
+  yield source.length
   const invented = inventedIn(text, source, given.messages)
   if (invented !== undefined) return refuse('invented', invented)
-  const uncovered = uncoveredIn(text, given)
+  yield source.length
+  const uncovered = yield* uncoveredIn(text, given)
   if (uncovered !== undefined) return refuse('uncovered', uncovered)
   return countWords(text) < leastOf(given) ? refuse('too short', `it has ${countWords(text)} words`) : { ok: true }
 }
@@ -125,13 +135,13 @@ const atomsOf = (text: string): string[] =>
   (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) => (/^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3)))
 
 /** The first thing of weight that the built-in summary covers and this text does not, if it covers less. */
-function uncoveredIn(text: string, given: Given): string | undefined {
-  const [constraint] = missingConstraints(text, given)
+function* uncoveredIn(text: string, given: Given): Work<string | undefined> {
+  const [constraint] = yield* missingConstraints(text, given)
   if (constraint !== undefined) return constraint.clause
   const [has, baselineHas] = [finderIn(text), finderIn(given.baseline)]
   let [covered, needed] = [0, 0]
   let missing: string | undefined
-  for (const [name, weight] of mentionsIn(heldBy(given))) {
+  for (const [name, weight] of yield* mentionsIn(heldBy(given))) {
     const [isHere, isThere] = [has(name), baselineHas(name)]
     if (isHere) covered += weight
     if (isThere) needed += weight
@@ -145,31 +155,38 @@ const heldBy = ({ messages, previous }: Given): readonly Told[] =>
   previous === undefined ? messages : [{ id: '', sequence: 0, at: 0, role: 'user', content: previous }, ...messages]
 
 /** Constraints of the user that the built-in summary keeps and a text does not, each with its sentence and who has said it. */
-function missingConstraints(text: string, { messages, previous, baseline }: Given): readonly { readonly clause: string; readonly line: string }[] {
+function* missingConstraints(text: string, { messages, previous, baseline }: Given): Work<readonly { readonly clause: string; readonly line: string }[]> {
   const [kept, keptByBaseline] = [constraintsIn(text), constraintsIn(baseline)]
   const earlier = earlierOf(previous === undefined ? undefined : { text: previous, sources: [] }).pieces.filter(({ isPerson }) => isPerson)
-  return [...earlier, ...piecesOf(messages.filter(binds), 0)].flatMap((piece) =>
-    anchorsIn(piece.text)
-      .filter((anchor) => anchor.kind === 'constraint' && keptByBaseline(anchor.text) && !kept(anchor.text))
-      .map((anchor) => ({ clause: anchor.text, line: render([piece], []) })),
-  )
+  const missing: { clause: string; line: string }[] = []
+  for (const piece of [...earlier, ...(yield* piecesOf(messages.filter(binds), 0))]) {
+    for (const { kind, text: clause } of anchorsIn(piece.text))
+      if (kind === 'constraint' && keptByBaseline(clause) && !kept(clause)) missing.push({ clause, line: render([piece], []) })
+    yield piece.text.length
+  }
+  return missing
 }
 
 /** Names and numbers that count, with how much: by who said them and how often. */
-function mentionsIn(messages: readonly Told[]): ReadonlyMap<string, number> {
+function* mentionsIn(messages: readonly Told[]): Work<ReadonlyMap<string, number>> {
   const mentions = new Map<string, number>()
-  for (const message of messages)
+  for (const message of messages) {
     for (const anchor of anchorsIn(message.content))
       if (isNamed(anchor) && !isCompound(anchor)) mentions.set(anchor.text, (mentions.get(anchor.text) ?? 0) + mentionOf(message))
+    yield message.content.length
+  }
   return new Map([...mentions].map(([name, sum]) => [name, Math.log(1 + sum)]))
 }
 
 /** A model's summary with the sentences and names of the source that it misses, as far as the target allows. */
-export function mend(candidate: string, given: Given): string {
+export const mend = (candidate: string, given: Given): string => finished(mending(candidate, given))
+
+/** The same as work that may be interrupted. */
+export function* mending(candidate: string, given: Given): Work<string> {
   let text = candidate.trim()
   if (text === '' || !isWithin(text, given.target)) return text
-  for (const { line } of missingConstraints(text, given).slice(0, mended)) if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
-  const names = unnamedIn(text, namesOf(heldBy(given), []))
+  for (const { line } of (yield* missingConstraints(text, given)).slice(0, mended)) if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
+  const names = unnamedIn(text, yield* namesOf(heldBy(given), []))
   const withNames = (count: number): string => (count === 0 ? text : `${text}\n${render([], names.slice(0, count))}`)
   return filled(withNames(largest(names.length, (count) => isWithin(withNames(count), given.target))), given)
 }

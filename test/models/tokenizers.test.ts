@@ -122,6 +122,31 @@ describe('long unbroken runs', () => {
     )
   })
 
+  verifies('C-01', 'of one text 32,768 tokens are counted, and what follows is bounded by its bytes, which is flagged', () => {
+    for (const { tokenizer } of cases) {
+      expect(tokenizer.count(' hello'.repeat(32_000))).toBe(32_000)
+      expect(tokenizer.isExact(' hello'.repeat(32_000))).toBe(true)
+      expect(tokenizer.count(' hello'.repeat(33_000))).toBe(32_768 + 6 * 232)
+      expect(tokenizer.count('привет, '.repeat(100_000))).toBeGreaterThan(14 * 80_000)
+      expect(tokenizer.isExact(' hello'.repeat(33_000))).toBe(false)
+      // too long to be worth a look
+      expect(tokenizer.count('é'.repeat(20_000_000))).toBe(60_000_000)
+    }
+  })
+
+  verifies('C-01', 'however long and dense a text is, it is never undercounted', () => {
+    const parts = fc.array(fc.oneof(hostileText, fc.constantFrom(' so it goes', ' and', 'zqj9', '中文字', ' \n', '\n', "don't")), { minLength: 30, maxLength: 60 })
+    fc.assert(
+      fc.property(parts, (some) => {
+        const once = some.join('')
+        fc.pre(once.length > 200 && !departs.test(once))
+        const text = once.repeat(Math.ceil(90_000 / once.length))
+        for (const { tokenizer, published } of cases) expect(tokenizer.count(text)).toBeGreaterThanOrEqual(published(text))
+      }),
+      { numRuns: 15 },
+    )
+  })
+
   verifies('C-01', 'a bound takes over where counting fails', () => {
     const endless = '中'.repeat(20_000_000)
     expect(newer.count(endless)).toBe(60_000_000)

@@ -105,6 +105,24 @@ describe('a model server that fails', () => {
     expect(failed).toMatchObject({ status: 502, code: 'upstream', type: 'upstream_error', requestID: expect.stringMatching(/^req_/) })
   })
 
+  it('gives no receipt for an answer that there is not', async () => {
+    for (const behaviour of [refuses(429), refuses(500), { does: 'cut' }, sends('application/json', '{}'), replies('Hello')] as const) {
+      await using upstream = await startUpstream(behaviour)
+      await using server = await startServer({ upstream: upstream.url, persistence: once })
+      const response = await server.post('demo:me', { messages: [user('Hello')] })
+      expect([response.status, response.headers.has('x-threadkeep-receipt')]).toEqual([response.status, response.status === 200])
+    }
+  })
+
+  it('refuses the key of the house in words that name it: the client gets others', async () => {
+    await using upstream = await startUpstream(refuses(401, {}, '{"error":{"message":"Incorrect API key provided: sk-ho***se. Organization org-HOUSE"}}'))
+    await using server = await startServer({ upstream: upstream.url, apiKey: 'sk-house', persistence: once })
+    const response = await server.post('demo:me', { messages: [user('Hello')] })
+    const error = { message: 'The upstream refused the key it was given.', type: 'upstream_error', param: null, code: 'upstream' }
+    expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([502, 'false', { error }])
+    expect(server.faults).toEqual([])
+  })
+
   it('is asked again with the same request, which is stored once', async () => {
     await using upstream = await startUpstream([refuses(500), replies('There.')])
     await using server = await startServer({ upstream: upstream.url, persistence: once })
@@ -133,8 +151,11 @@ describe('a model server that fails', () => {
   }
 
   it('in the middle of a line leaves no half line before the report', async () => {
-    await using upstream = await startUpstream(sends('text/event-stream', `${wordedReply('openai', ['Once'], false)}data: {"choices":[{"delta":{"conte`))
+    const whole = wordedReply('openai', ['Once'], false)
+    await using upstream = await startUpstream(sends('text/event-stream', `${whole}data: {"choices":[{"delta":{"conte`))
     await using server = await startServer({ upstream: upstream.url })
+    const text = await (await server.post('demo:me', { messages: [user('Hello')], stream: true })).text()
+    expect(text.startsWith(`${whole}data: {"error":{`)).toBe(true)
     const stream = await server.client('demo:me').chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true })
     await expect(all(stream)).rejects.toMatchObject({ code: 'upstream' })
   })
@@ -209,6 +230,12 @@ describe('a client', () => {
       'unsupported_media_type',
       null,
       'The body must be JSON, sent with the header content-type: application/json.',
+    ])
+    expect(await wrong('{}', { 'content-encoding': 'gzip' })).toEqual([
+      415,
+      'unsupported_media_type',
+      null,
+      'The body is sent with content-encoding: gzip. Send it as it is, not compressed.',
     ])
     expect(await server.said('demo:me')).toEqual([])
   })

@@ -103,6 +103,46 @@ describe('the server, in front of a model server', () => {
     expect(upstream.requests[0]).toMatchObject({ method: 'GET', path: '/v1/models', headers: { authorization: 'Bearer sk-client' } })
   })
 
+  it('tells of a single model what its list tells of it', async () => {
+    const model = { id: 'vendor/m-1', object: 'model', created: 1, owned_by: 'us' }
+    await using upstream = await startUpstream(sends('application/json', JSON.stringify({ object: 'list', data: [model] })))
+    await using server = await startServer({ upstream: upstream.url })
+    expect(await server.client('demo:me').models.retrieve('vendor/m-1')).toEqual(model)
+    for (const path of ['/v1/models', '/v1/demo:me/models', '/v1/demo:me/v1/models']) {
+      expect(await server.ask(`GET ${path}/vendor%2Fm-1`)).toEqual({ status: 200, body: model })
+      expect(await server.ask(`GET ${path}/..%2Fm-1`)).toMatchObject({ status: 404, body: { error: { code: 'model_not_found', param: 'model' } } })
+    }
+    expect(new Set(upstream.requests.map(({ path }) => path))).toEqual(new Set(['/v1/models']))
+  })
+
+  it('answers a HEAD as it would a GET, without the body', async () => {
+    await using server = await startServer()
+    const [get, head] = [await fetch(`${server.url}/v1/models`), await fetch(`${server.url}/v1/models`, { method: 'HEAD' })]
+    expect(['content-type', 'content-length'].map((name) => head.headers.get(name))).toEqual(['application/json', get.headers.get('content-length')])
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    expect((await fetch(`${server.url}/v1/chat/completions`, { method: 'HEAD' })).status).toBe(405)
+  })
+
+  it('passes on whatever answers a request that memory takes no part in, untouched', async () => {
+    for (const body of ['{"id":"x",  "choices":[],"prompt_filter_results":[]}', '{"job":"queued"}', '{"error":"none"}']) {
+      await using upstream = await startUpstream(sends('application/json', body))
+      await using server = await startServer({ upstream: upstream.url })
+      const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ messages: [user('Hi')] }) }
+      const response = await fetch(`${server.url}/v1/chat/completions`, request)
+      expect([response.status, response.headers.get('x-threadkeep-memory'), await response.text()]).toEqual([200, 'none', body])
+      expect((await server.post('demo:me', { messages: [user('Hi')] })).status).toBe(502)
+    }
+  })
+
+  it('passes on a stream that nobody asked for once it is complete, and keeps what it says', async () => {
+    const body = wordedReply('openai', ['Once', ' upon'], true)
+    await using upstream = await startUpstream(sends('text/event-stream', body))
+    await using server = await startServer({ upstream: upstream.url })
+    const response = await server.post('demo:me', { messages: [user('Hello')] })
+    expect([response.headers.get('content-length'), await response.text()]).toEqual([String(Buffer.byteLength(body)), body])
+    expect(await server.said('demo:me')).toEqual(['user: Hello', 'assistant: Once upon'])
+  })
+
   it('goes round with tools, when the client sends its whole history and when it sends only the result', async () => {
     await using upstream = await startUpstream(({ body }) =>
       body.messages.at(-1).role === 'tool'

@@ -213,6 +213,13 @@ describe('whatever is asked', () => {
     fc.assert(property, { numRuns: 2_000 })
   })
 
+  it('is looked for in the first 2,000 characters, and not where it may go on behind them', () => {
+    expect(told(`Look: ${'a'.repeat(1_880)}. What did I say in March 2024?`)).toBe('2024-03-01 2024-04-01')
+    expect(told(`Look: ${'a'.repeat(1_970)}. What did I say in March 2024?`)).toBe('nothing')
+    expect(told(`Look: ${'a'.repeat(3_000)}. What did I say in March 2024?`)).toBe('nothing')
+    expect(told(`What did I say in March 2024?\n${'a'.repeat(1_000_000)}`)).toBe('2024-03-01 2024-04-01')
+  })
+
   it('is read once: a megabyte of almost-dates is no trouble', () => {
     for (const almost of ['between 3 and ', 'the last ', '2024-', '....', 'in the past 3 ', "'", ', ', '1,'])
       expect(told(almost.repeat(100_000))).toBe('nothing')

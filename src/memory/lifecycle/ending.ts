@@ -1,11 +1,11 @@
 import { aboutIn, type Message, type Millis, type Summary } from '../../domain/entry.ts'
-import { formatKey, isInner, type Key } from '../../domain/key.ts'
+import { formatKey, isInner, type Key, outboxKey } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import { type Head, isExpired } from '../../domain/session.ts'
 import { isSession } from '../../recall/admit.ts'
 import { wrote } from '../../upkeep/revise.ts'
 import type { Barrier } from '../secrets.ts'
-import { innerOf } from './inner.ts'
+import { innerOf, ownerOf } from './inner.ts'
 import type { Outbox } from './outbox.ts'
 
 /** Why a session ended: it was over, others needed its room, or somebody said so. */
@@ -82,9 +82,12 @@ export class Endings {
     return true
   }
 
-  /** Nobody is told of the engine's own, and what waits to be told stays. */
+  /** Nobody is told of the engine's own. What is kept beside a session goes with it and never before; what waits to be told stays. */
   private async eraseInner({ key, messages }: Head, now: Millis): Promise<boolean> {
-    if (!key.id.endsWith(':outbox') || messages === 0) await this.means.sessions.erase(key, { expiredBy: now })
+    const { sessions } = this.means
+    const owner = ownerOf(key)
+    const isWanted = owner === undefined ? key.id === outboxKey(key.scope).id && messages > 0 : (await sessions.head(owner, 0)).revision > 0
+    if (!isWanted) await sessions.erase(key, { expiredBy: now })
     return false
   }
 }

@@ -9,7 +9,7 @@ import type { Barrier } from '../secrets.ts'
 import { type Description, described, parseDescription } from './about.ts'
 import { Deliveries } from './deliveries.ts'
 import { Endings, type OnSessionEnd, type Reason } from './ending.ts'
-import { innerOf } from './inner.ts'
+import { innerOf, orphansAfter, ownerOf } from './inner.ts'
 import { isBounded, Limits } from './limits.ts'
 import { endsOf, Outbox } from './outbox.ts'
 import { Transfer } from './transfer.ts'
@@ -31,6 +31,8 @@ export type LifecycleMeans = {
 }
 
 const everything = Number.MAX_SAFE_INTEGER
+/** So many keys are looked at with each sweep for what a crash has left behind. */
+const lookedAt = 1_000
 
 /** How sessions begin, grow, move and end. */
 export class Lifecycle {
@@ -39,6 +41,8 @@ export class Lifecycle {
   private readonly endings: Endings
   private readonly moving: Transfer
   private readonly deliveries: Deliveries | undefined
+  /** How far it was looked for what a crash has left behind. */
+  private looked = ''
 
   constructor(means: LifecycleMeans, { onSessionEnd, expire = (after) => AbortSignal.timeout(after) }: LifecycleOptions) {
     const { sessions, profile, clock } = means
@@ -86,6 +90,7 @@ export class Lifecycle {
       for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing()) if (await this.endings.end(key, 'evicted', now)) ended.push(key)
       sessions.rest(now)
     }
+    await this.tidy()
     for (const { scope } of ended) this.deliveries?.heard(scope)
     await this.deliveries?.tick(now)
     return ended
@@ -120,8 +125,9 @@ export class Lifecycle {
 
   /** What is kept beside a session, to be forgotten with it: its branches, its receipts, what nobody was told yet of its end. */
   async beside(store: Store, key: Key): Promise<readonly { readonly key: Key; readonly only?: Erasure }[]> {
-    if (key.id === '') return []
     const inner = (await innerOf(store, key)).map((one) => ({ key: one }))
+    // Nobody is told of the end of a tenant's own conversation.
+    if (key.id === '') return inner
     // Also if nothing waits: who is about to keep the end of this session must look again.
     return [...inner, { key: outboxKey(key.scope), only: { entries: await endsOf(store, key) } }]
   }
@@ -157,10 +163,19 @@ export class Lifecycle {
     const listed = await this.means.sessions.list({ scope, limit: everything })
     const bySession = new Map<string, Key[]>()
     for (const { key } of listed) {
-      const session = key.id.slice(0, Math.max(0, key.id.indexOf(':')))
-      if (session !== '') bySession.set(session, [...(bySession.get(session) ?? []), key])
+      const session = ownerOf(key)?.id
+      if (session !== undefined) bySession.set(session, [...(bySession.get(session) ?? []), key])
     }
     return bySession
+  }
+
+  /** Some of what a crash may have left behind goes with each sweep, which stays short however many sessions there are. What is in RAM has no crash behind it. */
+  private async tidy(): Promise<void> {
+    const { sessions } = this.means
+    if (sessions.durability === 'ram') return
+    const { found, next = '' } = await orphansAfter(sessions, this.looked, lookedAt)
+    for (const key of found) await sessions.erase(key)
+    this.looked = next
   }
 }
 

@@ -1,12 +1,12 @@
 import { aboutIn, type Derived, type Knowledge, type Message, type Millis, type Said } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key, parseStoredKey, scopeKey } from '../../domain/key.ts'
+import { formatKey, isInner, type Key, parseStoredKey, scopeKey } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import { type Change, type Head, isExpired } from '../../domain/session.ts'
 import { revise, wrote } from '../../upkeep/revise.ts'
 import type { Barrier } from '../secrets.ts'
 import { described } from './about.ts'
-import { innerOf } from './inner.ts'
+import { innerOf, ownerOf } from './inner.ts'
 
 type Means = { readonly sessions: Store; readonly store: Store; readonly barrier: Barrier | undefined }
 
@@ -116,7 +116,7 @@ export class Transfer {
   private async copy(head: Head, target: Head): Promise<readonly string[] | undefined> {
     const { sessions } = this.means
     const messages = await sessions.page(head.key, { limit: everything })
-    const put = head.derived.filter((entry) => !isAbout(entry)).map(withoutLease)
+    const put = movedAlong(head, target.key)
     try {
       for (const [step, change] of stepsOf(head, target, messages, put).entries()) await sessions.commit({ ...change, base: target.revision + step })
     } catch (error) {
@@ -205,6 +205,13 @@ function runsIn(messages: readonly Message[]): readonly (readonly Message[])[] {
 
 function saidOf({ kind: _, id: __, sequence: ___, offset: ____, ...said }: Message): Said {
   return said
+}
+
+/** What was made of a session. What is said about it comes last, when others may write; about a branch, it goes along and names the new session. */
+function movedAlong({ key, derived }: Head, to: Key): readonly Derived[] {
+  if (!isInner(key)) return derived.filter((entry) => !isAbout(entry)).map(withoutLease)
+  const session = ownerOf(to)?.id ?? to.id
+  return derived.map((entry) => (entry.kind === 'about' && entry.branchOf !== undefined ? { ...entry, branchOf: { ...entry.branchOf, session } } : entry))
 }
 
 /** Who was at work on the old session is not at work on the new one. */

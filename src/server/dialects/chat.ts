@@ -6,9 +6,11 @@ import { textAt } from '../../models/json.ts'
 import { messageCost, toolsCost } from '../../text/cost.ts'
 import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
+import { askOf, startOfTurn } from './ask.ts'
+import { withOwnCalls, withPlainCalls } from './chatCalls.ts'
 import { chatListener, hearChat } from './chatReply.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
-import { filePart, placeholder, textPart, urlPart } from './media.ts'
+import { filePart, placeholder, resentMedia, textPart, urlPart } from './media.ts'
 
 /** OpenAI's chat completions. */
 export const chat: Dialect = {
@@ -23,56 +25,60 @@ export const chat: Dialect = {
 }
 
 function read(body: Body, tokenizer: Tokenizer): Ask {
-  const { messages, tools, functions } = body
-  if (!Array.isArray(messages) || messages.length === 0) {
-    throw new Refusal(
-      400,
-      'missing_messages',
-      'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.',
-      'messages',
-    )
-  }
-  const files: FilePart[] = []
-  // The time is of no account here: memory gives each message its own when it stores it.
-  const sent = messages.map((message, place): Sent => ({ ...parseMessage(readable(message, files), place, 0), place }))
-  const instructions = sent.filter(isInstruction)
-  const definitions = [...listOf(tools), ...listOf(functions)]
-  return {
+  const envelope = {
     body,
     model: textAt(body, 'model'),
     streams: body.stream === true,
-    said: sent.filter((message) => !isInstruction(message)),
-    turn: startOfTurn(sent),
-    owed: instructions.reduce((sum, message) => sum + messageCost(tokenizer, message), toolsCost(tokenizer, definitions)),
-    instructions: instructions.map(({ content }) => content),
-    hasTools: definitions.length > 0,
     maxTokens: numberOf(body.max_completion_tokens ?? body.max_tokens),
-    files,
     session: sessionIn(body),
   }
+  return askOf(envelope, () => {
+    const files: FilePart[] = []
+    // The time is of no account here: memory gives each message its own when it stores it.
+    const sent = messagesIn(body).map((message, place): Sent => ({ ...parseMessage(readable(message, files), place, 0), place }))
+    const instructions = sent.filter(isInstruction)
+    const said = sent.filter((message) => !isInstruction(message))
+    const definitions = [...listOf(body.tools), ...listOf(body.functions)]
+    return {
+      said,
+      turn: startOfTurn(said) ?? sent.length,
+      owed: instructions.reduce((sum, message) => sum + messageCost(tokenizer, message), toolsCost(tokenizer, definitions)),
+      instructions: instructions.map(({ content }) => content),
+      hasTools: definitions.length > 0,
+      files,
+    }
+  })
+}
+
+/** The messages of a request; without any there is nothing to answer. */
+export function messagesIn({ messages }: Body): readonly unknown[] {
+  if (Array.isArray(messages) && messages.length > 0) return messages
+  throw new Refusal(
+    400,
+    'missing_messages',
+    'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.',
+    'messages',
+  )
 }
 
 function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
   const messages = ask.body.messages as readonly Incoming[]
   const instructions = messages.slice(0, from).filter(({ role }) => role === 'system' || role === 'developer')
-  return { ...ask.body, messages: [...instructions, ...memory, ...messages.slice(from)] }
+  const resent = resentMedia(ask.said, messages, from)
+  const shown = withOwnCalls(memory, ask.body).map((message) => (message.role === 'user' ? resent.get(textAt(message, 'content')) : undefined) ?? message)
+  return { ...ask.body, messages: [...instructions, ...shown, ...messages.slice(from)] }
 }
 
 const isInstruction = (message: Sent): boolean => message.role === 'system'
 
-/** A client that leaves its history to memory may send tool results alone: then all it sends belongs to the newest turn. */
-function startOfTurn(sent: readonly Sent[]): number {
-  const asked = sent.findLastIndex((message) => message.role === 'user')
-  const first = sent.findIndex((message) => !isInstruction(message))
-  return asked >= 0 ? asked : first >= 0 ? first : sent.length
-}
-
-/** A message whose pictures and sounds are told in words; files in it are found on the way. */
+/** A message whose calls are those of functions, and whose pictures and sounds are told in words; files in it are found on the way. */
 function readable(message: unknown, files: FilePart[]): unknown {
-  if (!isObject(message) || !Array.isArray(message.content)) return message
+  if (!isObject(message)) return message
+  const plain = withPlainCalls(message)
+  if (!Array.isArray(plain.content)) return plain
   // What a tool brings along was not sent by anybody: a file in it is told of, and no upload.
-  const found = message.role === 'tool' ? [] : files
-  return { ...message, content: message.content.map((part) => partOf(part, found)) }
+  const found = plain.role === 'tool' ? [] : files
+  return { ...plain, content: plain.content.map((part) => partOf(part, found)) }
 }
 
 function partOf(part: unknown, files: FilePart[]): unknown {

@@ -1,11 +1,14 @@
 import type { Incoming } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
+import type { ToolCall } from '../../domain/entry.ts'
 import { notAReply, reported } from '../../models/failure.ts'
 import { at, listAt, parseJson, textAt } from '../../models/json.ts'
+import { argumentsOf, asFunction, callIn, outdatedCall, withPlainCalls } from './chatCalls.ts'
 import type { Heard, Listener, Usage } from './dialect.ts'
 import { JsonListener } from './jsonListener.ts'
 
-type Call = { id: string; name: string; arguments: string }
+/** A call on its way; `input` is what a tool that is no function is given. */
+type Call = { id: string; name: string; arguments: string; input: string | undefined }
 
 /** Puts the assistant's message together from the events of a streamed answer. Of several choices the first one counts. */
 class ChatListener extends JsonListener {
@@ -25,7 +28,7 @@ class ChatListener extends JsonListener {
   }
 
   heard(): Heard {
-    const calls = [...this.calls.entries()].sort(([a], [b]) => a - b).map(([, call]) => call)
+    const calls = [...this.calls.entries()].sort(([a], [b]) => a - b).map(([, call]) => grown(call))
     return { reply: assistant(this.content.join(''), calls), id: this.id, usage: this.usage }
   }
 
@@ -44,23 +47,28 @@ class ChatListener extends JsonListener {
   }
 
   /** Comes for every few letters: read field by field, without a walk along paths. */
-  private takeDelta({ content, refusal, tool_calls: calls }: Readonly<Record<string, unknown>>): void {
+  private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Readonly<Record<string, unknown>>): void {
     const said = typeof content === 'string' && content !== '' ? content : refusal
     if (typeof said === 'string') this.content.push(this.measured(said))
     if (Array.isArray(calls)) for (const [place, call] of calls.entries()) this.addCall(call, place)
+    else if (isObject(outdated)) this.addCall(outdatedCall(outdated), 0)
   }
 
   private addCall(delta: unknown, place: number): void {
     const index = at(delta, 'index')
     const slot = typeof index === 'number' ? index : place
-    const call = this.calls.get(slot) ?? { id: '', name: '', arguments: '' }
+    const call = this.calls.get(slot) ?? { id: '', name: '', arguments: '', input: undefined }
     // Ids and names come whole, some servers repeat them; arguments come in pieces.
     call.id ||= textAt(delta, 'id')
-    call.name ||= textAt(delta, 'function', 'name')
+    call.name ||= textAt(delta, 'function', 'name') || textAt(delta, 'custom', 'name')
     call.arguments += this.measured(textAt(delta, 'function', 'arguments'))
+    const input = at(delta, 'custom', 'input')
+    if (typeof input === 'string') call.input = `${call.input ?? ''}${this.measured(input)}`
     this.calls.set(slot, call)
   }
 }
+
+const grown = ({ id, name, arguments: text, input }: Call): ToolCall => ({ id, name, arguments: input === undefined ? text : argumentsOf(input) })
 
 export const chatListener = (where: string): Listener => new ChatListener(where)
 
@@ -80,21 +88,12 @@ export function hearChat(text: string, where: string): Heard {
   if (failure !== undefined) throw failure
   const message = at(json, 'choices', 0, 'message')
   if (!isObject(message)) throw notAReply(where, 'JSON of another kind')
-  const calls = listAt(message, 'tool_calls').map((call) => ({
-    id: textAt(call, 'id'),
-    name: textAt(call, 'function', 'name'),
-    arguments: textAt(call, 'function', 'arguments'),
-  }))
+  const calls = listAt(withPlainCalls({ role: 'assistant', ...message }), 'tool_calls').map(callIn)
   return { reply: assistant(textAt(message, 'content') || textAt(message, 'refusal'), calls), id: textAt(json, 'id') || undefined, usage: usageIn(json) }
 }
 
-/** A call nobody can answer, because it has no id or names no function, is not kept. */
-function assistant(content: string, calls: readonly Call[]): Incoming {
+/** A call nobody can answer, because it has no id or names no tool, is not kept. */
+function assistant(content: string, calls: readonly ToolCall[]): Incoming {
   const kept = calls.filter((call) => call.id !== '' && call.name !== '')
-  if (kept.length === 0) return { role: 'assistant', content }
-  return {
-    role: 'assistant',
-    content,
-    tool_calls: kept.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
-  }
+  return { role: 'assistant', content, ...(kept.length === 0 ? {} : { tool_calls: kept.map(asFunction) }) }
 }

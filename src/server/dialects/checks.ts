@@ -1,5 +1,6 @@
 import { isObject } from '../../domain/checks.ts'
 import { MemoryError } from '../../domain/error.ts'
+import { Refusal } from '../problem.ts'
 
 /** The error for a field of a request that memory cannot read. */
 export const bad = (param: string, fault: string): MemoryError => new MemoryError('bad-message', `${param} ${fault}.`, { param })
@@ -25,4 +26,14 @@ export function demandParts(content: unknown, param: string, isText: (type: stri
     demandText(type, `${param}[${place}].type`, 'says what the part is')
     if (isText(type as string)) demandText(text, `${param}[${place}].text`)
   }
+}
+
+/** The most that one request may hold, far more than anybody sends to be answered: what takes longer to read keeps others waiting. */
+const most = { messages: 10_000, tools: 2_000 }
+
+/** Demands that a field holds no more messages, or tools, than are read in one go. */
+export function demandFew(count: number, what: keyof typeof most, param: string): void {
+  if (count <= most[what]) return
+  const advice = what === 'messages' ? 'Leave the older ones to memory.' : 'Send those that are needed now.'
+  throw new Refusal(400, `too_many_${what}`, `${param} holds ${count} ${what}; one request may hold ${most[what]}. ${advice}`, param)
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Part, wellFormed } from '../../domain/chat.ts'
-import type { FilePart } from './dialect.ts'
+import { listAt, textAt } from '../../models/json.ts'
+import type { FilePart, Sent } from './dialect.ts'
 
 /** Bytes that stand inside a request, as `data:` URL or plain base64. */
 type Data = { readonly type: string; readonly bytes: Buffer }
@@ -48,6 +49,28 @@ export function urlPart(kind: string, url: string, files: FilePart[]): Part {
   files.push(fileOf('', data))
   return textPart(placeholder('file', data.bytes))
 }
+
+/**
+ * What the user has sent again with pictures, sounds or files in it, before a place in the client's list, by the words that
+ * memory has for it. Where memory shows these words whole, the model is to see what they stand for.
+ *
+ * @example
+ * resentMedia(ask.said, messages, ask.turn).get('[image, 20 bytes, sha256 fe1a4ab1fb634703]') // { role: 'user', content: [{ type: 'image_url', … }] }
+ */
+export function resentMedia<T>(said: readonly Sent[], list: readonly T[], from: number): ReadonlyMap<string, T> {
+  const found = new Map<string, T>()
+  for (const [at, { role, content, place }] of said.entries()) {
+    if (place >= from) break
+    const own = list[place]
+    // Where results of tools stand beside the words, memory may show the one without the other.
+    const isAlone = said[at - 1]?.place !== place && said[at + 1]?.place !== place
+    if (role === 'user' && own !== undefined && isAlone && hasMedia(own)) found.set(content, own)
+  }
+  return found
+}
+
+const texts = ['text', 'input_text', 'output_text']
+const hasMedia = (message: unknown): boolean => listAt(message, 'content').some((part) => !texts.includes(textAt(part, 'type')))
 
 export const textPart = (text: string): Part => ({ type: 'text', text })
 

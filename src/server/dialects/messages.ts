@@ -5,10 +5,12 @@ import type { Tokenizer } from '../../domain/ports.ts'
 import { parseJson, textAt } from '../../models/json.ts'
 import { toAnthropic } from '../../recall/anthropic.ts'
 import { messageCost, toolsCost } from '../../text/cost.ts'
-import { type Problem, Refusal } from '../problem.ts'
-import { listOf, numberOf } from './chat.ts'
+import type { Problem } from '../problem.ts'
+import { askOf } from './ask.ts'
+import { listOf, messagesIn, numberOf } from './chat.ts'
 import { demandParts } from './checks.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
+import { resentMedia } from './media.ts'
 import { type Block, blocksOf, checkRaw, isResult, type Raw, spokenIn } from './messagesBlocks.ts'
 import { hearMessage, messagesListener } from './messagesReply.ts'
 
@@ -25,50 +27,58 @@ export const messages: Dialect = {
 }
 
 function read(body: Body, tokenizer: Tokenizer): Ask {
-  if (!Array.isArray(body.messages) || body.messages.length === 0) {
-    throw new Refusal(
-      400,
-      'missing_messages',
-      'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.',
-      'messages',
-    )
-  }
-  demandParts(body.system ?? '', 'system', (type) => type === 'text')
-  const raw = body.messages.map(checkRaw)
-  const files: FilePart[] = []
-  // The time is of no account here: memory gives each message its own when it stores it.
-  const sent = raw.flatMap((one, place) => spokenIn(one, files).map((message): Sent => ({ ...parseMessage(message, place, 0), place })))
-  const system = blocksOf(body.system).map((block) => textAt(block, 'text'))
-  const instructions = [...system, ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
-  const tools = listOf(body.tools).map(asChatTool)
-  return {
+  const envelope = {
     body,
     model: textAt(body, 'model'),
     streams: body.stream === true,
-    said: sent.filter(({ role }) => role !== 'system'),
-    turn: startOfTurn(raw),
-    owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
-    instructions,
-    hasTools: tools.length > 0,
     maxTokens: numberOf(body.max_tokens),
-    files,
     session: sessionIn(textAt(body, 'metadata', 'user_id')),
   }
+  return askOf(envelope, () => {
+    const raw = messagesIn(body).map(checkRaw)
+    demandParts(body.system ?? '', 'system', (type) => type === 'text')
+    const files: FilePart[] = []
+    // The time is of no account here: memory gives each message its own when it stores it.
+    const sent = raw.flatMap((one, place) => spokenIn(one, files).map((message): Sent => ({ ...parseMessage(message, place, 0), place })))
+    const system = blocksOf(body.system).map((block) => textAt(block, 'text'))
+    const instructions = [...system, ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
+    const tools = listOf(body.tools).map(asChatTool)
+    return {
+      said: sent.filter(({ role }) => role !== 'system'),
+      turn: startOfTurn(raw),
+      owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
+      instructions,
+      hasTools: tools.length > 0,
+      files,
+    }
+  })
 }
 
 function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
   const raw = ask.body.messages as readonly Raw[]
-  const shown = toAnthropic(memory)
+  const { system, messages: shown } = toAnthropic(memory)
   const instructions = raw.slice(0, from).filter(({ role }) => role === 'system')
-  const more = [...instructions.flatMap(({ content }) => blocksOf(content)), ...(shown.system === '' ? [] : blocksOf(shown.system))]
-  return { ...ask.body, ...(more.length === 0 ? {} : { system: extended(ask.body.system, more) }), messages: joined(shown.messages, raw.slice(from)) }
+  const more = [...instructions.flatMap(({ content }) => blocksOf(content)), ...(system === '' ? [] : blocksOf(system))]
+  const before = withMedia(shown, resentMedia(ask.said, raw, from))
+  return { ...ask.body, ...(more.length === 0 ? {} : { system: extended(ask.body.system, more) }), messages: joined(before, raw.slice(from)) }
+}
+
+/** What memory shows, with the pictures that the client has sent again in the place of the words for them. */
+function withMedia(shown: readonly AnthropicMessage[], resent: ReadonlyMap<string, Raw>): readonly Raw[] {
+  if (resent.size === 0) return shown
+  return shown.map((message): Raw => {
+    const { role, content } = message
+    if (role !== 'user') return message
+    if (typeof content === 'string') return resent.get(content) ?? message
+    return { role, content: content.flatMap((block) => blocksOf((block.type === 'text' && resent.get(block.text)?.content) || [block])) }
+  })
 }
 
 /** The client's own words stay in front, as they are: it may have marked them for the cache. */
 const extended = (own: unknown, more: readonly Block[]): readonly Block[] => [...(own === '' ? [] : blocksOf(own)), ...more]
 
 /** Where memory ends with the user and the client begins with the user, they are one turn: results of tools must not stand apart from each other. */
-function joined(memory: readonly AnthropicMessage[], own: readonly Raw[]): readonly (Raw | AnthropicMessage)[] {
+function joined(memory: readonly Raw[], own: readonly Raw[]): readonly Raw[] {
   const [last, first] = [memory.at(-1), own[0]]
   if (last?.role !== 'user' || first?.role !== 'user') return [...memory, ...own]
   const blocks = [...blocksOf(last.content), ...blocksOf(first.content)]
@@ -77,15 +87,19 @@ function joined(memory: readonly AnthropicMessage[], own: readonly Raw[]): reado
 }
 
 /**
- * The place of the newest message in which the user asks something. Where results of tools stand beside the words, the turn
+ * The place of the newest message in which the user asks something, or of the first of several in a row; those with which a
+ * client begins may each have had a reply that it leaves to memory. Where results of tools stand beside the words, the turn
  * has begun before. A client that leaves its history to memory may send results alone: then all it sends belongs to the turn.
  */
 function startOfTurn(raw: readonly Raw[]): number {
   const isUsers = ({ role, content }: Raw, of: (blocks: readonly Block[]) => boolean): boolean => role === 'user' && of(blocksOf(content))
+  const isOnlyWords = (one: Raw): boolean => isUsers(one, (blocks) => !blocks.some(isResult))
   const asked = raw.findLastIndex((one) => isUsers(one, (blocks) => !blocks.every(isResult)))
-  const begun = raw.slice(0, asked + 1).findLastIndex((one) => isUsers(one, (blocks) => !blocks.some(isResult)))
-  const first = raw.findIndex(({ role }) => role !== 'system')
-  return begun >= 0 ? begun : first >= 0 ? first : raw.length
+  const begun = raw.slice(0, asked + 1).findLastIndex(isOnlyWords)
+  const before = raw.slice(0, Math.max(0, begun)).findLastIndex((one) => one.role !== 'system' && !isOnlyWords(one))
+  if (begun >= 0 && before < 0) return begun
+  const first = raw.findIndex(({ role }, place) => place > before && role !== 'system')
+  return first >= 0 ? first : raw.length
 }
 
 /** What names the session; coding agents write it behind or between the names of the device and the account. */

@@ -6,9 +6,11 @@ import { at, listAt, textAt } from '../../models/json.ts'
 import { messageCost, toolsCost } from '../../text/cost.ts'
 import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
+import { askOf, startOfTurn } from './ask.ts'
 import { listOf, numberOf } from './chat.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
-import { checkItem, type Item, isReference, isStanding, spokenIn } from './responsesItems.ts'
+import { resentMedia } from './media.ts'
+import { checkItems, type Item, isReference, isStanding, spokenIn } from './responsesItems.ts'
 import { itemsOf } from './responsesMemory.ts'
 import { hearResponse, responsesListener } from './responsesReply.ts'
 
@@ -25,31 +27,34 @@ export const responses: Dialect = {
 }
 
 function read(body: Body, tokenizer: Tokenizer): Ask {
-  const items = itemsIn(body).map(checkItem)
-  const files: FilePart[] = []
-  // The time is of no account here: memory gives each message its own when it stores it.
-  const sent = spokenIn(items, files).map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
-  // What a client only refers to it leaves to memory, and all before it.
-  const known = items.findLastIndex(isReference)
-  const said = sent.filter(({ role, place }) => role !== 'system' && place > known)
-  const instructions = [textAt(body, 'instructions'), ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
-  const tools = [...listOf(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))].map(asChatTool)
-  return {
+  const envelope = {
     body,
     model: textAt(body, 'model'),
     streams: body.stream === true,
-    said,
-    // A client that leaves its history to memory may send results alone: then all it sends belongs to the newest turn.
-    turn: (said.findLast(({ role }) => role === 'user') ?? said[0])?.place ?? items.length,
-    owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
-    instructions,
-    hasTools: tools.length > 0,
     maxTokens: numberOf(body.max_output_tokens),
-    files,
     session: sessionIn(body),
     previous: textAt(body, 'previous_response_id') || undefined,
     conversation: textAt(body, 'conversation') || textAt(body, 'conversation', 'id') || undefined,
   }
+  return askOf(envelope, () => {
+    const items = checkItems(itemsIn(body), 'input')
+    const files: FilePart[] = []
+    // The time is of no account here: memory gives each message its own when it stores it.
+    const sent = spokenIn(items, files).map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
+    // What a client only refers to it leaves to memory, and all before it.
+    const known = items.findLastIndex(isReference)
+    const said = sent.filter(({ role, place }) => role !== 'system' && place > known)
+    const instructions = [textAt(body, 'instructions'), ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
+    const tools = [...listOf(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))].map(asChatTool)
+    return {
+      said,
+      turn: startOfTurn(said) ?? items.length,
+      owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
+      instructions,
+      hasTools: tools.length > 0,
+      files,
+    }
+  })
 }
 
 /** What memory serves, the upstream is neither asked for nor asked to keep. */
@@ -57,7 +62,7 @@ function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body 
   const { previous_response_id: _previous, conversation: _conversation, ...rest } = ask.body
   const items = itemsIn(ask.body)
   const own = items.slice(from).filter((item) => hasReasoning(ask.body) || !isLeftBehind(item))
-  const input = [...items.slice(0, from).filter(isStanding), ...itemsOf(memory, own), ...own]
+  const input = [...items.slice(0, from).filter(isStanding), ...itemsOf(memory, own, resentMedia(ask.said, items, from)), ...own]
   return { ...rest, ...(input.length === 0 && !('input' in rest) ? {} : { input }), store: false }
 }
 
@@ -68,13 +73,17 @@ const hasReasoning = ({ include }: Body): boolean => listOf(include).includes('r
 const isLeftBehind = (item: Item): boolean =>
   textAt(item, 'type') === 'reasoning' && textAt(item, 'encrypted_content') === '' && listAt(item, 'content').length === 0
 
-/** The items of a request; text alone is a message of the user. */
-function itemsIn({ input, ...rest }: Body): readonly Item[] {
+/** The items of a request; text alone is a message of the user. A prompt that the service keeps may say all there is to say. */
+function itemsIn({ input, prompt }: Body): readonly Item[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  if (Array.isArray(input)) return input
-  if ((input ?? undefined) === undefined && ['previous_response_id', 'conversation', 'prompt'].some((field) => (rest[field] ?? undefined) !== undefined))
-    return []
-  throw new Refusal(400, 'missing_input', 'input is missing: it must be text, or a list of items such as { "role": "user", "content": "Hello" }.', 'input')
+  if (Array.isArray(input) && (input.length > 0 || isObject(prompt))) return input
+  if ((input ?? undefined) === undefined && isObject(prompt)) return []
+  throw new Refusal(
+    400,
+    'missing_input',
+    'input is missing: it must be text, or a list with at least one item such as { "role": "user", "content": "Hello" }.',
+    'input',
+  )
 }
 
 /** A function as chat completions define it, by which it is priced. */

@@ -39,9 +39,11 @@ export const isReference = (item: unknown): boolean =>
 /** Whether an item holds for all that follows, as instructions do, rather than being said at its place. */
 export const isStanding = (item: unknown): boolean => ['system', 'developer'].includes(textAt(item, 'role')) || typeOf(item) === 'configuration_update'
 
-/** Checks an item as far as memory reads it. */
-export function checkItem(value: unknown, place: number): Item {
-  const param = `input[${place}]`
+/** Checks items as far as memory reads them; `list` is what the client calls them. */
+export const checkItems = (values: readonly unknown[], list: 'input' | 'items'): readonly Item[] =>
+  values.map((value, place) => checkItem(value, `${list}[${place}]`))
+
+function checkItem(value: unknown, param: string): Item {
   const item = objectIn(value, param, '{ "role": "user", "content": "Hello" }')
   if (isMessage(item)) {
     const role = textAt(item, 'role')

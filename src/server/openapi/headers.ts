@@ -17,6 +17,7 @@ export const parameters = {
   knowledge: path('knowledge', 'The id of the piece of knowledge.', { type: 'string' }),
   file: path('file', 'The id of the file.', { type: 'string' }),
   receipt: path('receipt', 'The id of the receipt.', { type: 'string' }),
+  model: path('model', 'The id of the model.', { type: 'string' }),
   keyHeader: header(
     'x-threadkeep-key',
     'The session where the address does not name it; without either the request passes through without memory.',

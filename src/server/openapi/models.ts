@@ -45,6 +45,7 @@ export const modelOperations = {
     answers: { '200': json('The embeddings.', 'EmbeddingList') },
   },
   listModels: { tag: 'Models', summary: 'The models of the model server', answers: { '200': json('The models.', 'ModelList') } },
+  getModel: { tag: 'Models', summary: 'One of the models of the model server', answers: { '200': json('The model.', 'Model') } },
   createConversation: {
     tag: 'Conversations',
     summary: 'Begins a conversation',

@@ -61,7 +61,8 @@ export const protocolSchemas: Readonly<Record<string, Schema>> = {
   }),
   EmbeddingRequest: object('Texts to turn into numbers, as OpenAI takes it.', { 'model?': text('The model.'), input: anything('A text, or a list of texts.') }),
   EmbeddingList: object('Texts as numbers.', { object: { const: 'list' }, data: list('One for each text.', { type: 'object' }), model: text('The model.') }),
-  ModelList: object('The models the upstream has.', { 'object?': { const: 'list' }, data: list('The models.', { type: 'object' }) }),
+  ModelList: object('The models the upstream has.', { 'object?': { const: 'list' }, data: list('The models.', ref('Model')) }),
+  Model: object('A model.', { id: text('Its id, by which it is asked for.') }),
   MessagesRequest: object('A message to make, as Anthropic takes it.', {
     model: text('The model.'),
     messages: { ...list('The conversation: all of it, or only what is new.', { type: 'object' }), minItems: 1 },

@@ -17,12 +17,13 @@ const spoken = [
   ['DELETE', 'conversations/{conversation}/items/{item}', 'deleteItem'],
   ['POST', 'embeddings', 'createEmbedding'],
   ['GET', 'models', 'listModels'],
+  ['GET', 'models/{model}', 'getModel'],
   ['POST', 'messages', 'createMessage'],
   ['POST', 'messages/count_tokens', 'countTokens'],
 ] as const
 
 /** Anthropic's clients write `/v1` behind whatever base address they are given. */
-const doubled: readonly OperationName[] = ['createMessage', 'countTokens', 'listModels']
+const doubled: readonly OperationName[] = ['createMessage', 'countTokens', 'listModels', 'getModel']
 
 const own = [
   ['GET', '/api/sessions', 'listSessions'],

@@ -4,7 +4,7 @@ import type { Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { conversationKey, newConversation } from '../conversation.ts'
 import type { FilePart } from '../dialects/dialect.ts'
-import { checkItem, isReference, spokenIn } from '../dialects/responsesItems.ts'
+import { checkItems, isReference, spokenIn } from '../dialects/responsesItems.ts'
 import { type Exchange, type Handler, type Handlers, numberIn, send } from '../exchange.ts'
 import { keyFor } from '../gate/identity.ts'
 import { notFound, Refusal } from '../problem.ts'
@@ -122,7 +122,7 @@ function messagesIn(given: readonly unknown[]): readonly Incoming[] {
   const reference = given.findIndex(isReference)
   if (reference >= 0) throw new Refusal(400, 'item_not_found', `items[${reference}] refers to an item by its id. Send the item itself.`, `items[${reference}]`)
   const files: FilePart[] = []
-  const messages = spokenIn(given.map(checkItem), files).map(({ message }) => message)
+  const messages = spokenIn(checkItems(given, 'items'), files).map(({ message }) => message)
   if (files.length > 0) throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'items')
   return messages
 }

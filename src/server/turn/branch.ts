@@ -1,6 +1,8 @@
+import type { Incoming } from '../../domain/chat.ts'
 import { type About, type Message, messageId } from '../../domain/entry.ts'
 import { branchKey, formatKey, type Key } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
+import { appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
 
 /**
@@ -16,15 +18,39 @@ export async function branchOff(memory: Memory, key: Key, from: number): Promise
   const [{ expiresAt }, { epoch, last }] = await Promise.all([sessions.head(key, 0), sessions.head(to, 0)])
   // Some of it may have been branched off before, by somebody who did not come to the end.
   const rest = cut.filter(({ sequence }) => sequence > last)
-  const [next] = rest
-  if (next !== undefined) {
-    const at = clock()
-    const about: About = { kind: 'about', id: 'about', at, branchOf: { session: key.id, after: first.sequence - 1 }, sources: [] }
-    const append = rest.map(({ kind: _kind, id: _id, sequence: _sequence, offset: _offset, ...said }) => said)
-    const start = { sequence: next.sequence, offset: next.offset }
-    await sessions.commit({ id: `branch ${rest.at(-1)?.sequence}`, key: to, at, epoch, from: start, append, put: [about], drop: [], expiresAt })
+  const at = clock()
+  const about: About = { kind: 'about', id: 'about', at, branchOf: { session: key.id, after: first.sequence - 1 }, sources: [] }
+  for (const run of runsIn(rest)) {
+    const [{ sequence, offset }] = run
+    const append = run.map(({ kind: _kind, id: _id, sequence: _sequence, offset: _offset, ...said }) => said)
+    await sessions.commit({ id: `branch ${sequence}`, key: to, at, epoch, from: { sequence, offset }, append, put: [about], drop: [], expiresAt })
   }
   await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => messageId(sequence)) })
+}
+
+/** Messages that follow on each other without a gap: wherever they are brought, they keep their numbers. */
+const runsIn = (messages: readonly Message[]): readonly (readonly [Message, ...Message[]])[] =>
+  [...Map.groupBy(messages, ({ sequence }, place) => sequence - place).values()] as [Message, ...Message[]][]
+
+/**
+ * Stores a reply that comes late in the branch of its question, under a number that its session has not given and will not
+ * give: a reply is known by its number, wherever it stands.
+ */
+export async function appendLate(memory: Memory, key: Key, branch: Key, reply: Incoming): Promise<readonly Message[]> {
+  const { sessions } = memory.parts
+  const number = (await sessions.head(key, 0)).last + 1
+  await skipTo(sessions, key, number + 1)
+  await skipTo(sessions, branch, number)
+  return (await appended(memory.parts, undefined, branch, [reply], {})).stored
+}
+
+/** Lets the next message of a session have this number, and nobody those before it. */
+async function skipTo(store: Store, key: Key, sequence: number): Promise<void> {
+  const { epoch, last, touchedAt, expiresAt, recent } = await store.head(key, 1)
+  if (sequence <= last + 1) return
+  const [newest] = recent
+  const offset = newest === undefined ? 0 : newest.offset + newest.weight
+  await store.commit({ key, at: touchedAt, epoch, from: { sequence, offset }, append: [], put: [], drop: [], expiresAt })
 }
 
 /** A branch of a session, in a list. */

@@ -74,7 +74,7 @@ async function related(hearing: Hearing): Promise<Related> {
     const known = { stored, hasEarlier: read.length === limit }
     const result = again(hearing, stored) ?? (await reconciled(memory, key, known, ask.said))
     if (result.how === 'disjoint' && known.hasEarlier && limit <= farthest) continue
-    const mayCut = result.cut === undefined || hearing.isRetry || (hearing.isOneTalk && (await isGrounded(hearing, result.cut)))
+    const mayCut = result.cut === undefined || hearing.isRetry || (hearing.isOneTalk && (await isGrounded(hearing, stored, result.cut, result.fresh)))
     return { stored, ...result, cut: mayCut ? result.cut : undefined }
   }
 }
@@ -94,13 +94,15 @@ function again({ isRetry, ask }: Hearing, stored: readonly Message[]): Reconcile
 }
 
 /**
- * Whether a reply that was given here stands before a place. A greeting or examples that a client tells before each of its
- * questions look like history as well, and what was said after them the last time is not taken back.
+ * Whether a reply that was given here stands among what the client tells before a place. A greeting or examples that it
+ * tells before each of its questions look like history as well, and what was said after them the last time is not taken back.
  */
-async function isGrounded({ memory, key }: Hearing, cut: number): Promise<boolean> {
+async function isGrounded({ memory, key }: Hearing, stored: readonly Message[], cut: number, told: number): Promise<boolean> {
+  const place = stored.findIndex(({ sequence }) => sequence === cut)
+  const since = stored[Math.max(0, place - told)]?.sequence ?? 0
   for (let before: number | undefined; ; ) {
     const { items, next } = await listReceipts(memory.parts.sessions, key, 100, before)
-    if (items.some(({ sequence }) => sequence !== null && sequence < cut)) return true
+    if (items.some(({ sequence }) => sequence !== null && sequence >= since && sequence < cut)) return true
     if (next === null) return false
     before = Number(next)
   }

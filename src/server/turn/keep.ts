@@ -3,14 +3,13 @@ import { type Message, messageId } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInner, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
-import { appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
-import { whereIs } from './branch.ts'
+import { appendLate, whereIs } from './branch.ts'
 
 /** A reply, and the question it was given to: by its sequence number, in the epoch in which it was asked. */
 export type Given = { readonly reply: Incoming; readonly question: number; readonly epoch: number; readonly ledger: Ledger | undefined }
 
-/** A reply as it was kept, and where. */
+/** A reply as it was kept, and the session that it belongs to by now, itself or with a branch. */
 export type Kept = { readonly key: Key; readonly message: Message }
 
 /**
@@ -22,7 +21,7 @@ export async function keepReply(memory: Memory, key: Key, given: Given): Promise
   try {
     const where = await whereIs(memory, key, question)
     if (where === undefined) return await keptElsewhere(memory, key, given)
-    if (where !== key) return keptIn(where, (await appended(memory.parts, undefined, where, [reply], {})).stored)
+    if (where !== key) return keptIn(key, await appendLate(memory, key, where, reply))
     const kept = keptIn(key, await memory.append(key, [reply], { epoch, ...(ledger === undefined ? {} : { answers: ledger }) }))
     return kept !== undefined && (await isStillAsked(memory, kept, question)) ? kept : undefined
   } catch (error) {

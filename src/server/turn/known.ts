@@ -36,7 +36,10 @@ const textsOf = ({ content, calls, answers }: Compared): readonly string[] => [
   ...(calls ?? []).flatMap((call) => [call.id, call.name, call.arguments]),
   answers ?? '',
 ]
-const hasMarks = (message: Message): boolean => textsOf(message).some((text) => marksIn(text).length > 0)
+const hasMark = (text: string): boolean => marksIn(text).length > 0
+/** Asked of every message that is compared, so it makes no list of texts where there is but one. */
+const hasMarks = (message: Message): boolean =>
+  message.calls === undefined && message.answers === undefined ? hasMark(message.content) : textsOf(message).some(hasMark)
 const sameAs = (one: Compared, other: Compared): boolean => JSON.stringify(textsOf(one)) === JSON.stringify(textsOf(other))
 
 /** A message with every text in it changed. */

@@ -215,9 +215,8 @@ async function keep(room: Room, request: Request, course: Course, heard: Reply):
     const store = () => room.lanes.run(formatKey(key), () => keepReply(memory, key, { reply, question, epoch, ledger: shown.ledger }))
     const kept = await request.traced.memory('create_memory', key.scope, store)
     if (kept === undefined) return
-    const { expiresAt } = await memory.parts.sessions.head(key, 0)
     const { sequence, at } = kept.message
-    await keepReceipt(memory.parts.sessions, key, receiptOf(room.prices, request, course, { reply: heard, sequence, at }), expiresAt)
+    await keepReceipt(memory.parts.sessions, key, receiptOf(room.prices, request, course, { reply: heard, sequence, at }))
   } catch (error) {
     room.report(error)
   }

@@ -1,9 +1,10 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Answer, Backend, Call } from '../backend.ts'
-import { type Protocol, spokenBy } from '../gate/headers.ts'
+import { spokenBy } from '../gate/headers.ts'
 import { Refusal } from '../problem.ts'
-import { type Patience, protocolOf, Upstream, type UpstreamOptions } from './upstream.ts'
+import { hasModel, protocolOf, whoIsAsked } from './choice.ts'
+import { type Patience, Upstream, type UpstreamOptions } from './upstream.ts'
 
 /** How often one model server is asked, and how long it may have the client wait in between. */
 export type Persistence = { readonly tries: number; readonly wait: Millis; readonly longest: Millis }
@@ -29,24 +30,15 @@ export function poolBackend(options: PoolOptions): Backend {
   return {
     name: upstreams.map(({ base }) => base).join(', '),
     ask: (call) => askInTurn(suited(asked, call), call, options),
-    models: (call) => (asked[spokenBy(call.headers)][0] ?? first).models(call),
+    models: (call) => (asked[spokenBy(call.headers)][0] ?? first).list(call),
     states: () => upstreams.map(({ name, state }) => ({ name, state })),
     close: async () => void (await Promise.all(upstreams.map((upstream) => upstream.close()))),
   }
 }
 
-/**
- * Who is asked in each protocol, in this order. Servers that speak OpenAI's may speak Anthropic's as well; but where there is
- * one for Anthropic's, what clients send is meant for that one, and others are asked only for models they are said to have.
- */
-function whoIsAsked(upstreams: readonly Upstream[]): Readonly<Record<Protocol, readonly Upstream[]>> {
-  const [openai, anthropic] = [upstreams.filter(({ protocol }) => protocol === 'openai'), upstreams.filter(({ protocol }) => protocol === 'anthropic')]
-  return { openai, anthropic: anthropic.length === 0 ? openai : [...anthropic, ...openai.filter(({ isChoosy }) => isChoosy)] }
-}
-
-function suited(asked: ReturnType<typeof whoIsAsked>, { dialect, body }: Call): readonly Upstream[] {
+function suited(asked: ReturnType<typeof whoIsAsked<Upstream>>, { dialect, body }: Call): readonly Upstream[] {
   const model = typeof body.model === 'string' ? body.model : ''
-  const able = asked[protocolOf(dialect)].filter((upstream) => upstream.has(model))
+  const able = asked[protocolOf(dialect)].filter((upstream) => hasModel(upstream, model))
   if (able.length > 0) return able
   throw new Refusal(404, 'model_not_found', `No upstream is configured for the model ${JSON.stringify(model.slice(0, 80))} in this protocol.`, 'model')
 }

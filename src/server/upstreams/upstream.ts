@@ -7,6 +7,7 @@ import type { Answer, Call } from '../backend.ts'
 import { type Upstream as Holder, ownKeyHeaders, type Protocol, requestHeaders, returnedHeaders } from '../gate/headers.ts'
 import { Refusal } from '../problem.ts'
 import type { UpstreamState } from '../watch/ready.ts'
+import { modelFor, protocolOf } from './choice.ts'
 import { type Begun, exchange, type Terms } from './exchange.ts'
 
 /** How long a model server may take: to begin its answer, between two pieces of it, and in all. */
@@ -33,18 +34,6 @@ const paths: Readonly<Record<Call['dialect'], string>> = {
   count_tokens: '/messages/count_tokens',
   embeddings: '/embeddings',
 }
-
-/** Whose protocol something is asked for in. */
-export const protocolOf = (dialect: Call['dialect']): Protocol => (dialect === 'messages' || dialect === 'count_tokens' ? 'anthropic' : 'openai')
-
-/** Whether a model server is configured to be asked for this model. */
-export const hasModel = ({ models }: Pick<UpstreamOptions, 'models'>, model: string): boolean =>
-  models === undefined || models.some((name) => (name.endsWith('*') ? model.startsWith(name.slice(0, -1)) : model === name))
-
-/** What a model server calls a model that a client names. */
-export const renamed = ({ rename }: Pick<UpstreamOptions, 'rename'>, model: string): string =>
-  // Clients may name a model after anything, also after what every object has.
-  rename !== undefined && Object.hasOwn(rename, model) ? (rename[model] as string) : model
 const check: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
 
 /** What tells whose key a request is made with, and when nobody wants it any more. */
@@ -83,23 +72,19 @@ export class Upstream {
     return this.holder.protocol
   }
 
-  /** Whether it is configured for some models only. */
-  get isChoosy(): boolean {
-    return this.options.models !== undefined
-  }
-
-  has(model: string): boolean {
-    return hasModel(this.options, model)
+  get models(): UpstreamOptions['models'] {
+    return this.options.models
   }
 
   ask(call: Call): Promise<Answer> {
     const { model } = call.body
-    const known = typeof model === 'string' ? renamed(this.options, model) : model
+    const known = typeof model === 'string' ? modelFor(this.options, model) : model
     const body = known === model ? call.body : { ...call.body, model: known }
     return this.send('POST', paths[call.dialect], JSON.stringify(body), call, protocolOf(call.dialect))
   }
 
-  models(asker: Asker): Promise<Answer> {
+  /** The list of its models. */
+  list(asker: Asker): Promise<Answer> {
     return this.send('GET', '/models', null, asker, this.protocol)
   }
 
@@ -122,7 +107,11 @@ export class Upstream {
     return { status: begun.status, headers: returned, where: target.where, from: this.name, retries: 0, passedOver: [], body: begun.body }
   }
 
-  private async begin({ origin, path, where, terms }: Target, request: Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'body'>, signal: AbortSignal): Promise<Begun> {
+  private async begin(
+    { origin, path, where, terms }: Target,
+    request: Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'body'>,
+    signal: AbortSignal,
+  ): Promise<Begun> {
     try {
       const begun = await exchange(this.agent, { origin, path, ...request }, signal, terms)
       const fault = faultOf(begun, where)

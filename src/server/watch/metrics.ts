@@ -24,8 +24,21 @@ export type Ending = 'expired' | 'evicted' | 'ended'
 export type Delivery = 'delivered' | 'failed'
 export type Limit = 'rate' | 'concurrency'
 
+/** What was counted of turns with the same labels, and is still to be handed to the counters. */
+type Sums = {
+  readonly labels: { readonly protocol: string; readonly status: string; readonly upstream: string; readonly profile: string; readonly scope: string }
+  requests: number
+  appended: number
+  readonly billed: Record<'prompt' | 'completion' | 'cached', number>
+  turns: number
+  readonly shown: Record<'shown' | 'saved' | 'cacheable', number>
+}
+
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const memorySeconds = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+
+const billedKinds = ['prompt', 'completion', 'cached'] as const
+const shownKinds = ['shown', 'saved', 'cacheable'] as const
 
 /** What the server has done, in the form Prometheus reads. Labels are few and bounded; none of them names a session. */
 export class Metrics {
@@ -53,6 +66,7 @@ export class Metrics {
     waiting: this.gauge('outbox_waiting', 'Ends of sessions still to be delivered'),
     degraded: this.gauge('upkeep_degraded', 'Pieces of upkeep that are degraded now'),
   }
+  private readonly sums = new Map<string, Sums>()
   private readonly options: MetricsOptions
 
   constructor(options: MetricsOptions) {
@@ -62,21 +76,55 @@ export class Metrics {
   /** Counts a request that is over, however it ended. */
   turn(turn: Turn): void {
     const { protocol, tokens, millis } = turn
-    const [upstream, profile] = [this.labels.upstream.of(turn.upstream), this.labels.profile.of(turn.profile)]
-    this.requests.inc({ protocol, status: `${Math.floor(turn.status / 100)}xx`, upstream, profile })
+    const isTurn = turn.key !== undefined && isAnswered(turn)
+    const sums = this.sumsOf(turn, isTurn)
+    const { upstream, profile } = sums.labels
+    sums.requests++
+    sums.appended += turn.appended
+    for (const kind of billedKinds) sums.billed[kind] += tokens[kind] ?? 0
+    if (isTurn) sums.turns++
+    if (isTurn) for (const kind of shownKinds) sums.shown[kind] += tokens[kind]
     this.duration.observe({ protocol, upstream }, millis.total / 1_000)
     this.own.observe({ profile }, millis.memory / 1_000)
     if (millis.first !== undefined) this.first.observe({ protocol, upstream }, millis.first / 1_000)
     if (turn.retries > 0) this.retries.inc({ upstream }, turn.retries)
     if (turn.aborted) this.aborts.inc({ protocol })
-    if (turn.appended > 0) this.appends.inc({ profile }, turn.appended)
     for (const from of turn.passedOver) this.fallbacks.inc({ from: this.labels.upstream.of(from), to: upstream })
     for (const reason of turn.degraded) this.degradations.inc({ reason: this.labels.reason.of(reason) })
-    for (const kind of ['prompt', 'completion', 'cached'] as const) this.billed.inc({ kind, upstream }, tokens[kind] ?? 0)
-    if (turn.key === undefined || !isAnswered(turn)) return
-    const where = { profile, scope: this.labels.scope.of(turn.scope ?? '') }
-    this.turns.inc(where)
-    for (const kind of ['shown', 'saved', 'cacheable'] as const) this.tokens.inc({ kind, ...where }, tokens[kind])
+  }
+
+  /** The sums of turns like this one; only of those that memory took part in, the scope is told. */
+  private sumsOf(turn: Turn, isTurn: boolean): Sums {
+    const [upstream, profile] = [this.labels.upstream.of(turn.upstream), this.labels.profile.of(turn.profile)]
+    const scope = isTurn ? this.labels.scope.of(turn.scope ?? '') : ''
+    const status = `${Math.floor(turn.status / 100)}xx`
+    const name = [turn.protocol, status, upstream, profile, scope].join('\n')
+    const known = this.sums.get(name)
+    if (known !== undefined) return known
+    const labels = { protocol: turn.protocol, status, upstream, profile, scope }
+    const none: Sums = {
+      labels,
+      requests: 0,
+      appended: 0,
+      billed: { prompt: 0, completion: 0, cached: 0 },
+      turns: 0,
+      shown: { shown: 0, saved: 0, cacheable: 0 },
+    }
+    this.sums.set(name, none)
+    return none
+  }
+
+  /** Hands to the counters what was counted since somebody last read them: each of them takes longer over its labels than a turn may. */
+  private settle(): void {
+    for (const { labels, requests, appended, billed, turns, shown } of this.sums.values()) {
+      const { protocol, status, upstream, profile, scope } = labels
+      this.requests.inc({ protocol, status, upstream, profile }, requests)
+      if (appended > 0) this.appends.inc({ profile }, appended)
+      for (const kind of billedKinds) this.billed.inc({ kind, upstream }, billed[kind])
+      if (turns > 0) this.turns.inc({ profile, scope }, turns)
+      if (turns > 0) for (const kind of shownKinds) this.tokens.inc({ kind, profile, scope }, shown[kind])
+    }
+    this.sums.clear()
   }
 
   ended(reason: Ending): void {
@@ -99,6 +147,7 @@ export class Metrics {
   /** Everything, as `GET /metrics` answers. What cannot be read is not a number, and the rest is told all the same. */
   async text(): Promise<string> {
     const { sessions, bytes, waiting, upkeep } = await this.readings()
+    this.settle()
     this.gauges.sessions.set(sessions)
     this.gauges.bytes.set(bytes)
     this.gauges.waiting.set(waiting)

@@ -68,14 +68,31 @@ export function savedBy(prices: PriceTable, model: string, spared: { readonly sa
 /** What may follow a name that stands for a model and its snapshots: a date, a number of a release, `latest`. */
 const snapshot = /^(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{3,4}|latest))?$/
 
-function rateFor({ models }: PriceTable, model: string, prompt: Tokens): Rate | undefined {
+function rateFor(prices: PriceTable, model: string, prompt: Tokens): Rate | undefined {
+  const price = priceOf(prices, model)
+  return price?.upTo !== undefined && prompt > price.upTo ? price.beyond : price
+}
+
+/** The prices of models that were asked for, by table: a server asks for the same few all the time. */
+const known = new WeakMap<PriceTable, Map<string, Price | undefined>>()
+const mostKnown = 1_000
+
+function priceOf(prices: PriceTable, model: string): Price | undefined {
+  const ofTable = known.get(prices) ?? new Map<string, Price | undefined>()
+  if (ofTable.has(model)) return ofTable.get(model)
+  const price = priceIn(prices, model)
+  if (ofTable.size >= mostKnown) ofTable.clear()
+  known.set(prices, ofTable.set(model, price))
+  return price
+}
+
+function priceIn({ models }: PriceTable, model: string): Price | undefined {
   const fits = (name: string): boolean =>
     name.endsWith('*') ? model.startsWith(name.slice(0, -1)) : model.startsWith(name) && snapshot.test(model.slice(name.length))
   const [name] = Object.keys(models)
     .filter(fits)
     .sort((a, b) => b.length - a.length)
-  const price = name === undefined ? undefined : models[name]
-  return price?.upTo !== undefined && prompt > price.upTo ? price.beyond : price
+  return name === undefined ? undefined : models[name]
 }
 
 /** Tokens times their price for a million, in dollars, without the dust that fractions leave behind. */

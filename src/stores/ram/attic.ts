@@ -1,13 +1,10 @@
-import type { Derived, Entry, Message, Millis } from '../../domain/entry.ts'
+import type { Entry, Millis } from '../../domain/entry.ts'
 import { isInner, type Key, type Scope } from '../../domain/key.ts'
-import type { Gap } from '../../domain/session.ts'
 import { Expiries } from './expiries.ts'
-import { type Body, isQuestion, type Session } from './session.ts'
+import { folded, type Pack, unfolded } from './fold.ts'
+import type { Body, Session } from './session.ts'
 import type { Attic, Filter } from './shelf.ts'
 import { sizeOf, sizeOfSession } from './size.ts'
-
-/** Makes bytes fewer, and the same again. */
-export type Pack = { pack(bytes: Uint8Array): Uint8Array; unpack(bytes: Uint8Array): Uint8Array }
 
 /** A store with a bound on what it takes of the process; what is beyond it is told, so that it can be ended as sessions are. */
 export type Bounded = {
@@ -26,7 +23,12 @@ export type Room = {
   readonly pack?: Pack
   /** After how long without use; ten minutes when left out. */
   readonly restAfter?: Millis
+  /** What sessions may take together, in bytes, before those that nobody has used for longest are packed at once; 8 MB when left out. */
+  readonly awake?: number
 }
+
+/** Packing a session that is larger takes so long that nobody should wait for it: it stays as it is until it is at rest. */
+const large = 64_000
 
 /** Holds many sessions in little room, and finds those that are over, or of a scope, without looking at the others. */
 export class RamAttic implements Attic, Bounded {
@@ -35,9 +37,9 @@ export class RamAttic implements Attic, Bounded {
   private readonly scopes = new Map<Scope, Set<Session>>()
   /** Sessions in the order of their last use. */
   private readonly used = new Set<Session>()
-  /** The same of all that is not packed. */
+  /** The same of all that is not packed, and what those of them take that may be packed at once. */
   private readonly awake = new Set<Session>()
-  private readonly packed = new Map<Session, Uint8Array>()
+  private awakeBytes = 0
   /** Who reads in a packed session reads there again at once. */
   private peeked: { readonly session: Session; readonly body: Body } | undefined
   private total = 0
@@ -57,10 +59,12 @@ export class RamAttic implements Attic, Bounded {
     const bytes = this.unpack(session) ?? session.bytes + sum(added) - sum(gone)
     this.weigh(session, bytes)
     this.expiries.moved(session)
+    if (!this.awake.has(session)) this.awakeBytes += lightBytes(session, session.bytes)
     for (const order of isSession(session.key) ? [this.used, this.awake] : [this.awake]) {
       if (isUse) order.delete(session)
       order.add(session)
     }
+    this.makeRoom()
   }
 
   erased(session: Session): void {
@@ -70,10 +74,9 @@ export class RamAttic implements Attic, Bounded {
     if (others?.size === 0) this.scopes.delete(scope)
     this.expiries.remove(session)
     this.used.delete(session)
-    this.awake.delete(session)
-    this.packed.delete(session)
     this.peeked = undefined
     this.weigh(session, 0)
+    this.awake.delete(session)
   }
 
   among({ scope, expiredBy }: Filter): Iterable<Session> {
@@ -82,7 +85,7 @@ export class RamAttic implements Attic, Bounded {
   }
 
   opened(session: Session): Body {
-    if (this.peeked?.session !== session) this.peeked = { session, body: this.read(session) }
+    if (this.peeked?.session !== session) this.peeked = { session, body: unfolded(session.packed as string, this.room.pack as Pack) }
     return this.peeked.body
   }
 
@@ -102,30 +105,37 @@ export class RamAttic implements Attic, Bounded {
     if (pack === undefined) return
     for (const session of this.awake) {
       if (session.touchedAt > now - restAfter) return
-      this.awake.delete(session)
-      if (session.bytes > sizeOfSession) this.putAway(session, pack)
+      this.putAway(session, pack)
     }
   }
 
-  private putAway(session: Session, { pack }: Pack): void {
-    const bytes = pack(new TextEncoder().encode(written(session.body as Body)))
-    this.packed.set(session, bytes)
+  /** Packs what nobody has used for longest, until what is left has room. */
+  private makeRoom(): void {
+    const { pack, awake = 8_000_000 } = this.room
+    if (pack === undefined) return
+    for (const session of this.awake) {
+      if (this.awakeBytes <= awake) return
+      if (lightBytes(session, session.bytes) > 0) this.putAway(session, pack)
+    }
+  }
+
+  private putAway(session: Session, pack: Pack): void {
+    this.awake.delete(session)
+    this.awakeBytes -= lightBytes(session, session.bytes)
+    if (session.bytes <= sizeOfSession) return
+    session.packed = folded(session.body as Body, pack)
     session.body = undefined
-    this.weigh(session, sizeOfSession + bytes.byteLength)
+    this.weigh(session, sizeOfSession + session.packed.length)
   }
 
   private *everyone(): Iterable<Session> {
     for (const sessions of this.scopes.values()) yield* sessions
   }
 
-  private read(session: Session): Body {
-    const bytes = this.room.pack?.unpack(this.packed.get(session) as Uint8Array)
-    return bodyOf(new TextDecoder().decode(bytes))
-  }
-
   /** What a session takes that is no longer packed, as it was just written to; undefined for one that was not. */
   private unpack(session: Session): number | undefined {
-    if (!this.packed.delete(session)) return undefined
+    if (session.packed === undefined) return undefined
+    session.packed = undefined
     this.peeked = undefined
     const { messages, derived } = session.body as Body
     return sizeOfSession + sum([...messages, ...(derived?.values() ?? [])])
@@ -133,34 +143,16 @@ export class RamAttic implements Attic, Bounded {
 
   private weigh(session: Session, bytes: number): void {
     if (!belongsToScope(session.key)) this.total += bytes - session.bytes
+    if (this.awake.has(session)) this.awakeBytes += lightBytes(session, bytes) - lightBytes(session, session.bytes)
     session.bytes = bytes
   }
 }
+
+/** What a session counts for among those that may be packed at once: what belongs to a scope is read whenever one of its sessions is used. */
+const lightBytes = ({ key }: Session, bytes: number): number => (bytes > large || belongsToScope(key) ? 0 : bytes)
 
 const sum = (entries: readonly Entry[]): number => entries.reduce((bytes, entry) => bytes + sizeOf(entry), 0)
 
 const isSession = (key: Key): boolean => key.id !== '' && !isInner(key)
 /** Nobody's session: the scope's own memory, its files, what is to be delivered. It does not crowd sessions out. */
 const belongsToScope = (key: Key): boolean => key.id === '' || key.id.startsWith(':')
-
-type Written = {
-  readonly messages: Message[]
-  readonly gaps: readonly Gap[]
-  readonly derived: readonly Derived[]
-  readonly done: readonly (readonly [id: string, run: readonly [first: number, last: number]])[]
-}
-
-const written = ({ messages, gaps, derived, done }: Body): string =>
-  JSON.stringify({ messages, gaps, derived: [...(derived?.values() ?? [])], done: [...(done ?? [])] } satisfies Written)
-
-function bodyOf(text: string): Body {
-  const { messages, gaps, derived, done } = JSON.parse(text) as Written
-  for (const message of messages) Object.freeze(message)
-  return {
-    messages,
-    gaps,
-    asked: messages.findLast(isQuestion),
-    derived: derived.length === 0 ? undefined : new Map(derived.map((entry) => [entry.id, entry])),
-    done: done.length === 0 ? undefined : new Map(done),
-  }
-}

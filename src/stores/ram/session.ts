@@ -31,8 +31,9 @@ export type Session = {
   /** For the attic: its place among those that expire, and what it takes. */
   slot: number
   bytes: number
-  /** Undefined while it is packed away. */
+  /** Undefined while it is packed away; then `packed` is not. */
   body: Body | undefined
+  packed: string | undefined
 }
 
 /** How many answers to changes are kept for a change that comes again. */
@@ -54,6 +55,7 @@ export const begun = ({ key, at, expiresAt }: Change): Session => ({
   slot: 0,
   bytes: 0,
   body: emptyBody(),
+  packed: undefined,
 })
 
 /** Writes the messages of a change at the end of a session. */
@@ -72,7 +74,7 @@ export function append(session: Session, body: Body, { id, from, append: all }: 
 }
 
 /** A message of its own, in one piece: fields that are added to a copy later lie elsewhere, and take more room. */
-function placed(said: Said, sequence: number, offset: number): Message {
+export function placed(said: Said, sequence: number, offset: number): Message {
   const { at, role, content, tokens, lineTokens, tokenizer, weight, ...others } = said
   const message = { kind: 'message', id: messageId(sequence), sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight } as const
   return Object.freeze(Object.keys(others).length === 0 ? message : { ...message, ...others })

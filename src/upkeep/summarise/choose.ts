@@ -1,5 +1,6 @@
 import { anchorsIn } from '../../text/anchors.ts'
 import { redundantOlder } from '../redundancy.ts'
+import type { Work } from '../work.ts'
 import { largest, pack } from './pack.ts'
 import type { Piece } from './pieces.ts'
 import { type Named, render } from './render.ts'
@@ -24,8 +25,8 @@ const alike = 0.9
 const tries = 64
 
 /** Which pieces and names to show, as far as the target allows. */
-export function choose(pieces: readonly Piece[], names: readonly Named[], room: Room, target: Target): Choice {
-  const units = unitsOf(pieces)
+export function* choose(pieces: readonly Piece[], names: readonly Named[], room: Room, target: Target): Work<Choice> {
+  const units = yield* unitsOf(pieces)
   if (room.part >= 1 && isWithin(render(inOrder(units), []), target)) return withTail(inOrder(units), names, target)
   // What is longer than all the room cannot be shown, and must not wear out the patience for what can.
   const able = units.filter((unit) => sizeOf(unit) <= 1.25 * room.characters + 16).sort(byWorth)
@@ -127,8 +128,8 @@ function countUpTo<T>(some: readonly T[], size: (one: T) => number, characters: 
 const inOrder = (units: readonly Unit[]): readonly Piece[] => [...units].sort((left, right) => left.place - right.place).flatMap(({ pieces }) => pieces)
 
 /** A question with its short answer, or any other piece; none that says what an earlier one has said. */
-function unitsOf(pieces: readonly Piece[]): readonly Unit[] {
-  const weights = weigh(pieces)
+function* unitsOf(pieces: readonly Piece[]): Work<readonly Unit[]> {
+  const weights = yield* weigh(pieces)
   const units: Unit[] = []
   for (let place = 0; place < pieces.length; place++) {
     const size = pieces[place]?.isAsked === true ? 2 : 1
@@ -138,14 +139,14 @@ function unitsOf(pieces: readonly Piece[]): readonly Unit[] {
     units.push({ pieces: own, place, worth })
     place += size - 1
   }
-  return distinct(units)
+  return yield* distinct(units)
 }
 
 /** What keeps two sentences apart however alike they look: their numbers and names, and whether they deny something. */
 const signatureOf = (text: string): string => [...(text.match(/\d+|(?<=\S )\p{Lu}\S*/gu) ?? []), /\b(?:not|no|never|without)\b|n['’]t\b/i.test(text)].join(' ')
 
 /** Of those that say the same only the first. */
-function distinct(units: readonly Unit[]): readonly Unit[] {
+function* distinct(units: readonly Unit[]): Work<readonly Unit[]> {
   const groups = new Map<string, { readonly unit: Unit; readonly text: string }[]>()
   for (const unit of units) {
     const text = unit.pieces.map((piece) => piece.text).join('\n')
@@ -153,6 +154,7 @@ function distinct(units: readonly Unit[]): readonly Unit[] {
     const group = groups.get(signature)
     if (group === undefined) groups.set(signature, [{ unit, text }])
     else group.push({ unit, text })
+    yield text.length
   }
   const kept: Unit[] = []
   for (const group of groups.values()) {
@@ -163,6 +165,7 @@ function distinct(units: readonly Unit[]): readonly Unit[] {
       alike,
     )
     for (const [at, { unit }] of turned.entries()) if (repeated[at] !== 1) kept.push(unit)
+    yield group.reduce((sum, { text }) => sum + text.length, 0)
   }
   return kept.sort((left, right) => left.place - right.place)
 }

@@ -3,6 +3,7 @@ import { type AnchorKind, anchorsIn, isCompound } from '../../text/anchors.ts'
 import { type FoundFact, findFacts } from '../../text/facts.ts'
 import { linesOf } from '../../text/fences.ts'
 import { sentencesOf } from '../../text/sentences.ts'
+import type { Work } from '../work.ts'
 import { overlaps, type Span, smuggledIn } from './smuggled.ts'
 import { countWords, speakerOf, type Told } from './told.ts'
 
@@ -34,7 +35,7 @@ const shortAnswer = 12
 const lengthy = 1_000
 
 /** The pieces of a conversation in its order; a turn up to so many words is one piece. */
-export function piecesOf(messages: readonly Told[], whole: number): Piece[] {
+export function* piecesOf(messages: readonly Told[], whole: number): Work<Piece[]> {
   const pieces: Piece[] = []
   let before: Told | undefined
   for (const message of messages) {
@@ -46,6 +47,7 @@ export function piecesOf(messages: readonly Told[], whole: number): Piece[] {
       pieces[pieces.length - 1] = { ...last, isAsked: true }
     pieces.push(...own)
     if (own.length > 0) before = message
+    yield message.content.length
   }
   return pieces
 }

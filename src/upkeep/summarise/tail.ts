@@ -1,4 +1,5 @@
 import { type Anchor, anchorsIn, isCompound } from '../../text/anchors.ts'
+import type { Work } from '../work.ts'
 import { finderIn } from './presence.ts'
 import type { Named } from './render.ts'
 import type { Told } from './told.ts'
@@ -24,17 +25,19 @@ export const mentionOf = ({ role, name }: Pick<Told, 'role' | 'name'>): number =
 type Candidate = { readonly named: Named; readonly weight: number; readonly mentions: number }
 
 /** Every name and number of a conversation that could be named at the end, the most important for its length first. */
-export function namesOf(messages: readonly Told[], earlier: readonly Named[]): readonly Named[] {
+export function* namesOf(messages: readonly Told[], earlier: readonly Named[]): Work<readonly Named[]> {
   const found = new Map<string, Candidate>()
   const add = (named: Named, weight: number, mention: number): void => {
     const known = found.get(named.text)
     found.set(named.text, { named: known?.named ?? named, weight, mentions: (known?.mentions ?? 0) + mention })
   }
   for (const named of earlier) add(named, Math.max(0, ...anchorsIn(named.text).map(weightOf)), said.user)
-  for (const message of messages)
+  for (const message of messages) {
     for (const anchor of anchorsIn(message.content))
       if (isNamed(anchor))
         add({ text: anchor.text, sources: [{ message: message.id, span: [anchor.start, anchor.end] }] }, weightOf(anchor), mentionOf(message))
+    yield message.content.length
+  }
   return [...found.values()].sort((left, right) => worthOf(right) - worthOf(left)).map(({ named }) => named)
 }
 

@@ -1,5 +1,6 @@
 import { amount, day, firstPerson, identifier, name, upTo } from '../../text/signals.ts'
 import { termsOf } from '../../text/words.ts'
+import type { Work } from '../work.ts'
 import type { Piece, PieceKind } from './pieces.ts'
 
 // What later questions ask about, as measured on long dialogues: an answer and a day most, then something that happened, numbers, names.
@@ -20,16 +21,24 @@ const pasted = 0.6
 const noise = 0.25
 
 /** How much a piece says for each word of room it takes; only the order of the figures means something. */
-export function weigh(pieces: readonly Piece[]): readonly number[] {
-  const terms = pieces.map(({ text }) => new Set(termsOf(text)))
+export function* weigh(pieces: readonly Piece[]): Work<readonly number[]> {
+  const terms: ReadonlySet<string>[] = []
   const frequency = new Map<string, number>()
-  for (const set of terms) for (const term of set) frequency.set(term, (frequency.get(term) ?? 0) + 1)
-  return pieces.map((piece, place) => {
+  for (const { text } of pieces) {
+    const own = new Set(termsOf(text))
+    for (const term of own) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+    terms.push(own)
+    yield text.length
+  }
+  const weights: number[] = []
+  for (const [place, piece] of pieces.entries()) {
     let rarity = 0
     for (const term of terms[place] ?? []) rarity += Math.log(1 + pieces.length / (frequency.get(term) ?? 1))
     // Long turns are full of rare words too: a root keeps them from outweighing what is short and to the point.
-    return (rarity ** 0.6 / (piece.words + 5)) * merit(piece)
-  })
+    weights.push((rarity ** 0.6 / (piece.words + 5)) * merit(piece))
+    yield piece.text.length
+  }
+  return weights
 }
 
 function merit(piece: Piece): number {

@@ -3,7 +3,7 @@ import { zodResponseFormat } from 'openai/helpers/zod'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, assistant, user } from '../start.ts'
+import { all, assistant, startServer, user } from '../start.ts'
 import { calls, cuts, hangs, refuses, says, stalls } from './model.ts'
 import { failure, openStage, type Stage } from './stage.ts'
 
@@ -215,6 +215,36 @@ describe('the openai client, with chat completions', () => {
     await ask(stage, shown, user('What is this?'), assistant('A cat.'), user('What colour is it?'))
     expect(stage.model.requests.map(({ body }) => body.messages[0])).toEqual([shown, shown])
     expect((await stage.said(key)).length).toBe(5)
+  })
+
+  verifies(['S-03', 'T-15'], 'calls tools that are no functions, and functions that are no tools, and memory has them', async () => {
+    await using server = await startServer()
+    const custom = { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'custom', custom: { name: 'code', input: 'print(1)' } }] }
+    const outdated = { role: 'assistant', content: null, function_call: { name: 'now', arguments: '{}' } }
+    const told = [
+      user('What is it?'),
+      custom,
+      { role: 'tool', tool_call_id: 'c1', content: '1' },
+      outdated,
+      { role: 'function', name: 'now', content: '12:00' },
+    ]
+    for (const messages of [told.slice(0, 3), told]) expect((await server.post(key, { model: 'any', messages })).status).toBe(200)
+    const kept = await server.memory.transcript(key)
+    expect(kept.filter(({ role }) => role === 'tool').map(({ content, answers }) => [content, answers])).toEqual([
+      ['1', 'c1'],
+      ['12:00', 'now'],
+    ])
+  })
+
+  verifies('S-03', 'is judged by the model server alone where memory takes no part', async () => {
+    await using stage = await openStage()
+    const odd = { role: 'wizard', content: 'Abracadabra' } as unknown as OpenAI.ChatCompletionMessageParam
+    const plain = new OpenAI({ baseURL: `${stage.url}/v1`, apiKey: 'sk-client', maxRetries: 0 })
+    const error = await failure(plain.chat.completions.create({ model: 'test-model', messages: [user('Hello'), odd] }))
+    expect(error).toMatchObject({ status: 400, message: '400 messages[1] has the unknown role wizard' })
+    expect(stage.model.requests.length).toBe(1)
+    expect(await failure(ask(stage, user('Hello'), odd))).toMatchObject({ status: 400, code: 'bad-message' })
+    expect(stage.model.requests.length).toBe(1)
   })
 
   verifies('T-09', 'may not bring files into a session', async () => {

@@ -122,6 +122,24 @@ describe('the openai client, with responses', () => {
     expect(await stage.said(key)).toEqual([])
   })
 
+  verifies('S-03', 'is told when it has nothing to say to the response it goes on from', async () => {
+    await using stage = await openStage(says('Hello.'))
+    const first = await ask(stage, { input: 'Hi' })
+    for (const input of [{ input: [] }, {}]) {
+      const error = await failure(ask(stage, { previous_response_id: first.id, ...input }))
+      expect(error).toMatchObject({ status: 400, code: 'missing_input', param: 'input' })
+    }
+    expect(stage.model.requests.length).toBe(1)
+  })
+
+  verifies('S-03', 'is told which item of a conversation cannot be read', async () => {
+    await using stage = await openStage()
+    const { id } = await client(stage).conversations.create({})
+    const broken = { type: 'function_call' as const, call_id: '', name: 'now', arguments: '' }
+    const error = await failure(client(stage).conversations.items.create(id, { items: [user('Hi'), broken] }))
+    expect(error).toMatchObject({ status: 400, message: '400 items[1].call_id must be text that is not empty; it names the call.', param: 'items[1].call_id' })
+  })
+
   verifies(['S-03', 'T-15'], 'has conversations with items, also after a restart', async () => {
     await using stage = await openStage([says('A fine name.'), says('Miso.')])
     const { id } = await client(stage).conversations.create({ metadata: { topic: 'cats' }, items: [{ type: 'message', role: 'user', content: 'Hello.' }] })

@@ -80,10 +80,21 @@ describe('upkeep', () => {
     expect(new Set(asked)).toEqual(new Set(['Bearer sk-client']))
   })
 
+  it('asks where the client asks, by its protocol, where that is Anthropic’s alone', async () => {
+    const isOwn = ({ body }: Received): boolean => body.max_tokens === 50
+    await using stage = await openStage((request) => says(isOwn(request) ? 'Noted.' : 'A summary.'), 'anthropic')
+    await talkLong(stage, byOlderMessages)
+    const asked = stage.model.requests.filter((request) => !isOwn(request)).map(({ path, headers }) => `${path} ${headers['x-api-key']}`)
+    expect(new Set(asked)).toEqual(new Set(['/v1/messages sk-client']))
+    // What it says was read, and found wanting.
+    expect(stage.memory.health().degraded).toContainEqual(expect.objectContaining({ step: 'summary', why: 'refused, too short' }))
+  })
+
   it('shows the key of a client to no other model server than the one it was meant for', async () => {
     await using other = await startModel(says('A summary.'))
     await using stage = await openStage(says('Noted.'), 'anthropic', [{ base: other.url, protocol: 'openai' }])
     await talkLong(stage, byMessages)
-    expect(other.requests.map(({ headers }) => headers.authorization)).not.toContain('Bearer sk-client')
+    await fetch(`${stage.url}/v1/models`, { headers: { 'x-api-key': 'sk-client' } })
+    expect(other.requests).toEqual([])
   })
 })

@@ -118,6 +118,19 @@ describe('a request for a message', () => {
     expect(turn([{ role: 'system', content: 'Hm' }])).toBe(1)
   })
 
+  it('has a newest turn of all that the user said in a row, unless each may have had a reply that is left to memory', () => {
+    const turn = (list: unknown) => read({ messages: list }).turn
+    expect(turn([user('Old'), assistant('Yes'), { role: 'system', content: 'Hm' }, user('Look:'), user('What is it?')])).toBe(3)
+    expect(turn([user('Old'), assistant([use('t1')]), user([result('t1')]), user('Look:'), user('What is it?')])).toBe(3)
+    expect(turn([user('Look:'), user('What is it?'), assistant('It is')])).toBe(1)
+    expect(turn([user('Look:'), user('What is it?')])).toBe(1)
+  })
+
+  it('is not read any closer where memory takes no part', () => {
+    const { model, streams, maxTokens } = read({ model: 'claude-sonnet-5', max_tokens: 9, messages: 'Hello', system: 7 })
+    expect({ model, streams, maxTokens }).toEqual({ model: 'claude-sonnet-5', streams: false, maxTokens: 9 })
+  })
+
   it.each([
     [{}, 'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.'],
     [{ messages: ['Hello'] }, 'messages[0] must be an object such as { "role": "user", "content": "Hello" }.'],
@@ -131,6 +144,6 @@ describe('a request for a message', () => {
     [{ messages: [assistant([{ ...use('t1'), name: 7 }])] }, 'messages[0].content[0].name must be text that is not empty; it names the tool.'],
     [{ messages: [user('Hello')], system: 7 }, 'system must be text or a list.'],
   ])('is refused if memory cannot read it: %j', (body, message) => {
-    expect(() => read(body)).toThrow(message)
+    expect(() => read(body).said).toThrow(message)
   })
 })

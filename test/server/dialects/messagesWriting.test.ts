@@ -87,6 +87,35 @@ describe('a request for a message, as it goes to the model', () => {
     ])
   })
 
+  it('shows pictures that the client sends again where memory has words for them', () => {
+    const image = { type: 'image', source: { type: 'url', url: 'https://example.com/cat.png' }, cache_control: { type: 'ephemeral' } }
+    const picture = { role: 'user', content: [image, text('Look!')] }
+    const reply = { role: 'assistant', content: 'A cat.' }
+    const words = '[image https://example.com/cat.png]\nLook!'
+    const memory: ChatMessage[] = [
+      { role: 'user', content: words },
+      { role: 'assistant', content: 'A cat.' },
+    ]
+    expect(write({ messages: [picture, reply, asked] }, memory).messages).toEqual([picture, reply, asked])
+    expect(write({ messages: [picture, reply, asked] }, [{ role: 'user', content: 'Recalled.' }, ...memory]).messages).toEqual([
+      { role: 'user', content: [text('Recalled.'), image, text('Look!')] },
+      reply,
+      asked,
+    ])
+    expect(write({ messages: [asked] }, memory).messages).toEqual([{ role: 'user', content: words }, reply, asked])
+  })
+
+  it('shows words alone where results of tools stood beside the picture', () => {
+    const image = { type: 'image', source: { type: 'url', url: 'https://example.com/cat.png' } }
+    const own = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: '12:00' }, image] }
+    const memory: ChatMessage[] = [
+      { role: 'user', content: '[image https://example.com/cat.png]' },
+      { role: 'assistant', content: 'A cat.' },
+    ]
+    const list = [{ role: 'user', content: 'Old' }, { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'now', input: {} }] }, own]
+    expect(write({ messages: [...list, { role: 'assistant', content: 'A cat.' }, asked] }, memory).messages).toEqual([...memory, asked])
+  })
+
   it('has results right after the calls that memory knows', () => {
     const own = { type: 'tool_result', tool_use_id: 't1', content: '12:00' }
     const recalled: ChatMessage = { role: 'user', content: 'Recalled.' }

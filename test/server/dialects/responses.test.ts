@@ -11,6 +11,7 @@ const call = (id: string, name = 'weather', text = '{"city":"Bern"}') => ({ type
 const output = (id: string, text: unknown = 'sunny') => ({ type: 'function_call_output', call_id: id, output: text })
 const thought = { type: 'reasoning', id: 'rs_1', summary: [] }
 const asked = { role: 'user', content: 'How is the weather?' }
+const missing = 'input is missing: it must be text, or a list with at least one item such as { "role": "user", "content": "Hello" }.'
 
 describe('a request for a response', () => {
   it('may be plain text', () => {
@@ -160,9 +161,30 @@ describe('a request for a response', () => {
     expect(read({ input: [asked, { id: 'msg_1' }] })).toMatchObject({ said: [], turn: 2 })
   })
 
+  it('has a newest turn of all that the user said in a row, unless each may have had a reply that is left to memory', () => {
+    const reply = { role: 'assistant', content: 'Sunny.' }
+    expect(read({ input: [asked, reply, asked, { role: 'developer', content: 'Be brief.' }, asked, call('c1'), output('c1')] }).turn).toBe(2)
+    expect(read({ input: [asked, asked] }).turn).toBe(1)
+  })
+
+  it('may say nothing if a prompt that the service keeps does', () => {
+    expect(read({ prompt: { id: 'pmpt_1' }, previous_response_id: 'resp_1' }).said).toEqual([])
+    expect(read({ prompt: { id: 'pmpt_1' }, input: [] }).said).toEqual([])
+  })
+
+  it('is not read any closer where memory takes no part', () => {
+    const body = { model: 'gpt-5', stream: true, input: 7 }
+    const { model, streams, session } = read(body)
+    expect({ model, streams, session }).toEqual({ model: 'gpt-5', streams: true, session: undefined })
+  })
+
   it.each([
-    [{}, 'input is missing: it must be text, or a list of items such as { "role": "user", "content": "Hello" }.'],
-    [{ input: 7, prompt: { id: 'p' } }, 'input is missing: it must be text, or a list of items such as { "role": "user", "content": "Hello" }.'],
+    [{}, missing],
+    [{ input: [] }, missing],
+    [{ input: [], previous_response_id: 'resp_1' }, missing],
+    [{ previous_response_id: 'resp_1' }, missing],
+    [{ conversation: 'conv_1' }, missing],
+    [{ input: 7, prompt: { id: 'p' } }, missing],
     [{ input: ['Hello'] }, 'input[0] must be an object such as { "role": "user", "content": "Hello" }.'],
     [{ input: [{}] }, 'input[0].type must be text that is not empty; it says what the item is.'],
     [{ input: [{ role: 'tool', content: 'x' }] }, 'input[0].role is "tool"; it must be one of user, assistant, system, developer.'],
@@ -172,6 +194,6 @@ describe('a request for a response', () => {
     [{ input: [asked, { type: 'function_call', name: 'x', arguments: '' }] }, 'input[1].call_id must be text that is not empty; it names the call.'],
     [{ input: [asked, { type: 'function_call', call_id: 'c', arguments: '' }] }, 'input[1].name must be text that is not empty; it names the tool.'],
   ])('is refused if memory cannot read it: %j', (body, message) => {
-    expect(() => read(body)).toThrow(message)
+    expect(() => read(body).said).toThrow(message)
   })
 })

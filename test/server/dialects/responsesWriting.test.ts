@@ -95,6 +95,20 @@ describe('a request for a response, as it goes to the model', () => {
     ])
   })
 
+  it('shows pictures that the client sends again where memory has words for them', () => {
+    const picture = { role: 'user', content: [{ type: 'input_image', image_url: 'https://example.com/cat.png', detail: 'auto' }] }
+    const written = { role: 'user', content: [{ type: 'input_text', text: 'Hello', extra: true }] }
+    const reply = { role: 'assistant', content: 'A cat.' }
+    const memory: ChatMessage[] = [
+      { role: 'user', content: '[image https://example.com/cat.png]' },
+      { role: 'assistant', content: '[image https://example.com/cat.png]' },
+      { role: 'user', content: 'Hello' },
+      { role: 'user', content: 'Before that: [image https://example.com/cat.png]' },
+    ]
+    expect(write({ input: [picture, reply, written, reply, asked] }, memory).input).toEqual([picture, ...memory.slice(1), asked])
+    expect(write({ input: [asked] }, memory).input).toEqual([...memory, asked])
+  })
+
   it('leaves out thoughts that only an upstream which keeps them could look up', () => {
     const open = { type: 'reasoning', id: 'rs_2', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] }
     const input = [asked, { type: 'reasoning', id: 'rs_1', summary: [] }, { role: 'assistant', content: 'Yes.' }, open]

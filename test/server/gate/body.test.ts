@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Pace, readBytes, readJson, readUpload } from '../../../src/server/body.ts'
@@ -54,6 +55,18 @@ describe('a JSON body', () => {
     expect(await post(`{"a":"${large}`)).toBe('400 invalid_json: The body is not valid JSON in UTF-8.')
   })
 
+  it('may hold a million values and 200,000 fields and no more, whatever its strings hold', async () => {
+    await using server = await reader(async (request) => Object.keys(await readJson(request, 10_000_000)))
+    const post = async (body: string) => answered(await fetch(server.url, { method: 'POST', headers: json, body }))
+    const tooMany = '413 too_many_values: The body holds more than 1000000 values or 200000 fields. Send less at once, or large data as text.'
+    expect(await post(`{"a":[${'1,'.repeat(999_997)}1],"b":",,,"}`)).toEqual(['a', 'b'])
+    expect(await post(`{"a":[${'1,'.repeat(999_998)}1],"b":",,,"}`)).toBe(tooMany)
+    expect(await post(`{"a":[${'[],'.repeat(1_000_000)}1]}`)).toBe(tooMany)
+    expect(await post(`{"a":[${'{"b":1},'.repeat(199_999)}1]}`)).toEqual(['a'])
+    expect(await post(`{"a":[${'{"b":1},'.repeat(200_000)}1]}`)).toBe(tooMany)
+    expect(await post(`{"a":"${'{\\":1},'.repeat(1_000_000)}"}`)).toEqual(['a'])
+  })
+
   it('is read as the platform reads it, whatever its strings hold', async () => {
     await using server = await reader((request) => readJson(request, 10_000_000))
     const text = fc.string({ unit: fc.constantFrom('"', '\\', '[', '{', ']', '}', 'a', '\n', 'é'), maxLength: 200 })
@@ -68,6 +81,15 @@ describe('a JSON body', () => {
 })
 
 describe('the bytes of a body', () => {
+  it('come as they are: what is compressed is refused, and the client hears why', async () => {
+    await using server = await reader(async (request) => (await readBytes(request, 1000)).length)
+    const post = (encoding: string) => fetch(server.url, { method: 'POST', headers: { 'content-encoding': encoding }, body: gzipSync('{"messages":[]}') })
+    const told = '415 unsupported_media_type: The body is sent with content-encoding: gzip. Send it as it is, not compressed.'
+    const refused = await post('gzip')
+    expect([await answered(refused), refused.headers.get('accept-encoding')]).toEqual([told, 'identity'])
+    expect(await answered(await post('Identity'))).toBe(35)
+  })
+
   it('are at most so many; far more are not read, and the client hears why', async () => {
     await using server = await reader(async (request) => (await readBytes(request, 1000)).length)
     const post = (size: number) => fetch(server.url, { method: 'POST', body: Buffer.alloc(size) })

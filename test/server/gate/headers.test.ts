@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { keyHeaders, requestHeaders, returnedHeaders, type Upstream } from '../../../src/server/gate/headers.ts'
+import { keyHeaders, type Protocol, requestHeaders, returnedHeaders, spokenBy, type Upstream } from '../../../src/server/gate/headers.ts'
 
 const openai: Upstream = { origin: 'https://api.openai.com', protocol: 'openai', key: 'sk-house' }
 const anthropic: Upstream = { origin: 'https://api.anthropic.com', protocol: 'anthropic', key: 'sk-ant-house' }
@@ -12,7 +12,7 @@ describe('the key a model server is asked with', () => {
     const cases: readonly (readonly [Upstream, Record<string, string>, Record<string, string>])[] = [
       [openai, { authorization: 'Bearer sk-client' }, { authorization: 'Bearer sk-client' }],
       [openai, { 'api-key': 'azure' }, { 'api-key': 'azure' }],
-      [openai, { 'x-api-key': 'sk-client' }, { authorization: 'Bearer sk-client' }],
+      [openai, { 'x-api-key': 'sk-ant-client' }, { authorization: 'Bearer sk-house' }],
       [openai, { authorization: 'Bearer a', 'x-api-key': 'b' }, { authorization: 'Bearer a' }],
       [openai, {}, { authorization: 'Bearer sk-house' }],
       [openai, { authorization: '' }, { authorization: 'Bearer sk-house' }],
@@ -22,6 +22,14 @@ describe('the key a model server is asked with', () => {
       [{ ...openai, key: undefined }, {}, {}],
     ]
     for (const [upstream, client, sent] of cases) expect(keyHeaders(upstream, client, false)).toEqual(sent)
+  })
+
+  it("is the client's Anthropic key for another server only where that one is asked in Anthropic's protocol", () => {
+    const client = { 'x-api-key': 'sk-client', 'openai-project': 'proj' }
+    expect(keyHeaders(openai, client, false, 'anthropic')).toEqual({ authorization: 'Bearer sk-client', 'openai-project': 'proj' })
+    expect(keyHeaders(openai, { ...client, authorization: 'Bearer a' }, false, 'anthropic')).toEqual({ authorization: 'Bearer a', 'openai-project': 'proj' })
+    expect(keyHeaders({ ...openai, key: undefined }, client, false, 'openai')).toEqual({})
+    expect(keyHeaders(openai, client, true, 'anthropic')).toEqual({ authorization: 'Bearer sk-house' })
   })
 
   it("is never the client's where there are Threadkeep keys", () => {
@@ -50,9 +58,10 @@ describe('the key a model server is asked with', () => {
       fc.constantFrom(...names),
       fc.tuple(ways, fc.constantFrom(tk, 'sk-client')).map(([way, key]) => way(key)),
     )
+    const protocol = fc.constantFrom<Protocol>('openai', 'anthropic')
     fc.assert(
-      fc.property(fc.constantFrom(openai, anthropic), client, fc.boolean(), (upstream, headers, hasCredentials) => {
-        const sent = requestHeaders(upstream, at(upstream), headers, hasCredentials)
+      fc.property(fc.constantFrom(openai, anthropic), client, fc.boolean(), protocol, (upstream, headers, hasCredentials, spoken) => {
+        const sent = requestHeaders(upstream, at(upstream), headers, hasCredentials, spoken)
         expect(JSON.stringify(sent)).not.toMatch(/tk_/i)
         if (hasCredentials) expect([sent.authorization, sent['x-api-key'], sent['api-key']].filter((key) => key?.includes('client'))).toEqual([])
       }),
@@ -62,6 +71,14 @@ describe('the key a model server is asked with', () => {
   it('goes to the address it was given for and to no other', () => {
     for (const url of ['https://api.anthropic.com/v1', 'http://api.openai.com/v1', 'https://api.openai.com:8443/v1', 'https://api.openai.com.evil.example/v1'])
       expect(() => requestHeaders(openai, new URL(url), {}, true)).toThrow(`The key for https://api.openai.com is not sent to ${new URL(url).origin}.`)
+  })
+})
+
+describe('the protocol of a client', () => {
+  it("is Anthropic's if it has Anthropic's headers", () => {
+    for (const client of [{ 'x-api-key': 'sk-ant' }, { 'anthropic-version': '2023-06-01', authorization: 'Bearer oauth' }])
+      expect(spokenBy(client)).toBe('anthropic')
+    for (const client of [{}, { authorization: 'Bearer sk' }, { 'api-key': 'azure' }]) expect(spokenBy(client)).toBe('openai')
   })
 })
 
@@ -105,6 +122,15 @@ describe('what is passed on', () => {
       'x-app': 'cli',
     })
     expect(requestHeaders(anthropic, at(anthropic), {}, true)).toMatchObject({ 'anthropic-version': '2023-06-01' })
+    expect(requestHeaders(openai, at(openai), client, true, 'anthropic')).toEqual({
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      authorization: 'Bearer sk-house',
+      'anthropic-beta': 'tools',
+      'anthropic-version': '2024-01-01',
+      'user-agent': 'test/1',
+      'x-app': 'cli',
+    })
   })
 
   it('never chooses an address', () => {

@@ -93,6 +93,8 @@ describe('the session a request belongs to', () => {
   it('may be named without its scope where there is just one', () => {
     expect(answer({ header: ':ann', credential: acme })).toBe('acme:ann')
     expect(answer({ header: 'ann', credential: acme })).toBe('acme:ann')
+    expect(answer({ header: 'acme', credential: acme })).toBe('acme')
+    expect(answer({ header: 'acme:acme', credential: acme })).toBe('acme:acme')
     for (const credential of [many, all, undefined]) {
       expect(answer({ header: ':ann', credential })).toBe('bad-key')
       expect(answer({ session: 'ann', credential })).toBeUndefined()

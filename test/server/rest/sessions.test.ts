@@ -136,6 +136,25 @@ describe('sessions over HTTP', () => {
     expect(await server.ask('GET /api/sessions/acme:ann/messages')).toMatchObject({ status: 200, body: { items: [{ content: 'Hello' }, {}] } })
   })
 
+  verifies('T-17', 'begin anew from their template once they are over, with its lifetime', async () => {
+    const clock = { now: began }
+    const ways = { scope: profiles.thread, session: profiles.thread, templates: { kiosk: { profile: profiles.support, idle: 60_000 } } }
+    await using server = await startServer({ ways, memory: { clock: () => clock.now }, clock: () => clock.now })
+    const say = (headers: Readonly<Record<string, string>>) => server.post('acme:ann', { messages: [user('Hello')] }, headers)
+    for (const at of [began, began + 120_000, began + 240_000]) {
+      clock.now = at
+      await say({ 'x-threadkeep-template': 'kiosk' })
+      expect(await server.ask('GET /api/sessions/acme:ann')).toMatchObject({
+        body: { template: 'kiosk', idle: 60_000, startedAt: at, expiresAt: at + 60_000, messages: 2 },
+      })
+    }
+    // One that is over says nothing about the next of its name.
+    clock.now += 120_000
+    const plain = await say({})
+    expect(plain.headers.get('x-threadkeep-profile')).toBe('thread')
+    expect((await server.ask('GET /api/sessions/acme:ann')).body).not.toHaveProperty('template')
+  })
+
   verifies('T-16', 'do not exist where they are turned off', async () => {
     await using server = await startServer({ ways: { scope: profiles.thread, session: undefined, templates: {} } })
     expect(await server.ask('POST /api/sessions', { key: 'acme:ann' })).toEqual(

@@ -107,6 +107,12 @@ const side: Readonly<Record<string, Asked>> = {
     'Given the conversation and a follow up question, rephrase the follow up question to be a standalone question.\n\nChat History:\nHuman: Hi\nAI: Hello\nFollow Up Input: And basil?\nStandalone question:',
   ),
   'a search engine wants a query': told('You rephrase the last message into a search query. Return only the query, nothing else.', 'And in winter?'),
+  'a chain wants its summary to go on': alone(
+    `Summarize the lines of the conversation, adding to the summary so far.\n\nNew lines of conversation:\nHuman: Hi\nAI: Hello\n\nNew summary:`,
+  ),
+  'a chat client wants follow-ups, behind the whole history': after(
+    'Based on this conversation, write 3 short questions that the user might ask next. Return only a JSON array of them, without any explanations.',
+  ),
   'a client says that it wants a title': alone('Basil', { metadata: { task: 'title_generation' } }),
   'a client says that it wants follow-ups': alone('Basil', { metadata: { task: 'follow_up_generation', chat: 7 } }),
   'a form in tags wants labels': alone(
@@ -134,6 +140,39 @@ const turns: Readonly<Record<string, Asked>> = {
   'a summary of the conversation that memory has': alone('Summarize our conversation so far in 50 words, no extra text.'),
   'a summary of a mail': alone('Summarize the following mail in 50 words:\n\nDear all, the sea is wide. Yours, B.'),
   'what else to ask': after('Which follow-up questions should I ask my doctor? Suggest 3-5 of them.'),
+  'a follow-up to somebody': after(
+    'Please write a follow-up email to Mr. Jones about the boiler we discussed. My policy number is 4711. Keep it under 150 words and do not use any jargon, he is 80 years old.',
+  ),
+  'a follow-up to somebody, whose data are pasted': alone(
+    'Write a follow-up email to the following customer: John Smith, policy 4711, boiler broken since May. At most 100 words.',
+  ),
+  'a follow-up to a conversation': after(
+    'Write a follow-up message to Mr. Jones about our conversation on the boiler. At most 150 words, and do not use any jargon: he is 80 years old and hears badly.',
+  ),
+  'a field that completes itself': after(
+    'Add autocomplete to the city field of my form. It calls /api/cities and shows at most ten results. Return only the code, no explanations, and keep the JSON of the API.',
+  ),
+  'a search query that is slow': after(
+    'My search query on the orders table takes 9 seconds. Rewrite it to use the index on customer_id. Return only the SQL, and describe the plan as JSON. It has 4M rows.',
+  ),
+  'a search query that is slow, with its table': alone(
+    'Rewrite my search query. Return only the SQL, no explanations.\n<context>\nCREATE TABLE orders (id INT, plan JSON)\n</context>',
+  ),
+  'names for cats': after(
+    'Write a name for each of my three cats. Do not use names from threads of Greek myths, only reply with messages of 5 words per cat please, nothing else at all, thanks.',
+  ),
+  'a summary for somebody else': after(
+    'Summarize our conversation so far for my boss, in 150 words, and do not use any jargon: he was not there and knows nothing at all about boilers or policies.',
+  ),
+  'a summary of a thread of mails': alone(
+    'Summarize the following thread in 50 words, do not use any jargon:\n\nDear all, the sea is wide. Yours, B.\n\nDear B., it is. Yours, C.',
+  ),
+  'a picture to be painted': after(
+    'Write a prompt for an image generation model that shows a lighthouse in a storm at night. Only return the prompt, at most 50 words, without any commentary.',
+  ),
+  'another topic, in many words': after(
+    'A new topic: which herbs grow on a balcony that faces north? Answer in 50 words, do not use Latin names, and put it into a JSON list for my little program.',
+  ),
   'tags for a post': alone('Generate 5 tags for my blog post about basil, as JSON: {"tags": []}'),
   'a search query': alone('How do I write a search query that finds exact phrases? Only show the query.'),
   'how to complete code': alone('Explain how autocompletion works in my editor.'),
@@ -148,6 +187,9 @@ const turns: Readonly<Record<string, Asked>> = {
   'a poem in JSON': alone('Return a poem as JSON: {"title": "…", "lines": []}. Nothing else.'),
   'a short answer': alone('What is the capital of France?', { maxTokens: 16 }),
   'a yes or no': after('Just say yes or no.', { maxTokens: 2 }),
+  'a word of one token': alone('Is 17 prime? My name is Ann.', { maxTokens: 1 }),
+  'a word of one token, after others': after('Hello?', { maxTokens: 1 }),
+  'a yes': alone('Yes', { maxTokens: 1 }),
   hello: alone('Hi'),
   'a helpful assistant': told('You are a helpful assistant.'),
   'an assistant that suggests what to ask next': told(
@@ -156,6 +198,7 @@ const turns: Readonly<Record<string, Asked>> = {
   'an assistant that sums up': told('You are Max, a travel planner. At the end, summarize the conversation in 50 words. Only reply in German.'),
   'an assistant for support': told('You support customers of a shop. Never answer in more than 50 words. Summarize the conversation when it ends.'),
   'an assistant that writes titles of posts': told('You write titles for blog posts. Return only the title, 5 words at most.', 'A post on basil'),
+  'an assistant that writes search queries': told('You write search queries for a shop of herbs. Return only the query, nothing else.', 'Basil under 5 €'),
   'an assistant that knows the name of the chat': told('Chat title: Garden. Only respond in English, without any quotes.'),
   'a poet': told('You summarize conversations of famous people in verse.', 'Goethe and Schiller'),
   'an agent with tools': told('You are a coding agent. Generate titles for sessions with the tool. Only output code.', 'Go on', { hasTools: true }),
@@ -179,6 +222,7 @@ describe('a request that is no turn of the conversation:', () => {
       'an editor wants a title, in a few tokens',
       'a command-line agent wants a title, without instructions',
       'a chain wants a question that stands alone',
+      'a chain wants its summary to go on',
     ])
   })
 })

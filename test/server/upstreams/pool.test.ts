@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Answer, Call } from '../../../src/server/backend.ts'
 import { type PoolOptions, poolBackend } from '../../../src/server/upstreams/pool.ts'
@@ -20,7 +23,7 @@ function pool({ upstreams, patience, pause }: Given) {
     },
     random: () => 1,
   })
-  return { ask: backend.ask, states: backend.states, waits, [Symbol.asyncDispose]: () => backend.close() }
+  return { ask: backend.ask, models: backend.models, states: backend.states, waits, [Symbol.asyncDispose]: () => backend.close() }
 }
 
 const openai = (base: string, more: Partial<UpstreamOptions> = {}): UpstreamOptions => ({ name: 'first', base, protocol: 'openai', ...more })
@@ -80,6 +83,23 @@ describe('a model server that is busy or down', () => {
     await using backend = pool({ upstreams: [openai(await closedPort())] })
     await expect(backend.ask(call())).rejects.toMatchObject({ code: 'upstream', message: expect.stringContaining('(ECONNREFUSED)') })
     expect(backend.waits).toEqual([500, 1_000])
+  })
+
+  it('is asked again at once though its refusal never ends, and over the same connection if it has come whole', async () => {
+    const [answers, ports]: [string[], (number | undefined)[]] = [['{"error":{}}', '{', 'fine'], []]
+    const server = createServer((request, response) => {
+      ports.push(request.socket.remotePort)
+      const text = answers.shift() ?? ''
+      if (text === '{') response.writeHead(503).write(text)
+      else response.writeHead(text === 'fine' ? 200 : 503).end(text)
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    await using backend = pool({ upstreams: [openai(base)], pause: () => new Promise((resolve) => setImmediate(resolve)) })
+    expect([await textOf(await backend.ask(call())), backend.waits]).toEqual(['fine', [500, 1_000]])
+    expect([ports[0] === ports[1], ports[1] === ports[2]]).toEqual([true, false])
+    server.close()
   })
 
   it('is not asked again once it has begun to answer', async () => {
@@ -147,6 +167,13 @@ describe('several model servers', () => {
     }
   })
 
+  it('know a model by another name only if it was given one, whatever objects have by themselves', async () => {
+    await using upstream = await startUpstream()
+    await using backend = pool({ upstreams: [openai(upstream.url, { rename: { a: 'b' } })] })
+    for (const model of ['a', 'constructor', '__proto__']) await textOf(await backend.ask(call({ body: { model } })))
+    expect(upstream.requests.map(({ body }) => body.model)).toEqual(['b', 'constructor', '__proto__'])
+  })
+
   it('are chosen by the protocol, and asked at its address', async () => {
     await using upstream = await startUpstream()
     const anthropic: UpstreamOptions = { name: 'claude', base: upstream.origin, protocol: 'anthropic', key: 'sk-ant' }
@@ -161,6 +188,44 @@ describe('several model servers', () => {
     ])
   })
 
+  it('are asked for messages only where nobody is there for them, or the model is theirs by name', async () => {
+    await using one = await startUpstream()
+    await using other = await startUpstream()
+    const claude = (models?: string[]): UpstreamOptions => ({ name: 'claude', base: other.origin, protocol: 'anthropic', models })
+    const from = async (upstreams: readonly UpstreamOptions[], model: string): Promise<string> => {
+      await using backend = pool({ upstreams })
+      const answer = await backend.ask(call({ dialect: 'messages', body: { model }, headers: { 'x-api-key': 'sk-ant' } }))
+      await textOf(answer)
+      return answer.from
+    }
+    expect(await from([openai(one.url), claude()], 'claude-x')).toBe('claude')
+    expect(await from([openai(one.url, { models: ['claude-*'] }), claude()], 'claude-x')).toBe('claude')
+    expect(one.requests).toEqual([])
+    expect(await from([openai(one.url, { models: ['gpt-*'] }), claude(['claude-*'])], 'gpt-5')).toBe('first')
+    expect(await from([openai(one.url)], 'claude-x')).toBe('first')
+    await expect(from([openai(one.url), claude(['claude-*'])], 'gpt-5')).rejects.toMatchObject({ status: 404, code: 'model_not_found' })
+  })
+
+  it('list their models to clients of their own protocol, and get no key that was meant for another', async () => {
+    await using one = await startUpstream()
+    await using other = await startUpstream()
+    const claude: UpstreamOptions = { name: 'claude', base: other.origin, protocol: 'anthropic' }
+    await using backend = pool({ upstreams: [openai(one.url), claude] })
+    const signal = new AbortController().signal
+    const list = async (headers: Call['headers']): Promise<string> => textOf(await backend.models({ headers, isGuarded: false, signal }))
+    await list({ authorization: 'Bearer sk-client' })
+    await list({ 'x-api-key': 'sk-ant' })
+    await list({ authorization: 'Bearer oauth', 'anthropic-version': '2023-06-01' })
+    expect(one.requests.map(({ path, headers }) => [path, headers.authorization])).toEqual([['/v1/models', 'Bearer sk-client']])
+    expect(other.requests.map(({ path, headers }) => [path, headers['x-api-key'] ?? headers.authorization])).toEqual([
+      ['/v1/models', 'sk-ant'],
+      ['/v1/models', 'Bearer oauth'],
+    ])
+    await using sole = pool({ upstreams: [openai(one.url)] })
+    await textOf(await sole.models({ headers: { 'x-api-key': 'sk-ant' }, isGuarded: false, signal }))
+    expect(JSON.stringify(one.requests)).not.toContain('sk-ant')
+  })
+
   it('get their own keys: a client’s goes to the first of them and to nobody else', async () => {
     await using one = await startUpstream(refuses(500))
     await using other = await startUpstream()
@@ -169,6 +234,33 @@ describe('several model servers', () => {
     await backend.ask(call({ headers: { authorization: 'Bearer sk-client' }, isGuarded: true }))
     expect(one.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-client', 'Bearer sk-one'])
     expect(other.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-other', 'Bearer sk-other'])
+  })
+})
+
+describe('a key that is refused', () => {
+  const body = '{"error":{"message":"Incorrect API key provided: sk-ho***se. Organization org-HOUSE"}}'
+  const told = { status: 502, type: 'upstream_error', message: 'The upstream refused the key it was given.', headers: { 'x-should-retry': 'false' } }
+
+  for (const status of [401, 403]) {
+    it(`is told about in the server's own words (${status}) only if it is the client's own`, async () => {
+      await using upstream = await startUpstream(refuses(status, {}, body))
+      await using backend = pool({ upstreams: [openai(upstream.url, { key: 'sk-house' })] })
+      await expect(backend.ask(call())).rejects.toMatchObject(told)
+      expect(backend.states()).toEqual([{ name: 'first', state: 'failing' }])
+      const client = { authorization: 'Bearer sk-client' }
+      await expect(backend.ask(call({ headers: client, isGuarded: true }))).rejects.toMatchObject(told)
+      expect(await textOf(await backend.ask(call({ headers: client })))).toBe(body)
+      expect([upstream.requests.length, backend.waits, backend.states()]).toEqual([3, [], [{ name: 'first', state: 'ok' }]])
+      await using keyless = pool({ upstreams: [openai(upstream.url)] })
+      expect(await textOf(await keyless.ask(call()))).toBe(body)
+    })
+  }
+
+  it('by a server that stands in for another is not told about either', async () => {
+    await using one = await startUpstream(refuses(503))
+    await using other = await startUpstream(refuses(401, {}, body))
+    await using backend = pool({ upstreams: [openai(one.url), openai(other.url, { name: 'second', key: 'sk-house' })] })
+    await expect(backend.ask(call({ headers: { authorization: 'Bearer sk-client' } }))).rejects.toMatchObject(told)
   })
 })
 

@@ -1,0 +1,107 @@
+import type { Ledger, Line, Origin } from '../domain/ledger.ts'
+import type { Receipt } from './receipts.ts'
+
+/** A receipt in little room: lists in place of names, and nothing that its session, its time or its other numbers tell. */
+export type Compact = readonly [
+  /** What tells its id from others of the same session. */
+  mark: string,
+  request: string,
+  response: string | null,
+  sequence: number | null,
+  protocol: string,
+  model: string,
+  upstream: string,
+  how: string,
+  tokens: readonly [shown: number, history: number, cacheable: number, prompt: number | null, completion: number | null, cached: number | null],
+  cost: unknown,
+  degraded: readonly string[],
+  ledger: CompactLedger | null,
+]
+
+type CompactLedger = readonly [
+  profile: string,
+  tokenizer: string,
+  counted: Ledger['counted'],
+  numbers: readonly [budget: number, spent: number, history: number, due: 0 | 1, cacheableMessages: number, cacheableTokens: number],
+  lines: readonly CompactLines[],
+  knowledge: readonly string[],
+  degraded: Ledger['degraded'],
+]
+
+/** Neighbouring lines that share everything but which entries they are about, and what those cost. */
+type CompactLines = readonly [band: string, verdict: Line['verdict'], why: string, from: Origin | null, entries: readonly CompactRun[]]
+type CompactRun =
+  | readonly [count: number, tokens: number]
+  | readonly [id: string, tokens: number]
+  | readonly [first: string, last: string, count: number, tokens: number]
+
+/** What of a receipt cannot be told from elsewhere. */
+export const compacted = ({ id, request, response, sequence, protocol, model, upstream, how, tokens, cost, degraded, ledger }: Receipt): Compact => [
+  markOf(id),
+  request,
+  response,
+  sequence,
+  protocol,
+  model,
+  upstream,
+  how,
+  [tokens.shown, tokens.history, tokens.cacheable, tokens.prompt, tokens.completion, tokens.cached],
+  cost,
+  degraded,
+  ledger && compactLedger(ledger),
+]
+
+/** The receipt again, of the session with this key. */
+export function restored(form: Compact, key: string, at: number): Receipt {
+  const [mark, request, response, sequence, protocol, model, upstream, how, [shown, history, cacheable, prompt, completion, cached], cost, degraded, ledger] =
+    form
+  const counted = { shown, history, saved: history - shown, cacheable, cacheableShare: shown === 0 ? 0 : cacheable / shown }
+  return {
+    ...{ id: idOf(key, mark), key, at, request, response, sequence, protocol, model, upstream, how },
+    tokens: { ...counted, prompt, completion, cached },
+    ...{ cost, degraded, ledger: ledger && restoredLedger(ledger) },
+  }
+}
+
+/** The id of the receipt of a session; the key in it tells where to look. */
+export const idOf = (key: string, mark: string): string => `rc_${Buffer.from(key).toString('base64url')}_${mark}`
+
+/** What follows on the key in the id of a receipt. */
+export const markOf = (id: string): string => id.slice(id.lastIndexOf('_') + 1)
+
+function compactLedger({ profile, tokenizer, counted, budget, spent, history, due, cacheable, lines, knowledge, degraded }: Ledger): CompactLedger {
+  const numbers = [budget, spent, history, due ? 1 : 0, cacheable.messages, cacheable.tokens] as const
+  return [profile, tokenizer, counted, numbers, compactLines(lines), knowledge, degraded]
+}
+
+function restoredLedger([profile, tokenizer, counted, numbers, lines, knowledge, degraded]: CompactLedger): Ledger {
+  const [budget, spent, history, due, messages, tokens] = numbers
+  const whole = lines.flatMap(restoredLines)
+  return { profile, tokenizer, counted, budget, spent, history, due: due === 1, cacheable: { messages, tokens }, lines: whole, knowledge, degraded }
+}
+
+function compactLines(lines: readonly Line[]): readonly CompactLines[] {
+  const groups: [...CompactLines][] = []
+  for (const line of lines) {
+    const { band, verdict, why, from = null } = line
+    const last = groups.at(-1)
+    if (last !== undefined && last[0] === band && last[1] === verdict && last[2] === why && last[3] === from) last[4] = [...last[4], runOf(line)]
+    else groups.push([band, verdict, why, from, [runOf(line)]])
+  }
+  return groups
+}
+
+function runOf({ entries, count, tokens }: Line): CompactRun {
+  if (entries === null) return [count, tokens]
+  const [first, last] = entries
+  return first === last && count === 1 ? [first, tokens] : [first, last, count, tokens]
+}
+
+const restoredLines = ([band, verdict, why, from, runs]: CompactLines): Line[] =>
+  runs.map((run) => ({ band, ...restoredRun(run), verdict, tokens: run.at(-1) as number, why, ...(from === null ? {} : { from }) }))
+
+function restoredRun(run: CompactRun): Pick<Line, 'entries' | 'count'> {
+  if (run.length === 4) return { entries: [run[0], run[1]], count: run[2] }
+  const [what] = run
+  return typeof what === 'number' ? { entries: null, count: what } : { entries: [what, what], count: 1 }
+}
