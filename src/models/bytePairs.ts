@@ -76,8 +76,7 @@ export function countMerged(bytes: string, ranks: Ranks): number {
   const { next, previous, token, rank, heap } = parts
   const offer = (start: number): void => {
     const middle = next[start] as number
-    const joined =
-      middle >= bytes.length ? none : ranks.ofPair(token[start] as number, token[middle] as number, bytes, start, next[middle] as number)
+    const joined = middle >= bytes.length ? none : ranks.ofPair(token[start] as number, token[middle] as number, bytes, start, next[middle] as number)
     rank[start] = joined
     if (joined !== none) heap.push(joined * 65_536 + start)
   }

@@ -109,9 +109,19 @@ export class Renderer {
   }
 
   private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
-    if (rung.as === 'whole' && manner === asTurn && isAlone(unit)) return kept(this.turns, unit.messages[0] as Message, () => this.form(unit, asTurn, asSaid))
+    if (rung.as === 'whole' && manner === asTurn && isAlone(unit)) return this.turn(unit)
     const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
     return this.remembered(unit, manner, name, () => this.form(unit, manner, rung.as === 'whole' ? asSaid : (content, role) => shorten(content, rung, role)))
+  }
+
+  private turn(unit: Unit): Form | null {
+    const message = unit.messages[0] as Message
+    let form = this.turns.get(message)
+    if (form === undefined) {
+      form = this.form(unit, asTurn, asSaid)
+      this.turns.set(message, form)
+    }
+    return form
   }
 
   private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {

@@ -148,8 +148,8 @@ function checkShape(bytes: Uint8Array): void {
     } else if (byte === closeBrace || byte === closeBracket) depth--
     else if (byte === comma) values++
     else if (byte === colon) fields++
+    if (values > most.values || fields > most.fields) throw tooMany()
   }
-  if (values > most.values || fields > most.fields) throw tooMany()
 }
 
 /** The place of the quote that ends a string, or the end of it all. */

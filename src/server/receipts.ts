@@ -1,4 +1,4 @@
-import type { About, Derived, Message, Millis, Said, Tokens } from '../domain/entry.ts'
+import { type About, type Derived, type Message, type Millis, messageId, type Said, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, receiptsKey } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
@@ -43,7 +43,7 @@ export type Receipt = {
 /** So many receipts of a session are kept; when there are some more, the oldest of them go. */
 const most = 1_000
 /** So many stand by themselves, then they are packed together: most of what they hold is the same. */
-const loose = 8
+const mostLoose = 8
 /** So many are packed together at most. */
 const block = 64
 
@@ -69,7 +69,7 @@ export async function keepReceipt(store: Store, key: Key, receipt: Receipt): Pro
   try {
     const head = await store.head(home, 0)
     const change: Change = { key: home, at: receipt.at, epoch: head.epoch, append: [saidOf(receipt)], put: [], drop: [], expiresAt: never }
-    if (head.messages < loose || !(await foldedWith(store, head, change))) await store.commit(change)
+    if (head.messages < mostLoose || !(await foldedWith(store, head, change))) await store.commit(change)
   } catch (error) {
     if (!(error instanceof MemoryError && error.code === 'erased')) throw error
   }
@@ -104,18 +104,24 @@ export async function listReceipts(
 
 /** Writes a change, and packs those that stand by themselves with it; false if others have written meanwhile: then the next one does. */
 async function foldedWith(store: Store, head: Head, change: Change): Promise<boolean> {
-  const kept = (await store.page(head.key, { limit: block })).map(keptIn)
-  const [[first = 0] = [], [last = 0] = []] = [kept[0], kept.at(-1)]
-  const put: About = { kind: 'about', id: `r${first}-${last}`, at: change.at, metadata: packed(kept), sources: [] }
-  const old = blocksIn(head.derived).filter((one) => one.last <= head.last + 1 - most)
+  const loose = (await store.page(head.key, { limit: block })).map(keptIn)
+  const blocks = blocksIn(head.derived)
+  const joined = blocks.slice(0, 1).filter(({ first, last }) => last - first + 1 + loose.length <= block)
+  const old = blocks.filter(({ last }) => last <= head.last + 1 - most)
+  const gone = [...loose.map(([number]) => messageId(number)), ...[...joined, ...old].map(({ id }) => id)]
+  const put = blockOf([...joined.flatMap(({ text }) => unpacked(text)), ...loose], change.at)
   try {
-    await store.commit({ ...change, base: head.revision, put: [put], drop: [...kept.map(([number]) => `m${number}`), ...old.map(({ id }) => id)] })
+    await store.commit({ ...change, base: head.revision, put: [put], drop: gone })
     return true
   } catch (error) {
     if (error instanceof MemoryError && error.code === 'conflict') return false
     throw error
   }
 }
+
+const blockOf = (kept: readonly Kept[], at: Millis): About => ({
+  ...{ kind: 'about', id: `r${kept[0]?.[0]}-${kept.at(-1)?.[0]}`, at, metadata: packed(kept), sources: [] },
+})
 
 /** A message without a word is never found, embedded or shown, whatever else stands in it. */
 const blank = { role: 'assistant', content: '', tokens: 0, lineTokens: 0, tokenizer: '', weight: 0 } as const

@@ -49,8 +49,9 @@ export class Router<T> {
 
 const segmentOf = (text: string): Segment => ({ text, open: text.startsWith('{') ? text.slice(1, -1) : undefined })
 
+/** Whether an address is of this form; nothing is no name of anything. */
 const fits = (wanted: readonly Segment[], segments: readonly string[]): boolean =>
-  wanted.every(({ text, open }, place) => open !== undefined || text === segments[place])
+  wanted.every(({ text, open }, place) => (open === undefined ? text === segments[place] : segments[place] !== ''))
 
 function paramsOf(wanted: readonly Segment[], segments: readonly string[]): Params {
   const params: Record<string, string> = {}

@@ -43,14 +43,15 @@ const counted = 65_536
  * preludeCost(tokenizer, [{ role: 'system', content: 'Be brief.' }], []) // 7
  */
 export function preludeCost(tokenizer: Tokenizer, instructions: readonly Priced[], tools: readonly unknown[]): Tokens {
+  const { name, kind, overhead } = tokenizer
   let spent = 0
   const count = (text: string): Tokens => {
-    if (tokenizer.kind !== 'estimate' && spent >= counted) return utf8Length(text)
+    if (kind !== 'estimate' && spent >= counted) return utf8Length(text)
     const tokens = tokenizer.count(text)
     spent += tokens
     return tokens
   }
-  const sparing: Tokenizer = { ...tokenizer, count }
+  const sparing: Tokenizer = { name, kind, overhead, isExact: (text) => tokenizer.isExact(text), count }
   return instructions.reduce((sum, message) => sum + messageCost(sparing, message), toolsCost(sparing, tools))
 }
 

@@ -135,7 +135,10 @@ describe('long unbroken runs', () => {
   })
 
   verifies('C-01', 'however long and dense a text is, it is never undercounted', () => {
-    const parts = fc.array(fc.oneof(hostileText, fc.constantFrom(' so it goes', ' and', 'zqj9', '中文字', ' \n', '\n', "don't")), { minLength: 30, maxLength: 60 })
+    const parts = fc.array(fc.oneof(hostileText, fc.constantFrom(' so it goes', ' and', 'zqj9', '中文字', ' \n', '\n', "don't")), {
+      minLength: 30,
+      maxLength: 60,
+    })
     fc.assert(
       fc.property(parts, (some) => {
         const once = some.join('')

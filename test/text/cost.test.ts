@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Tokenizer } from '../../src/domain/ports.ts'
 import { exactTokenizer } from '../../src/models/tokenizers.ts'
-import { messageCost, toolsCost } from '../../src/text/cost.ts'
+import { messageCost, preludeCost, toolsCost } from '../../src/text/cost.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -123,5 +123,28 @@ describe('tools', () => {
 
   verifies('X-01', 'the bound of tools is never below what either encoding counts', () => {
     for (const tokenizer of [older, newer]) expect(toolsCost(upperBound, [weather])).toBeGreaterThanOrEqual(toolsCost(tokenizer, [weather]))
+  })
+})
+
+describe('instructions and tools together', () => {
+  it('cost what they cost apart', () => {
+    const brief = { role: 'system', content: 'Be brief.' }
+    expect(preludeCost(newer, [brief], [])).toBe(7)
+    expect(preludeCost(newer, [brief, brief], [weather])).toBe(14 + toolsCost(newer, [weather]))
+  })
+
+  it('are counted up to 65,536 tokens, and bounded by their bytes from there on', () => {
+    const counted: string[] = []
+    const count = (text: string): number => {
+      counted.push(text)
+      return newer.count(text)
+    }
+    const rule = { role: 'system', content: ' hello'.repeat(1_000) }
+    const rules = Array.from({ length: 100 }, () => rule)
+    // 65 rules and the role of the next are counted; of each that follows, the bytes of its role and its text.
+    const cost = preludeCost({ ...newer, count }, rules, [])
+    expect(cost).toBe(66 * 1_004 + 34 * (3 + 'system'.length + 6_000))
+    expect(counted.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(400_000)
+    expect(preludeCost(chars4, rules, [])).toBe(100 * messageCost(chars4, rule))
   })
 })

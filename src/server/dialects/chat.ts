@@ -3,12 +3,13 @@ import { isObject } from '../../domain/checks.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { textAt } from '../../models/json.ts'
-import { messageCost, toolsCost } from '../../text/cost.ts'
+import { preludeCost } from '../../text/cost.ts'
 import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
 import { askOf, startOfTurn } from './ask.ts'
 import { withOwnCalls, withPlainCalls } from './chatCalls.ts'
 import { chatListener, hearChat } from './chatReply.ts'
+import { fewIn } from './checks.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
 import { filePart, placeholder, resentMedia, textPart, urlPart } from './media.ts'
 
@@ -38,11 +39,11 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
     const sent = messagesIn(body).map((message, place): Sent => ({ ...parseMessage(readable(message, files), place, 0), place }))
     const instructions = sent.filter(isInstruction)
     const said = sent.filter((message) => !isInstruction(message))
-    const definitions = [...listOf(body.tools), ...listOf(body.functions)]
+    const definitions = fewIn([...listOf(body.tools), ...listOf(body.functions)], 'tools')
     return {
       said,
       turn: startOfTurn(said) ?? sent.length,
-      owed: instructions.reduce((sum, message) => sum + messageCost(tokenizer, message), toolsCost(tokenizer, definitions)),
+      owed: preludeCost(tokenizer, instructions, definitions),
       instructions: instructions.map(({ content }) => content),
       hasTools: definitions.length > 0,
       files,
@@ -52,7 +53,7 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
 
 /** The messages of a request; without any there is nothing to answer. */
 export function messagesIn({ messages }: Body): readonly unknown[] {
-  if (Array.isArray(messages) && messages.length > 0) return messages
+  if (Array.isArray(messages) && messages.length > 0) return fewIn(messages, 'messages')
   throw new Refusal(
     400,
     'missing_messages',
@@ -89,5 +90,7 @@ function partOf(part: unknown, files: FilePart[]): unknown {
   return filePart({ name: textAt(part, 'file', 'filename'), data: textAt(part, 'file', 'file_data'), where: textAt(part, 'file', 'file_id') }, files)
 }
 
+/** An instruction in plain text as a message, by which it is priced. */
+export const instruction = (content: string): { readonly role: string; readonly content: string } => ({ role: 'system', content })
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 export const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)

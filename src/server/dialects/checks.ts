@@ -31,9 +31,9 @@ export function demandParts(content: unknown, param: string, isText: (type: stri
 /** The most that one request may hold, far more than anybody sends to be answered: what takes longer to read keeps others waiting. */
 const most = { messages: 10_000, tools: 2_000 }
 
-/** Demands that a field holds no more messages, or tools, than are read in one go. */
-export function demandFew(count: number, what: keyof typeof most, param: string): void {
-  if (count <= most[what]) return
+/** A list of messages or tools as it is, if it holds no more than are read in one go. */
+export function fewIn<T>(list: readonly T[], what: keyof typeof most, param: string = what): readonly T[] {
+  if (list.length <= most[what]) return list
   const advice = what === 'messages' ? 'Leave the older ones to memory.' : 'Send those that are needed now.'
-  throw new Refusal(400, `too_many_${what}`, `${param} holds ${count} ${what}; one request may hold ${most[what]}. ${advice}`, param)
+  throw new Refusal(400, `too_many_${what}`, `${param} holds ${list.length} ${what}; one request may hold ${most[what]}. ${advice}`, param)
 }

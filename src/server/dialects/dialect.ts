@@ -19,7 +19,7 @@ export type Ask = {
   readonly streams: boolean
   /** What of the conversation was sent, in order; instructions are not among it. */
   readonly said: readonly Sent[]
-  /** Where the newest turn begins in the client's list: the last message of the user, and all that follows it. */
+  /** Where the newest turn begins in the client's list: the last that the user said in a row, and all that follows it. */
   readonly turn: number
   /** What instructions and tools cost. */
   readonly owed: Tokens

@@ -60,7 +60,10 @@ export abstract class JsonListener implements Listener {
     const text = data.trim()
     if (text === '') return
     // Servers that grew out of chat completions end every stream with this.
-    if (text === '[DONE]') return this.over()
+    if (text === '[DONE]') {
+      this.over()
+      return
+    }
     const event = parseJson(text)
     if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
     if (event.type === 'error' || (event.error !== undefined && reported(this.where, event) !== undefined)) this.fail()

@@ -4,11 +4,11 @@ import type { AnthropicMessage, ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { parseJson, textAt } from '../../models/json.ts'
 import { toAnthropic } from '../../recall/anthropic.ts'
-import { messageCost, toolsCost } from '../../text/cost.ts'
+import { preludeCost } from '../../text/cost.ts'
 import type { Problem } from '../problem.ts'
 import { askOf } from './ask.ts'
-import { listOf, messagesIn, numberOf } from './chat.ts'
-import { demandParts } from './checks.ts'
+import { instruction, listOf, messagesIn, numberOf } from './chat.ts'
+import { demandParts, fewIn } from './checks.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
 import { resentMedia } from './media.ts'
 import { type Block, blocksOf, checkRaw, isResult, type Raw, spokenIn } from './messagesBlocks.ts'
@@ -39,14 +39,16 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
     demandParts(body.system ?? '', 'system', (type) => type === 'text')
     const files: FilePart[] = []
     // The time is of no account here: memory gives each message its own when it stores it.
-    const sent = raw.flatMap((one, place) => spokenIn(one, files).map((message): Sent => ({ ...parseMessage(message, place, 0), place })))
+    const spoken = raw.flatMap((one, place) => spokenIn(one, files).map((message) => ({ message, place })))
+    // Each result of a tool is a message of its own.
+    const sent = fewIn(spoken, 'messages').map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
     const system = blocksOf(body.system).map((block) => textAt(block, 'text'))
     const instructions = [...system, ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
-    const tools = listOf(body.tools).map(asChatTool)
+    const tools = fewIn(listOf(body.tools), 'tools').map(asChatTool)
     return {
       said: sent.filter(({ role }) => role !== 'system'),
       turn: startOfTurn(raw),
-      owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
+      owed: preludeCost(tokenizer, instructions.map(instruction), tools),
       instructions,
       hasTools: tools.length > 0,
       files,

@@ -3,11 +3,12 @@ import { isObject } from '../../domain/checks.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { at, listAt, textAt } from '../../models/json.ts'
-import { messageCost, toolsCost } from '../../text/cost.ts'
+import { preludeCost } from '../../text/cost.ts'
 import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
 import { askOf, startOfTurn } from './ask.ts'
-import { listOf, numberOf } from './chat.ts'
+import { instruction, listOf, numberOf } from './chat.ts'
+import { fewIn } from './checks.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
 import { resentMedia } from './media.ts'
 import { checkItems, type Item, isReference, isStanding, spokenIn } from './responsesItems.ts'
@@ -37,7 +38,7 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
     conversation: textAt(body, 'conversation') || textAt(body, 'conversation', 'id') || undefined,
   }
   return askOf(envelope, () => {
-    const items = checkItems(itemsIn(body), 'input')
+    const items = checkItems(fewIn(itemsIn(body), 'messages', 'input'), 'input')
     const files: FilePart[] = []
     // The time is of no account here: memory gives each message its own when it stores it.
     const sent = spokenIn(items, files).map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
@@ -45,11 +46,11 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
     const known = items.findLastIndex(isReference)
     const said = sent.filter(({ role, place }) => role !== 'system' && place > known)
     const instructions = [textAt(body, 'instructions'), ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
-    const tools = [...listOf(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))].map(asChatTool)
+    const tools = fewIn([...listOf(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))], 'tools').map(asChatTool)
     return {
       said,
       turn: startOfTurn(said) ?? items.length,
-      owed: instructions.reduce((sum, content) => sum + messageCost(tokenizer, { role: 'system', content }), toolsCost(tokenizer, tools)),
+      owed: preludeCost(tokenizer, instructions.map(instruction), tools),
       instructions,
       hasTools: tools.length > 0,
       files,

@@ -1,5 +1,5 @@
 import type { Incoming } from '../../domain/chat.ts'
-import { type Message, messageId } from '../../domain/entry.ts'
+import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInner, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
@@ -21,9 +21,14 @@ export async function keepReply(memory: Memory, key: Key, given: Given): Promise
   try {
     const where = await whereIs(memory, key, question)
     if (where === undefined) return await keptElsewhere(memory, key, given)
-    if (where !== key) return keptIn(key, await appendLate(memory, key, where, reply))
-    const kept = keptIn(key, await memory.append(key, [reply], { epoch, ...(ledger === undefined ? {} : { answers: ledger }) }))
-    return kept !== undefined && (await isStillAsked(memory, kept, question)) ? kept : undefined
+    const isCut = where !== key
+    const answers = ledger === undefined ? {} : { answers: ledger }
+    const [message] = isCut ? await appendLate(memory, key, where, reply) : await memory.append(key, [reply], { epoch, ...answers })
+    if (message === undefined) return undefined
+    if ((await whereIs(memory, key, question)) !== undefined) return { key, message }
+    // Whoever forgets does not wait for a reply: a question that went while its reply was being stored takes that with it.
+    await (isCut ? memory.parts.sessions.erase(where, { entries: [message.id] }) : memory.forget({ key: formatKey(key), messageId: message.id }))
+    return undefined
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error
     if (error.code === 'erased') return undefined
@@ -38,13 +43,4 @@ async function keptElsewhere(memory: Memory, key: Key, given: Given): Promise<Ke
   if (session === undefined) return undefined
   const to = parseKey(`${key.scope}:${session}`)
   return keepReply(memory, to, { ...given, epoch: await memory.epoch(to) })
-}
-
-const keptIn = (key: Key, [message]: readonly Message[]): Kept | undefined => (message === undefined ? undefined : { key, message })
-
-/** Whoever forgets does not wait for a reply: a question that went while its reply was being stored takes that with it. */
-async function isStillAsked(memory: Memory, { key, message }: Kept, question: number): Promise<boolean> {
-  if ((await whereIs(memory, key, question)) !== undefined) return true
-  await memory.forget({ key: formatKey(key), messageIds: [messageId(message.sequence)] })
-  return false
 }

@@ -13,11 +13,15 @@ type Hot = {
   first?: Message | undefined
   asked?: Message | undefined
   derived?: readonly Derived[] | undefined
+  /** What the derived entries take, and everything together as it was last counted. */
+  derivedBytes: number
+  bytes: number
 }
 
-/** So many of the newest messages of a session stay at hand, and so many sessions. */
+/** So many of the newest messages of a session stay at hand, and so many sessions, as long as all of them take no more than so many bytes. */
 const longestTail = 512
 const mostSessions = 1_000
+const mostBytes = 64_000_000
 
 /**
  * Sessions at hand in front of the database. Nothing is told from them before it is known that nobody has written
@@ -26,9 +30,17 @@ const mostSessions = 1_000
 export class Heads {
   private readonly reader: Reader
   private readonly hot = new Map<string, Hot>()
+  private readonly most: number
+  private total = 0
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, most = mostBytes) {
     this.reader = reader
+    this.most = most
+  }
+
+  /** What is at hand, about, in bytes. */
+  get bytes(): number {
+    return this.total
   }
 
   head(key: Key, recent: number): Head {
@@ -36,7 +48,7 @@ export class Heads {
     if (known !== undefined && isComplete(known, recent)) return this.headOf(key, known, recent)
     return this.reader.together(() => {
       const hot = this.fresh(key)
-      return hot === undefined ? emptyHead(key, this.reader.buried(key)) : this.headOf(key, hot, recent)
+      return hot === undefined ? emptyHead(key, this.reader.buried(key)) : this.counted(key, hot, this.headOf(key, hot, recent))
     })
   }
 
@@ -46,19 +58,20 @@ export class Heads {
     if (slice !== undefined) return slice
     return this.reader.together(() => {
       const hot = this.fresh(key)
-      return hot === undefined ? [] : this.pageOf(key, hot, range)
+      return hot === undefined ? [] : this.counted(key, hot, this.pageOf(key, hot, range))
     })
   }
 
   /** Takes in what was just written from here, so that it need not be read back. */
   wrote(key: Key, row: SessionRow, messages: readonly Message[]): void {
     const hot = this.hot.get(formatKey(key))
-    if (hot !== undefined && hot.row.revision + 1 === row.revision && isContinued(hot.row, row)) this.follow(hot, row, messages)
+    if (hot === undefined || hot.row.revision + 1 !== row.revision || !isContinued(hot.row, row)) return
+    this.counted(key, this.follow(hot, row, messages), undefined)
   }
 
   /** Lets go of a session: it may hold what has just been forgotten. */
   drop(key: Key): void {
-    this.hot.delete(formatKey(key))
+    this.letGo(formatKey(key))
   }
 
   /** What is at hand of a session, if nothing was written to it since; never more than one row is read. */
@@ -116,7 +129,10 @@ export class Heads {
   }
 
   private derived(key: Key, hot: Hot): readonly Derived[] {
-    hot.derived ??= hot.row.learnt === 0 ? [] : this.reader.derived(key, hot.row.id)
+    if (hot.derived === undefined) {
+      hot.derived = hot.row.learnt === 0 ? [] : this.reader.derived(key, hot.row.id)
+      hot.derivedBytes = JSON.stringify(hot.derived).length
+    }
     return hot.derived
   }
 
@@ -126,13 +142,32 @@ export class Heads {
     const known = this.hot.get(name)
     if (known?.checked === version) return known
     const row = this.reader.session(key)
-    this.hot.delete(name)
+    this.letGo(name)
     if (row === undefined) return undefined
-    const hot = known !== undefined && isContinued(known.row, row) ? this.followed(key, known, row) : { row, checked: version, tail: [] }
+    const hot =
+      known !== undefined && isContinued(known.row, row) ? this.followed(key, known, row) : { row, checked: version, tail: [], derivedBytes: 0, bytes: 0 }
     hot.checked = version
     this.hot.set(name, hot)
-    if (this.hot.size > mostSessions) this.hot.delete(this.hot.keys().next().value as string)
+    this.total += hot.bytes
     return hot
+  }
+
+  /** Counts what is at hand of a session once it was read or followed; others that nobody has asked for make room. */
+  private counted<T>(key: Key, hot: Hot, told: T): T {
+    const bytes = bytesOf(hot)
+    this.total += bytes - hot.bytes
+    hot.bytes = bytes
+    const name = formatKey(key)
+    for (const oldest of this.hot.keys()) {
+      if (this.total <= this.most && this.hot.size <= mostSessions) break
+      if (oldest !== name) this.letGo(oldest)
+    }
+    return told
+  }
+
+  private letGo(name: string): void {
+    this.total -= this.hot.get(name)?.bytes ?? 0
+    this.hot.delete(name)
   }
 
   /** Only what others have added since is read, and only if the messages before it are at hand. */
@@ -151,6 +186,14 @@ export class Heads {
     return hot
   }
 }
+
+/** What a message takes beside its text, about. */
+const sizeOfMessage = 200
+
+const bytesOf = ({ tail, first, asked, derivedBytes }: Hot): number =>
+  [...tail, first, asked].reduce((bytes, message) => bytes + (message === undefined ? 0 : sizeOfMessage + lengthOf(message)), derivedBytes)
+
+const lengthOf = ({ content, calls = [] }: Message): number => calls.reduce((length, call) => length + call.arguments.length, content.length)
 
 /** A piece of the transcript from the messages at hand; undefined if they do not reach far enough. */
 function sliceOf({ tail, row }: Hot, { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range): readonly Message[] | undefined {

@@ -4,7 +4,9 @@ import { abreast, crowdAt, talksOf } from './crowd.ts'
 import { replyTo, startEcho } from './echo.ts'
 import { startStand } from './stand.ts'
 
-const [empty, active, turns, tenants, clients] = [2_000, 150, 10, 100, 20]
+const [empty, many, turns, tenants, clients] = [2_000, 120, 10, 100, 20]
+/** So many sessions are more than what is at hand may take: a server has that once, however many sessions there are. */
+const atHand = 780
 
 /** Bytes: of a session in which nothing was said, of the text of one, and of one in use and at rest. */
 type Weights = { readonly empty: number; readonly text: number; readonly active: number; readonly idle: number }
@@ -23,29 +25,36 @@ async function weigh(): Promise<Weights> {
   await using echo = await startEcho()
   await using stand = await startStand({ upstream: echo.url, profile: 'support' })
   await using crowd = crowdAt(stand.url, clients)
+  /** Talks in new sessions; resolves to how many letters were said in them. */
+  const talk = async (name: string, sessions: number): Promise<number> => {
+    let text = 0
+    for (const talks = talksOf(sessions, tenants, name); (talks[0]?.turns ?? 0) < turns; ) {
+      for (const said of await abreast(clients, talks, crowd.say)) text += said.length + replyTo(said).length
+    }
+    return text
+  }
   // What is made once, such as compiled code, belongs to no session.
   await begin(stand.url, 'warm', 300)
-  for (const talks = talksOf(200, tenants, 'w'); (talks[0]?.turns ?? 0) < 4; ) await abreast(clients, talks, crowd.say)
-  const nobody = await stand.rest()
+  await talk('w', atHand)
+  const warm = await stand.measure()
+  const text = await talk('s', many)
+  const [talked, rested] = [await stand.measure(), await stand.rest()]
+  await talk('t', many)
+  const again = await stand.rest()
   await begin(stand.url, 'empty', empty)
   const begun = await stand.measure()
-  let text = 0
-  for (const talks = talksOf(active, tenants); (talks[0]?.turns ?? 0) < turns; ) {
-    for (const said of await abreast(clients, talks, crowd.say)) text += said.length + replyTo(said).length
-  }
-  const [talked, rested] = [await stand.measure(), await stand.rest()]
   return {
-    empty: (begun.held - nobody.held) / empty,
-    text: text / active,
-    active: (talked.held - begun.held) / active,
-    idle: (rested.held - begun.held) / active,
+    empty: (begun.held - again.held) / empty,
+    text: text / many,
+    active: (talked.held - warm.held) / many,
+    idle: (again.held - rested.held) / many,
   }
 }
 
 describe('what a session takes of the server', () => {
   let weights: Weights
   beforeAll(async () => {
-    weights = await weigh()
+    weights = await weigh(); console.log(weights)
   })
 
   verifies('T-18', 'is at most 1 KB while nothing was said in it', () => {

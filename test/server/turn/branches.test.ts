@@ -1,10 +1,11 @@
 import { describe, expect } from 'vitest'
-import { formatKey } from '../../../src/domain/key.ts'
+import { formatKey, type Key } from '../../../src/domain/key.ts'
 import type { Index, Store } from '../../../src/domain/ports.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { places } from '../rest/places.ts'
 import { assistant, user } from '../start.ts'
+import { meddled } from './meddled.ts'
 import { ann, openScene } from './scene.ts'
 
 const one = [user('One'), assistant('Re: One')]
@@ -105,23 +106,16 @@ describe.each(places)('a client that takes something back, kept in %s', (_, stor
   })
 })
 
-/** A store that fails once, when the next entries are to be erased. */
-function failing(store: Store & Index): { readonly store: Store & Index; failNext(): void } {
+/** A store that fails once, when the next entries of a session are to be erased. */
+async function failing(url: string): Promise<{ readonly store: Store & Index; failNext(): void }> {
   let fails = false
-  const erase: Store['erase'] = async (key, only) => {
-    if (!fails || formatKey(key) !== ann) return store.erase(key, only)
+  const erase = async (key: Key): Promise<void> => {
+    if (!fails || formatKey(key) !== ann) return
     fails = false
     throw new Error('power cut')
   }
-  // The methods of a store belong to it.
-  const broken = new Proxy(store, {
-    get: (target, name) => {
-      const member = Reflect.get(target, name)
-      return name === 'erase' ? erase : typeof member === 'function' ? member.bind(target) : member
-    },
-  })
   return {
-    store: broken,
+    store: meddled(await openStore(url), { erase }),
     failNext: () => {
       fails = true
     },
@@ -130,7 +124,7 @@ function failing(store: Store & Index): { readonly store: Store & Index; failNex
 
 describe.each(places)('a crash between the branch and the session it is cut off, kept in %s', (_, place) => {
   verifies('C-10', 'loses nothing, and the same request again does the rest', async () => {
-    const { store, failNext } = failing(await openStore(place()))
+    const { store, failNext } = await failing(place())
     await using scene = await openScene({ memory: { store } })
     await scene.chat([user('One')])
     await scene.chat([...one, user('Two')])
@@ -143,7 +137,7 @@ describe.each(places)('a crash between the branch and the session it is cut off,
   })
 
   verifies('C-10', 'loses nothing either if the conversation goes on before somebody edits it again', async () => {
-    const { store, failNext } = failing(await openStore(place()))
+    const { store, failNext } = await failing(place())
     await using scene = await openScene({ memory: { store } })
     await scene.chat([user('One')])
     await scene.chat([...one, user('Two')])

@@ -49,13 +49,13 @@ describe.each(places)('a client that names the response it goes on from, kept in
     const hold = scene.model.hold('Slow')
     const slow = say(scene, 'Slow', first)
     await hold.arrived
-    await say(scene, 'Quick', first)
+    const quick = await say(scene, 'Quick', first)
     hold.release()
-    const before = await scene.said()
-    expect(await refusal(scene, await slow)).toEqual(gone)
+    const late = await slow
+    await say(scene, 'Quicker', quick)
+    expect(await refusal(scene, late)).toEqual(gone)
     expect(await refusal(scene, 'resp_404')).toEqual(gone)
-    expect(await scene.said()).toEqual(before)
-    expect(before).toEqual(['user: One', 'assistant: Re: One', 'user: Quick', 'assistant: Re: Quick'])
+    expect(await scene.said()).toEqual(['One', 'Quick', 'Quicker'].flatMap((words) => [`user: ${words}`, `assistant: Re: ${words}`]))
     expect(await scene.branches()).toEqual({ 3: ['user: Slow', 'assistant: Re: Slow'] })
   })
 

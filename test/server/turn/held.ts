@@ -98,5 +98,6 @@ function askedIn({ body }: Received): string {
   return textOf(content ?? output)
 }
 
-const textOf = (content: unknown): string =>
+/** The words of a message, whether they are one text or several parts. */
+export const textOf = (content: unknown): string =>
   Array.isArray(content) ? content.map((part: { readonly text?: string }) => part.text ?? '').join('') : String(content ?? '')

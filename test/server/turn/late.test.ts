@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import type { Change } from '../../../src/domain/session.ts'
+import { openStore } from '../../../src/stores/open.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { places } from '../rest/places.ts'
 import { assistant, user } from '../start.ts'
+import { meddled } from './meddled.ts'
 import { type Answered, openScene, type Scene, textIn } from './scene.ts'
 
 /** Asks, and comes back once the model has the question and keeps its reply to itself. */
@@ -104,6 +107,28 @@ describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
     expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One', 'user: Two', 'assistant: Re: Two'])
     expect(Object.values(await scene.branches()).flat()).toEqual([])
   })
+
+  for (const [where, isEdited] of [
+    ['in the session', false],
+    ['in a branch', true],
+  ] as const) {
+    verifies('X-05', `goes too when its question, ${where}, is forgotten while it is being stored`, async () => {
+      let meddle: (() => Promise<unknown>) | undefined
+      const commit = async ({ append }: Change): Promise<void> => {
+        const isLate = append.some(({ content }) => content === 'Re: I am ill with X')
+        if (isLate) await meddle?.()
+      }
+      await using scene = await openScene({ memory: { store: meddled(await openStore(store()), { commit }) } })
+      await scene.chat([user('One')])
+      const slow = await asked(scene, 'I am ill with X', one)
+      if (isEdited) await scene.chat([...one, user('Two')])
+      meddle = () => forget(scene, { scope: 'demo', text: 'I am ill with X' })
+      await slow.release()
+      expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One', ...(isEdited ? ['user: Two', 'assistant: Re: Two'] : [])])
+      expect(Object.values(await scene.branches()).flat()).toEqual([])
+      expect(scene.server.faults).toEqual([])
+    })
+  }
 
   verifies('T-17', 'follows its question to the key under which the session goes on', async () => {
     await using scene = await openScene({ memory: { store: store() } })

@@ -1,7 +1,7 @@
 import { parseKey } from '../../../src/domain/key.ts'
 import { branchesOf, branchMessages } from '../../../src/server/turn/branch.ts'
 import { type Started, startServer } from '../start.ts'
-import { type HeldModel, type Reply, startHeld } from './held.ts'
+import { type HeldModel, type Reply, startHeld, textOf } from './held.ts'
 
 /** The one session that most promises are about. */
 export const ann = 'demo:ann'
@@ -77,9 +77,6 @@ export async function openScene({ reply, first, ...options }: Options = {}): Pro
     },
   }
 }
-
-const textOf = (content: unknown): string =>
-  Array.isArray(content) ? content.map((part: { readonly text?: string }) => part.text ?? '').join('') : String(content ?? '')
 
 /** The text of a chat completion. */
 export const textIn = ({ body }: Answered): string => body.choices[0].message.content

@@ -15,7 +15,8 @@ function pool({ upstreams, patience, pause }: Given) {
   const waits: number[] = []
   const backend = poolBackend({
     upstreams,
-    patience: { first: 60_000, idle: 60_000, total: 60_000, ...patience },
+    // Longer than any test may take: what waits for it fails.
+    patience: { first: 600_000, idle: 600_000, total: 600_000, ...patience },
     persistence: { tries: 3, wait: 500, longest: 20_000 },
     pause: async (time, signal) => {
       waits.push(time)
@@ -86,19 +87,20 @@ describe('a model server that is busy or down', () => {
   })
 
   it('is asked again at once though its refusal never ends, and over the same connection if it has come whole', async () => {
-    const [answers, ports]: [string[], (number | undefined)[]] = [['{"error":{}}', '{', 'fine'], []]
+    const [answers, ports, letGo]: [string[], (number | undefined)[], Promise<unknown>[]] = [['{"error":{}}', '{', 'fine'], [], []]
     const server = createServer((request, response) => {
       ports.push(request.socket.remotePort)
       const text = answers.shift() ?? ''
-      if (text === '{') response.writeHead(503).write(text)
-      else response.writeHead(text === 'fine' ? 200 : 503).end(text)
+      if (text !== '{') return void response.writeHead(text === 'fine' ? 200 : 503).end(text)
+      letGo.push(once(response, 'close'))
+      response.writeHead(503).write(text)
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
     await using backend = pool({ upstreams: [openai(base)], pause: () => new Promise((resolve) => setImmediate(resolve)) })
     expect([await textOf(await backend.ask(call())), backend.waits]).toEqual(['fine', [500, 1_000]])
-    expect([ports[0] === ports[1], ports[1] === ports[2]]).toEqual([true, false])
+    expect([ports[0] === ports[1], ports[1] === ports[2], (await Promise.all(letGo)).length]).toEqual([true, false, 1])
     server.close()
   })
 
@@ -253,6 +255,7 @@ describe('a key that is refused', () => {
       expect([upstream.requests.length, backend.waits, backend.states()]).toEqual([3, [], [{ name: 'first', state: 'ok' }]])
       await using keyless = pool({ upstreams: [openai(upstream.url)] })
       expect(await textOf(await keyless.ask(call()))).toBe(body)
+      await expect(keyless.ask(call({ isGuarded: true }))).rejects.toMatchObject(told)
     })
   }
 
