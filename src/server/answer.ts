@@ -48,14 +48,8 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
     } catch (error) {
       if (!hungUp.signal.aborted) fail(house, id, request, response, error)
     } finally {
-      house.log.request({
-        id,
-        method: request.method ?? '',
-        route: told.route,
-        status: response.statusCode,
-        millis: performance.now() - began,
-        turn: told.turn,
-      })
+      const { method = '' } = request
+      house.log.request({ id, method, route: told.route, status: response.statusCode, millis: performance.now() - began, turn: told.turn })
     }
   }
 }
@@ -79,6 +73,7 @@ function fail(house: House, id: string, request: IncomingMessage, response: Serv
   if (status === 500) house.onFault(id, traceOf(error))
   // After half an answer there is no way left to say that it failed, except to break off.
   if (response.headersSent) return void response.destroy()
+  response.removeHeader('x-threadkeep-receipt')
   const headers = error instanceof Refusal ? { ...error.headers } : {}
   if (error instanceof Refusal && status === 429) house.metrics.limited(error.code === 'rate_limit_exceeded' ? 'rate' : 'concurrency')
   // What will not change by itself is not worth the retries that clients make of their own accord.

@@ -22,6 +22,7 @@ import { traceOf } from './problem.ts'
 import { resting } from './rest/rest.ts'
 import type { SessionModels } from './sessionModels.ts'
 import { talking } from './talk.ts'
+import { soleUpstream } from './upstreams/choice.ts'
 import { type Persistence, poolBackend } from './upstreams/pool.ts'
 import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
 import { type Log, quiet } from './watch/log.ts'
@@ -116,7 +117,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
 function backendOf({ upstream, apiKey, persistence }: ServeOptions, memories: Memories, patience: Patience): Backend {
   if (upstream === undefined || upstream.length === 0) return offlineBackend(memories.sessions.tokenizer)
-  const upstreams = typeof upstream === 'string' ? [{ name: 'upstream', base: upstream, protocol: 'openai' as const, key: apiKey }] : upstream
+  const upstreams = typeof upstream === 'string' ? [soleUpstream(upstream, apiKey)] : upstream
   const pause = async (time: Millis, signal: AbortSignal): Promise<void> => pauseFor(time, undefined, { signal })
   return poolBackend({ upstreams, patience, persistence: { ...defaults.retries, ...persistence }, pause })
 }

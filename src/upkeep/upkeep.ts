@@ -29,11 +29,11 @@ export type UpkeepOptions = {
   /** How long a context waits for a summary it should wait for, before it does without; 10 seconds when left out. */
   readonly patience?: Millis | undefined
   readonly expire?: Asking['expire'] | undefined
-  /** How others are let have their turn while much is summed up; by a timer when left out. */
+  /** Lets others have their turn while much is summed up, as a timer or `setImmediate` does; nobody is when left out. */
   readonly pause?: Pause | undefined
 }
 
-const onceAround: Pause = () => new Promise((resume) => setTimeout(resume))
+const noPause: Pause = () => Promise.resolve()
 
 /** What a summary does not say, and where it still stands. */
 export type Lost = { readonly summary: string; readonly losses: readonly Loss[] }
@@ -45,7 +45,7 @@ export class Upkeep {
   private agesAt = Number.NEGATIVE_INFINITY
 
   constructor(means: UpkeepMeans, options: UpkeepOptions = {}) {
-    const { model, timeout = 30_000, patience = 10_000, expire = (after) => AbortSignal.timeout(after), pause = onceAround } = options
+    const { model, timeout = 30_000, patience = 10_000, expire = (after) => AbortSignal.timeout(after), pause = noPause } = options
     this.means = means
     const asking = (key: Key): Asking | undefined => {
       const chosen = typeof model === 'function' ? model(key) : model

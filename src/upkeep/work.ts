@@ -11,7 +11,7 @@ const stint = 32_768
  * Does work with a pause after each stint.
  *
  * @example
- * await paced(extracting(messages), () => new Promise((resume) => setTimeout(resume)))
+ * await paced(extracting(messages), () => new Promise((resume) => setImmediate(resume)))
  */
 export async function paced<T>(work: Work<T>, pause: Pause): Promise<T> {
   let done = 0

@@ -43,7 +43,14 @@ async function tenants() {
   const uploaded = await fetch(`${server.url}/api/scopes/acme/files`, { method: 'POST', headers: { ...as(acme), 'x-filename': 'a.txt' }, body: 'Hello' })
   const { id: file = '' } = (await uploaded.json()) as Record<string, string>
   const receipt = response.headers.get('x-threadkeep-receipt') ?? ''
-  return { server, as, acme, other, operator, names: { key: 'acme:ann', scope: 'acme', conversation, knowledge, file, receipt, item: 'msg_1', branch: '1' } }
+  return {
+    server,
+    as,
+    acme,
+    other,
+    operator,
+    names: { key: 'acme:ann', scope: 'acme', conversation, knowledge, file, receipt, item: 'msg_1', branch: '1', model: 'threadkeep-offline' },
+  }
 }
 
 /** What each route needs in its body to be answered, and in its query. */

@@ -44,10 +44,12 @@ async function holders(house: House, target: Target): Promise<ReadonlySet<Memory
   return new Set([isHome ? (await house.memories.of(key)).memory : house.memories.sessions, ...house.memories.all()])
 }
 
-function drop({ tallies, memories }: House, target: Target): void {
+function drop({ tallies, memories, models }: House, target: Target): void {
   if ('text' in target || 'messageId' in target) return
+  const { scope, id } = parseKey('scope' in target ? target.scope : target.key)
   tallies.forget(target)
-  memories.forget('scope' in target ? target.scope : parseKey(target.key).scope)
+  memories.forget(scope)
+  models?.forget(scope, ...('scope' in target ? [] : [id]))
 }
 
 /** Several receipts as one, with each session once. */

@@ -1,5 +1,5 @@
 import type { Incoming, Parsed } from '../../domain/chat.ts'
-import type { Message } from '../../domain/entry.ts'
+import { isBlank, type Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Memory } from '../../memory.ts'
 import type { Ask, Dialect, Sent } from '../dialects/dialect.ts'
@@ -124,6 +124,6 @@ function incoming({ role, content, name, calls, answers }: Parsed): Incoming {
 /** What of a request is said, and the reply that its client has begun itself, if it has. */
 export function withoutBegun(ask: Ask): { readonly ask: Ask; readonly begun: Sent | undefined } {
   const begun = ask.said.at(-1)
-  if (begun?.role !== 'assistant' || begun.calls !== undefined) return { ask, begun: undefined }
+  if (begun?.role !== 'assistant' || begun.calls !== undefined || isBlank(begun.content)) return { ask, begun: undefined }
   return { ask: { ...ask, said: ask.said.slice(0, -1) }, begun }
 }

@@ -1,24 +1,19 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../../domain/chat.ts'
-import { aboutIn } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key, personKey } from '../../domain/key.ts'
-import type { Memory } from '../../memory.ts'
+import { formatKey } from '../../domain/key.ts'
 import { messageCost } from '../../text/cost.ts'
 import type { Backend } from '../backend.ts'
-import type { Ask, Heard as Reply } from '../dialects/dialect.ts'
+import type { Heard as Reply } from '../dialects/dialect.ts'
 import type { Lanes } from '../lanes.ts'
 import type { Home, Memories } from '../memories.ts'
-import { Refusal } from '../problem.ts'
-import { findReceipt, keepReceipt, receiptId } from '../receipts.ts'
+import { keepReceipt, receiptId } from '../receipts.ts'
 import { relay } from '../relay.ts'
 import type { SessionModels } from '../sessionModels.ts'
 import type { PriceTable } from '../watch/prices.ts'
 import { type Course, faultsOf, passedTurn, type Request, receiptOf, turnOf } from './account.ts'
-import { whereIs } from './branch.ts'
-import { type Hearing, hear, withoutBegun } from './hear.ts'
+import { hear, withoutBegun } from './hear.ts'
 import { keepReply } from './keep.ts'
 import { isSide } from './side.ts'
+import { headerOf, isOffTheRecord, type Stance, type TakeFile, takeFiles, wished } from './wishes.ts'
 
 /** What turns are made with. */
 export type Room = {
@@ -30,7 +25,7 @@ export type Room = {
   readonly models: SessionModels | undefined
   readonly prices: PriceTable
   /** Takes in a file that stands in a message to a tenant. */
-  readonly takeFile: ((scope: string, file: { readonly name: string; readonly type: string; readonly bytes: Uint8Array }) => Promise<unknown>) | undefined
+  readonly takeFile: TakeFile | undefined
   readonly report: (error: unknown) => void
 }
 
@@ -39,125 +34,53 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
   const { key, headers } = request
   if (key === undefined) return passThrough(room, request, 'none')
   const isOff = isOffTheRecord(headers['x-threadkeep-store']) || (key.id !== '' && !room.memories.hasSessions)
-  const degraded = await takeFiles(room, key, request.ask, isOff)
+  const degraded = await takeFiles(room.takeFile, key, request.ask, isOff)
   // What leaves nothing begins nothing either.
   const home = await room.memories.of(key, isOff ? undefined : headerOf(headers, 'x-threadkeep-template'))
   await room.memories.using(home.memory, () => turn(room, request, home, { key, isOff, degraded }))
 }
 
-type Stance = { readonly key: Key; readonly isOff: boolean; readonly degraded: readonly string[] }
-
-async function turn(room: Room, request: Request, home: Home, { key, isOff, degraded }: Stance): Promise<void> {
-  const { dialect, headers, client } = request
+async function turn(room: Room, request: Request, home: Home, stance: Stance): Promise<void> {
   const { memory } = home
-  const head = await memory.parts.sessions.head(key, 0)
+  const head = await memory.parts.sessions.head(stance.key, 0)
   if (isSide({ ...request.ask, metadata: request.ask.body.metadata }, head)) return passThrough(room, request, 'side')
+  const { key, isOff, degraded } = stance
   const { ask, begun } = withoutBegun(request.ask)
-  const about = aboutIn(head.derived)
-  if (isOff && about?.movedTo !== undefined) throw movedTo(key, `${key.scope}:${about.movedTo}`)
-  const hearing: Hearing = {
-    ...{ memory, key, dialect, isOff, preamble: home.preamble },
-    ask: begun === undefined ? ask : { ...ask, owed: ask.owed + messageCost(memory.tokenizer, begun) },
-    person: personIn(memory, key, headerOf(headers, 'x-threadkeep-person') ?? about?.person),
-    after: ask.previous === undefined ? undefined : await place(memory, key, ask.previous),
-    isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
-    isOneTalk: !request.isMapped,
-  }
+  const hearing = { memory, key, isOff, dialect: request.dialect, preamble: home.preamble, ...(await wished(memory, request, stance, head)) }
   const before = performance.now()
-  const heard = await request.traced.memory('search_memory', key.scope, () => room.lanes.run(formatKey(key), () => hear(hearing)))
-  const receipt = receiptId(key)
-  const course: Course = {
-    home,
-    key,
-    heard,
-    receipt,
-    begun,
-    isOff,
-    degraded,
-    memoryMillis: performance.now() - before,
-    first: undefined,
-    reply: undefined,
-    answer: undefined,
-  }
+  const priced = begun === undefined ? ask : { ...ask, owed: ask.owed + messageCost(memory.tokenizer, begun) }
+  const heard = await request.traced.memory('search_memory', key.scope, () => room.lanes.run(formatKey(key), () => hear({ ...hearing, ask: priced })))
+  const started = { first: undefined, reply: undefined, answer: undefined }
+  await answered(room, request, { home, key, heard, begun, isOff, degraded, receipt: receiptId(key), memoryMillis: performance.now() - before, ...started })
+}
+
+/** Asks the model, passes its reply on and has it kept. */
+async function answered(room: Room, request: Request, course: Course): Promise<void> {
+  const { dialect, headers, client } = request
+  const { shown } = course.heard
   tell(request, course)
   try {
     course.answer = await room.backend.ask({
       dialect: dialect.name,
-      body: heard.shown.body,
-      spent: heard.shown.spent,
+      body: shown.body,
+      spent: shown.spent,
       headers: { ...headers, ...request.traced.headers },
       isGuarded: request.isGuarded,
       signal: client.signal,
     })
-    if (!isOff) room.models?.heard(key, ask.model, course.answer.from, headers, request.isGuarded)
+    if (!course.isOff) room.models?.heard(course.key, request.ask.model, course.answer.from, headers, request.isGuarded)
     await relay(course.answer, client, {
       dialect,
+      streams: request.ask.streams,
       onFirst: () => {
         course.first = performance.now() - request.began
       },
       keep: (reply) => keep(room, request, course, reply),
-      amend: headers['x-threadkeep-body'] === 'receipt' ? (text) => withReceipt(text, receipt) : undefined,
+      amend: headers['x-threadkeep-body'] === 'receipt' ? (text) => withReceipt(text, course.receipt) : undefined,
     })
   } finally {
     request.onTurn(turnOf(request, course))
   }
-}
-
-/** Whether nothing of a turn is to be kept. What is meant as no and written otherwise must not count as yes. */
-function isOffTheRecord(wish: string | readonly string[] | undefined): boolean {
-  const word = String(wish ?? 'true')
-    .trim()
-    .toLowerCase()
-  if (word === 'true' || word === 'false') return word === 'false'
-  throw new Refusal(400, 'bad_header', `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`, 'x-threadkeep-store')
-}
-
-/** Who speaks, if the profile wants to know; told wrongly, it is refused before anything is stored. */
-function personIn({ profile }: Memory, { scope }: Key, person: string | undefined): string | undefined {
-  if (person === undefined || !profile.sees.includes('person')) return undefined
-  personKey(scope, person)
-  return person
-}
-
-const movedTo = (key: Key, to: string): MemoryError => new MemoryError('moved', `Session ${formatKey(key)} goes on as ${to}.`, { to, param: 'key' })
-
-/** Files belong to tenants: in a session they are refused, whatever they are sent as. One that cannot be read is the model's all the same. */
-async function takeFiles({ takeFile }: Room, key: Key, ask: Ask, isOff: boolean): Promise<readonly string[]> {
-  if (ask.files.length === 0) return []
-  if (key.id !== '') throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'messages')
-  if (isOff || takeFile === undefined) return []
-  const degraded: string[] = []
-  for (const { name, type, bytes } of ask.files) {
-    if (bytes === undefined) continue
-    try {
-      await takeFile(key.scope, { name, type, bytes })
-    } catch (error) {
-      if (!(error instanceof MemoryError)) throw error
-      degraded.push(`file ${error.code}`)
-    }
-  }
-  return degraded
-}
-
-/** Where the reply stands that a client goes on from. */
-async function place(memory: Memory, key: Key, previous: string): Promise<number> {
-  const receipt = await findReceipt(memory.parts.sessions, key, { response: previous })
-  if (receipt?.sequence == null) {
-    throw new Refusal(
-      404,
-      'previous_response_not_found',
-      `There is no response ${JSON.stringify(previous.slice(0, 80))} in this session. Go on from one of its own, or send the conversation as input.`,
-      'previous_response_id',
-    )
-  }
-  // What was cut off by an edit is another line of the conversation by now.
-  if ((await whereIs(memory, key, receipt.sequence)) === key) return receipt.sequence
-  throw new Refusal(
-    404,
-    'previous_response_not_found',
-    `The response ${JSON.stringify(previous.slice(0, 80))} is no longer part of this session: the conversation went on from an earlier one.`,
-    'previous_response_id',
-  )
 }
 
 /** A request that memory takes no part in. */
@@ -179,6 +102,8 @@ async function passThrough(room: Room, request: Request, memory: 'none' | 'side'
   try {
     await relay(answer, client, {
       dialect,
+      streams: ask.streams,
+      isLenient: memory === 'none',
       onFirst: () => {
         first = performance.now() - request.began
       },
@@ -227,9 +152,4 @@ const textOf = ({ content }: Incoming): string => (typeof content === 'string' ?
 /** The receipt's id in the answer itself, for clients that cannot read headers. */
 function withReceipt(text: string, receipt: string): string {
   return JSON.stringify({ ...(JSON.parse(text) as object), threadkeep: { receipt } })
-}
-
-const headerOf = (headers: IncomingHttpHeaders, name: string): string | undefined => {
-  const value = headers[name]
-  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
