@@ -41,7 +41,7 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     embedding: embeddingWith,
     library,
     replaying,
-    upkeep: (model: MemoryOptions['model']) => upkeepWith({ model }),
+    upkeep: (model: MemoryOptions['model']) => upkeepWith({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),
     lifecycle: (onSessionEnd: MemoryOptions['onSessionEnd']) => lifecycleWith({ onSessionEnd }),
     clock: Date.now,
   }

@@ -153,18 +153,13 @@ function houseOf(options: ServeOptions, memories: Memories, backend: Backend, dr
 
 async function stateOf(memories: Memories, backend: Backend, draining: boolean): Promise<State> {
   const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
-  const { bytes, limit, waiting } = await readingsOf(memories)
-  const used = { used: bytes, ...(limit === undefined ? {} : { limit }) }
-  return { store: await storeState(memories), upstreams: backend.states(), draining, upkeep, bytes: used, waiting }
-}
-
-/** A store that can be read is in order: what cannot be written is told with the request that tries. */
-async function storeState(memories: Memories): Promise<State['store']> {
+  const parts = { upstreams: backend.states(), draining, upkeep }
+  // A store that can be read is in order: what cannot be written is told with the request that tries.
   try {
-    await memories.scopes.parts.store.list({ limit: 1 })
-    return 'ok'
+    const { bytes, limit, waiting } = await readingsOf(memories)
+    return { ...parts, store: 'ok', bytes: { used: bytes, ...(limit === undefined ? {} : { limit }) }, waiting }
   } catch (error) {
-    return { fault: traceOf(error) }
+    return { ...parts, store: { fault: traceOf(error) }, bytes: { used: 0 }, waiting: 0 }
   }
 }
 

@@ -73,7 +73,8 @@ export async function endSession(house: House, { key, memory }: Session): Promis
 }
 
 /** Forgets what the server itself knows of a session that has ended or gone elsewhere. */
-export function lose({ tallies, memories }: House, key: Key): void {
+export function lose({ tallies, memories, models }: House, key: Key): void {
   tallies.forget({ key: formatKey(key) })
+  models?.forget(key.scope, key.id)
   memories.forget(key.scope)
 }

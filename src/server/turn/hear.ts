@@ -43,6 +43,8 @@ export type Heard = {
 const more = 16
 /** Beyond so many, what a client sends is new. */
 const farthest = 4_096
+/** So many characters are stored at once. */
+const stint = 262_144
 
 /** Hears a turn: what is new in it is stored, what the client has taken back becomes a branch, then memory is shown. The user's words are safe first. */
 export async function hear(hearing: Hearing): Promise<Heard> {
@@ -54,7 +56,7 @@ export async function hear(hearing: Hearing): Promise<Heard> {
   if (hearing.isOff) return { ...aside, shown: await offTheRecord(hearing, stored, fresh), how }
   if (cut !== undefined) await branchOff(memory, key, cut)
   const line = cut === undefined ? stored : stored.filter((message) => message.sequence < cut)
-  const appended = await memory.append(key, ask.said.slice(fresh).map(incoming), { replyFollows: true })
+  const appended = await storedInStints(memory, key, ask.said.slice(fresh))
   const own = turnOf(ask)
   const whole = [...line, ...appended]
   const epoch = await memory.epoch(key)
@@ -106,6 +108,17 @@ async function isGrounded({ memory, key }: Hearing, stored: readonly Message[], 
     if (next === null) return false
     before = Number(next)
   }
+}
+
+/** Stores what is new. A long history that comes at once is taken in bit by bit, so that others have their turn; what a crash leaves out is sent again. */
+async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): Promise<readonly Message[]> {
+  const stored: Message[] = []
+  for (let from = 0, to = 0; from < said.length; from = to) {
+    if (from > 0) await new Promise((resume) => setImmediate(resume))
+    for (let characters = 0; to < said.length && (to === from || characters < stint); to++) characters += said[to]?.content.length ?? 0
+    stored.push(...(await memory.append(key, said.slice(from, to).map(incoming), { replyFollows: true })))
+  }
+  return stored
 }
 
 /** A message as memory takes it. */

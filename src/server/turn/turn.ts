@@ -141,7 +141,7 @@ async function keep(room: Room, request: Request, course: Course, heard: Reply):
     const kept = await request.traced.memory('create_memory', key.scope, store)
     if (kept === undefined) return
     const { sequence, at } = kept.message
-    await keepReceipt(memory.parts.sessions, key, receiptOf(room.prices, request, course, { reply: heard, sequence, at }))
+    await keepReceipt(memory.parts.sessions, kept.key, receiptOf(room.prices, request, course, { reply: heard, sequence, at }))
   } catch (error) {
     room.report(error)
   }
