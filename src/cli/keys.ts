@@ -10,7 +10,7 @@ type Flags = { readonly file?: string; readonly json?: boolean }
 type Wishes = Flags & { readonly scope: readonly string[]; readonly name?: string; readonly admin?: boolean; readonly expires?: string }
 
 /** Where keys are kept unless somebody says otherwise. */
-export const defaultKeyFile = 'threadkeep-keys.json'
+const defaultKeyFile = 'threadkeep-keys.json'
 
 const help = `
 From the first key on, the server asks every client for one, and a client sees nothing but the scopes of its key. Keys are

@@ -7,7 +7,24 @@ import { run } from './command.ts'
 
 const exitCodes = 'Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.'
 
-const commands = ['sessions', 'sessions list', 'sessions show', 'search', 'remember', 'forget', 'export', 'import', 'doctor', 'keys', 'keys create', 'keys list', 'keys revoke', 'config', 'config print', 'config check']
+const commands = [
+  'sessions',
+  'sessions list',
+  'sessions show',
+  'search',
+  'remember',
+  'forget',
+  'export',
+  'import',
+  'doctor',
+  'keys',
+  'keys create',
+  'keys list',
+  'keys revoke',
+  'config',
+  'config print',
+  'config check',
+]
 
 describe('the command', () => {
   for (const args of [['--help'], ['serve', '--help'], ['chat', '--help'], ['help', 'serve'], ...commands.map((name) => [...name.split(' '), '--help'])]) {
@@ -91,7 +108,9 @@ describe('the command', () => {
     expect(await told('serve', '--port', 'x')).toEqual({
       error: { code: 'bad-option', message: 'port is "x"; it must be a whole number, from 0 to 65535.', param: 'port' },
     })
-    expect(await told('serve', '--nope')).toEqual({ error: { code: 'usage', message: "unknown option '--nope' (Did you mean --open?) (threadkeep --help tells more)", param: null } })
+    expect(await told('serve', '--nope')).toEqual({
+      error: { code: 'usage', message: "unknown option '--nope' (Did you mean --open?) (threadkeep --help tells more)", param: null },
+    })
   })
 
   it('takes its settings from the environment too, and flags count more', async () => {

@@ -10,7 +10,8 @@ const quote = 'From what you told me: "My cat is called Miso."'
 const fresh = freshFiles()
 
 describe('the examples', () => {
-  it('are those that are run here', () => expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'durable.ts', 'openai-client.ts', 'threadkeep.config.json', 'upkeep.ts']))
+  it('are those that are run here', () =>
+    expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'durable.ts', 'openai-client.ts', 'threadkeep.config.json', 'upkeep.ts']))
 
   it('chat.ts talks with memory in one process', async () => {
     const { code, stdout, stderr } = await start('examples/chat.ts', []).ended

@@ -105,7 +105,7 @@ export function remove(session: Session, body: Body, ids: readonly string[]): re
   return [...gone.values()]
 }
 
-export function found(body: Body, id: string): Message | undefined {
+function found(body: Body, id: string): Message | undefined {
   const sequence = sequenceOf(id)
   return sequence === undefined ? undefined : at(body, sequence)
 }

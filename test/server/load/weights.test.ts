@@ -54,7 +54,8 @@ async function weigh(): Promise<Weights> {
 describe('what a session takes of the server', () => {
   let weights: Weights
   beforeAll(async () => {
-    weights = await weigh(); console.log(weights)
+    weights = await weigh()
+    console.log(weights)
   })
 
   verifies('T-18', 'is at most 1 KB while nothing was said in it', () => {
