@@ -13,7 +13,7 @@ const [old, young] = [readRanks(cl100k), readRanks(o200k)]
 const lower = [...'abcdefghijklmnopqrstuvwxyz']
 const letters = [...lower.map((letter) => letter.toUpperCase()), ...lower]
 
-const isToken = (text: string): boolean => old.has(text) && young.has(text)
+const isToken = (text: string): boolean => old.get(text) !== undefined && young.get(text) !== undefined
 const rankOf = (text: string): number => Math.max(old.get(text) ?? 0, young.get(text) ?? 0)
 const capitalised = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
 const most = (text: string): number => Math.max(countMerged(toBytes(text), old), countMerged(toBytes(text), young))

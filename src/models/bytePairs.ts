@@ -23,6 +23,11 @@ export class Ranks {
     return this.#ranks.get(bytes)
   }
 
+  /** Every token, by its bytes. */
+  keys(): Iterable<string> {
+    return this.#ranks.keys()
+  }
+
   /** The token of a single byte. */
   ofByte(byte: number): number {
     return this.#bytes[byte] as number

@@ -30,6 +30,15 @@ function alwaysPacked(pack: Pack): Store & Index {
 
 const as: Pack = { pack: (bytes) => bytes.slice(), unpack: (bytes) => bytes }
 
+/** Packs as it is, and notes whose words it packed. */
+const noting = (packs: string[]): Pack => ({
+  ...as,
+  pack: (bytes) => {
+    packs.push(/acme:\w+/.exec(new TextDecoder().decode(bytes))?.[0] ?? '')
+    return as.pack(bytes)
+  },
+})
+
 describe('the RAM store', () => {
   for (const { name, run } of storeConformance(async () => ramStore())) it(name, run)
 })
@@ -138,6 +147,30 @@ describe('room in RAM', () => {
     await store.commit(at(2, 'acme:a', { append: [] }))
     await store.commit(at(4, 'acme:c'))
     expect(await ended(store)).toEqual(['a'])
+  })
+
+  it('is bounded for what is at hand: those that nobody has used for longest are packed at once, and read the same', async () => {
+    const packs: string[] = []
+    // Each takes 806 bytes: two are at hand.
+    const store = ramStore({ pack: noting(packs), awake: 1_700 })
+    for (const [time, name] of ['acme:a', 'acme:b', 'acme:c', 'acme:d'].entries()) await store.commit(at(time, name))
+    expect(packs).toEqual(['acme:a', 'acme:b'])
+    expect(await Promise.all(['acme:a', 'acme:d'].map(async (name) => (await store.page(parseKey(name), { limit: 9 })).map(({ content }) => content)))).toEqual(
+      [['acme:a'], ['acme:d']],
+    )
+    await store.commit(at(9, 'acme:c', { append: [said('acme:c again')] }))
+    expect(packs).toEqual(['acme:a', 'acme:b', 'acme:d'])
+  })
+
+  it('is not made at once by packing what is large, or belongs to a scope', async () => {
+    const packs: string[] = []
+    const store = ramStore({ pack: noting(packs), awake: 1_000 })
+    await store.commit(at(1, 'acme'))
+    await store.commit(at(1, 'acme:large', { append: [said('x'.repeat(70_000))] }))
+    await store.commit(at(2, 'acme:a'))
+    expect(packs).toEqual([])
+    await store.commit(at(3, 'acme:b'))
+    expect(packs).toEqual(['acme:a'])
   })
 
   it('is counted the same after sessions were packed, used again, shortened and erased', async () => {

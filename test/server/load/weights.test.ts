@@ -55,7 +55,6 @@ describe('what a session takes of the server', () => {
   let weights: Weights
   beforeAll(async () => {
     weights = await weigh()
-    console.log(weights)
   })
 
   verifies('T-18', 'is at most 1 KB while nothing was said in it', () => {
