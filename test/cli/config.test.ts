@@ -38,7 +38,7 @@ describe('threadkeep config', () => {
       'upstreams        default  []',
       'keys.file        default  "threadkeep-keys.json"',
       'limits.body      default  33554432',
-      'limits.file      default  20971520',
+      'limits.file      default  20000000',
       'timeouts.first   default  600000',
       'timeouts.idle    default  120000',
       'timeouts.total   default  1800000',

@@ -69,6 +69,19 @@ describe('what is kept beside a session', () => {
     await memory.close()
   })
 
+  it('goes along with it to another key, and says which session it was cut off from', async () => {
+    const { memory, store } = await opened()
+    const about = { kind: 'about', id: 'about', at: start, branchOf: { session: 'ann', after: 1 }, sources: [] } as const
+    const packed = { kind: 'about', id: 'r1-8', at: start, metadata: 'eight receipts', sources: [] } as const
+    await store.commit({ key: branchKey(ann, 2), at: start, epoch: 0, append: [], put: [about], drop: [], expiresAt: never })
+    await store.commit({ key: receiptsKey(ann), at: start, epoch: 0, append: [], put: [packed], drop: [], expiresAt: never })
+    await memory.transfer('acme:ann', 'acme:ben')
+    const ben = parseKey('acme:ben')
+    expect((await store.head(branchKey(ben, 2), 0)).derived).toEqual([{ ...about, branchOf: { session: 'ben', after: 1 } }])
+    expect((await store.head(receiptsKey(ben), 0)).derived).toEqual([packed])
+    await memory.close()
+  })
+
   it('is gone after the next sweep if whoever ended the session did not come to the end, and nothing else is', async () => {
     const { memory, store } = await opened()
     await store.erase(ann)

@@ -126,7 +126,7 @@ async function askUntil(at: House, version: number): Promise<string | null> {
 }
 
 const health = async ({ server }: House) =>
-  (await (await fetch(`${server.url}/healthz`)).json()) as { status: string; degraded: { step: string; why: string }[] }
+  (await (await fetch(`${server.url}/healthz`)).json()) as { status: string; degraded: { part: string; why: string }[] }
 
 /** What the last summary says and who made it, and what each place tells of faults. */
 async function told(at: House) {
@@ -139,7 +139,7 @@ async function told(at: House) {
     forgot: vital.filter((text) => !summary?.text.includes(text)),
     receipt: faultsIn((await memory.context(key)).ledger),
     health: faultsIn(memory.health()),
-    healthz: [status, ...faultsIn({ degraded })],
+    healthz: [status, ...degraded.map(({ why }) => why)],
   }
 }
 

@@ -23,7 +23,7 @@ export type Room = {
   readonly pack?: Pack
   /** After how long without use; ten minutes when left out. */
   readonly restAfter?: Millis
-  /** What sessions may take together, in bytes, before those that nobody has used for longest are packed at once; 8 MB when left out. */
+  /** What sessions may take together, in bytes, before those that nobody has used for longest are packed at once; 32 MB when left out. */
   readonly awake?: number
 }
 
@@ -111,7 +111,7 @@ export class RamAttic implements Attic, Bounded {
 
   /** Packs what nobody has used for longest, until what is left has room. */
   private makeRoom(): void {
-    const { pack, awake = 8_000_000 } = this.room
+    const { pack, awake = 32_000_000 } = this.room
     if (pack === undefined) return
     for (const session of this.awake) {
       if (this.awakeBytes <= awake) return

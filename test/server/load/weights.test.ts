@@ -4,9 +4,9 @@ import { abreast, crowdAt, talksOf } from './crowd.ts'
 import { replyTo, startEcho } from './echo.ts'
 import { startStand } from './stand.ts'
 
-const [empty, many, turns, tenants, clients] = [2_000, 120, 10, 100, 20]
-/** So many sessions are more than what is at hand may take: a server has that once, however many sessions there are. */
-const atHand = 780
+const [empty, many, turns, tenants, clients] = [2_000, 300, 10, 100, 20]
+/** So many sessions are more than what is at hand may take here: a server has that once, however many sessions there are. */
+const atHand = 180
 
 /** Bytes: of a session in which nothing was said, of the text of one, and of one in use and at rest. */
 type Weights = { readonly empty: number; readonly text: number; readonly active: number; readonly idle: number }

@@ -1,13 +1,15 @@
 import { getHeapSpaceStatistics } from 'node:v8'
 import { openMemory } from '../../../src/index.ts'
 import { serve } from '../../../src/server/serve.ts'
-import { openStore } from '../../../src/stores/open.ts'
+import { zstd } from '../../../src/stores/pack.ts'
+import { ramStore } from '../../../src/stores/ram.ts'
 import type { Order, Taken, Told } from './stand.ts'
 
 /** Serves in a process of its own, with `--expose-gc`, so that what it takes is the server's alone: see stand.ts. */
 const { upstream, profile, store } = JSON.parse(process.argv[2] ?? '{}') as { upstream: string; profile: 'support' | 'thread'; store: string }
 const faults: string[] = []
-const sessions = await openStore('ram:')
+// Little is at hand, so that it does not take thousands of sessions until there are others.
+const sessions = ramStore({ ...(zstd === undefined ? {} : { pack: zstd }), awake: 1_000_000 })
 const memory = await openMemory({ profile, store, ...(profile === 'support' ? { sessions } : {}) })
 const serving = await serve({ memory, port: 0, upstream, persistence: { tries: 1 }, onFault: (_, trace) => faults.push(trace) })
 const tell = (told: Told): boolean | undefined => process.send?.(told)
@@ -27,7 +29,7 @@ const orders: Readonly<Record<Order, () => Promise<Told>>> = {
   measure: async () => taken(),
   // As the sweep does once nobody has used a session for a while.
   rest: async () => {
-    if ('rest' in sessions) (sessions as { rest(now: number): void }).rest(Number.MAX_SAFE_INTEGER)
+    sessions.rest(Number.MAX_SAFE_INTEGER)
     return taken()
   },
   close: async () => {
