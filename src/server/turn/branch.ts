@@ -2,6 +2,7 @@ import type { Incoming } from '../../domain/chat.ts'
 import { type About, type Message, messageId } from '../../domain/entry.ts'
 import { branchKey, formatKey, type Key } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
+import { never } from '../../domain/session.ts'
 import { appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
 
@@ -15,7 +16,7 @@ export async function branchOff(memory: Memory, key: Key, from: number): Promise
   const [first] = cut
   if (first === undefined) return
   const to = branchKey(key, first.sequence)
-  const [{ expiresAt }, { epoch, last }] = await Promise.all([sessions.head(key, 0), sessions.head(to, 0)])
+  const { epoch, last } = await sessions.head(to, 0)
   // Some of it may have been branched off before, by somebody who did not come to the end.
   const rest = cut.filter(({ sequence }) => sequence > last)
   const at = clock()
@@ -23,7 +24,7 @@ export async function branchOff(memory: Memory, key: Key, from: number): Promise
   for (const run of runsIn(rest)) {
     const [{ sequence, offset }] = run
     const append = run.map(({ kind: _kind, id: _id, sequence: _sequence, offset: _offset, ...said }) => said)
-    await sessions.commit({ id: `branch ${sequence}`, key: to, at, epoch, from: { sequence, offset }, append, put: [about], drop: [], expiresAt })
+    await sessions.commit({ id: `branch ${sequence}`, key: to, at, epoch, from: { sequence, offset }, append, put: [about], drop: [], expiresAt: never })
   }
   await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => messageId(sequence)) })
 }
