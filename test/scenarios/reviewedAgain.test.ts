@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import type { Parsed } from '../../src/domain/chat.ts'
 import type { Derived, Message, Said, Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
+import { type Memory, openMemory, profiles, ramStore, upkeepWith } from '../../src/index.ts'
 import { chatCost, weighed } from '../../src/recall/render.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
@@ -161,7 +161,8 @@ describe('summaries for which there is little room', () => {
   })
 
   verifies(['C-07', 'X-01'], 'are shown at every budget that leaves room for their sentences', async () => {
-    await using memory = await openMemory({ profile: 'summary' })
+    // Without a pause what is summed up does not depend on how fast it is.
+    await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith() })
     const lines = '\nplain words follow here and there'.repeat(3)
     await talk(
       memory,

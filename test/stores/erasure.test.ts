@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Derived, Message } from '../../src/domain/entry.ts'
 import { formatKey, type Key, parseKey } from '../../src/domain/key.ts'
 import type { Embedder } from '../../src/domain/ports.ts'
-import { type Memory, type MemoryOptions, openMemory } from '../../src/index.ts'
+import { type Memory, type MemoryOptions, openMemory, upkeepWith } from '../../src/index.ts'
 import type { Rederive } from '../../src/memory/forgetting.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -175,7 +175,7 @@ describe('forgetting', () => {
   })
 
   it('cleans pages that were split, merged and rewritten before', async () => {
-    const { memory, store, file } = await opened({})
+    const { memory, store, file } = await opened({ upkeep: upkeepWith() })
     let state = 20_261_115
     const random = (below: number): number => {
       state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
