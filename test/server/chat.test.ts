@@ -138,7 +138,8 @@ describe('the server besides chat', () => {
   it('says that it is well', async () => {
     await using server = await startServer()
     const response = await fetch(`${server.url}/healthz`)
-    expect([response.status, await response.json()]).toEqual([200, { status: 'ok', degraded: [] }])
+    const upkeep = { by: 'builtin', running: 0, done: 0 }
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok', degraded: [], upkeep, profile: 'thread', secrets: 'mask' }])
   })
 
   it("answers under the client's request id, if it is sane, else under one of its own", async () => {

@@ -108,7 +108,16 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
       targetUsageRatio: number('How full the budget should be.'),
     }),
   }),
-  Health: object('How the server is doing.', health),
+  Health: object('How the server is doing.', {
+    ...health,
+    upkeep: object('Who sums up what is old.', {
+      by: text('`builtin`, `nobody` or a model.'),
+      running: whole('Pieces under way.'),
+      done: whole('Pieces done.'),
+    }),
+    profile: text('The profile of sessions.'),
+    secrets: text('What becomes of keys and passwords: mask, hide or keep.'),
+  }),
   Readiness: object('Whether requests would be answered.', { ready: flag('Whether to send any.'), ...health }),
   Error: object("An error in OpenAI's shape.", {
     error: object('The error.', {

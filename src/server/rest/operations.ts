@@ -12,7 +12,9 @@ import { storesOf } from './session.ts'
 export const operations: Handlers = {
   'GET /healthz': async ({ house, client }) => {
     const { ready: _ready, ...health } = readiness(await house.state())
-    send(client.response, 200, health)
+    const { profile } = house.memories.sessions
+    const { degraded: _degraded, ...upkeep } = house.memories.sessions.health()
+    send(client.response, 200, { ...health, upkeep, profile: profile.name, secrets: profile.secrets })
   },
   'GET /readyz': async ({ house, client }) => {
     const state = readiness(await house.state())

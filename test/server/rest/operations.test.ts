@@ -14,7 +14,8 @@ afterAll(() => rmSync(folder, { recursive: true }))
 describe('the server', () => {
   verifies('S-07', 'tells that it is well, ready and what it has done', async () => {
     await using server = await startServer()
-    expect(await server.ask('GET /healthz')).toEqual({ status: 200, body: { status: 'ok', degraded: [] } })
+    const upkeep = { by: 'builtin', running: 0, done: 0 }
+    expect(await server.ask('GET /healthz')).toEqual({ status: 200, body: { status: 'ok', degraded: [], upkeep, profile: 'thread', secrets: 'mask' } })
     expect(await server.ask('GET /readyz')).toEqual({ status: 200, body: { ready: true, status: 'ok', degraded: [] } })
     expect(await server.ask('GET /openapi.json')).toEqual({ status: 200, body: openapi() })
     await server.post('acme:ann', { messages: [user('Hello')] })
