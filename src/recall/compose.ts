@@ -35,7 +35,15 @@ export function compose(gathered: Gathered, profile: Profile, renderer: Renderer
     ),
     degraded: [...degraded, ...(notesIn(gathered.head.derived)?.faults ?? [])],
   }
-  return { messages, text, ledger }
+  let made: string | undefined
+  return {
+    messages,
+    get text() {
+      made ??= text()
+      return made
+    },
+    ledger,
+  }
 }
 
 /** In a budget so small that the words of the framing would crowd out what they frame, memory is shown without them. */

@@ -9,7 +9,8 @@ import { firstOf } from './unit.ts'
 /** What was chosen, in the order in which it is read, with the part that the next turn will repeat. */
 export type Framed = {
   readonly messages: readonly ChatMessage[]
-  readonly text: string
+  /** Made when it is asked for: most who want the messages never read it. */
+  readonly text: () => string
   readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
 }
 
@@ -24,7 +25,7 @@ export function frame(fitted: Fitted, profile: Profile, framing: Framing, render
   for (const piece of order.turns) messages.push(...piece.form.chat)
   if (order.volatile.length > 0) messages.push({ role: 'user', content: within(words.recalled, headed(order.volatile)).trimEnd() })
   for (const piece of order.newest) messages.push(...piece.form.chat)
-  return { messages, text: textOf(order, words, isMemory, renderer), cacheable: cacheable(order, profile, fitted.slides, block.length) }
+  return { messages, text: () => textOf(order, words, isMemory, renderer), cacheable: cacheable(order, profile, fitted.slides, block.length) }
 }
 
 /** What memory holds is data: it comes from a user's side and never as instructions, which are told apart from it. */
@@ -140,10 +141,7 @@ function closed(lines: readonly string[], separator: string, renderer: Renderer,
   const bare = last.slice(0, -separator.length)
   // after a letter or a digit a line end is always a token of its own
   const cheaper = /[\p{L}\p{N}]$/u.test(bare.slice(-2)) || renderer.tokenizer.count(bare) <= (paid || renderer.tokenizer.count(last))
-  let text = ''
-  // not by `join`, which copies every line: most who want the messages never read this
-  for (let at = 0; at < lines.length - 1; at++) text += lines[at]
-  return text + (cheaper ? bare : last)
+  return lines.slice(0, -1).join('') + (cheaper ? bare : last)
 }
 
 /** Claims whose entries keep their place and their form from turn to turn. */

@@ -1,4 +1,4 @@
-import { type Parsed, wellFormed } from '../domain/chat.ts'
+import type { Parsed } from '../domain/chat.ts'
 import { type Derived, isBlank, type Message, type Said, type Tokens } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
@@ -14,6 +14,7 @@ import { inputOf } from './anthropic.ts'
 import { kept } from './kept.ts'
 import { lineOfStatement, statement } from './statement.ts'
 import { isSendable, type Unit } from './unit.ts'
+import { chatOf, lineOf, mend } from './wording.ts'
 
 /**
  * A rendering with its price. `text` ends with its separator and begins with a character before which every tokenizer
@@ -36,7 +37,7 @@ export const asTurn: Manner = { show: 'turns', label: '', separator: '\n\n' }
 export class Renderer {
   readonly tokenizer: Tokenizer
   private readonly forms = new WeakMap<Message, Map<string, Form | null>>()
-  /** Most of what is shown are single messages, whole, as turns: found without a name. */
+  /** Single messages, whole, as turns: found without a name. */
   private readonly turns = new WeakMap<Message, Form | null>()
   private readonly statements = new WeakMap<Derived, Map<string, Form>>()
   private readonly wholes = new WeakMap<Derived, Form | null>()
@@ -116,12 +117,18 @@ export class Renderer {
 
   private turn(unit: Unit): Form | null {
     const message = unit.messages[0] as Message
-    let form = this.turns.get(message)
-    if (form === undefined) {
-      form = this.form(unit, asTurn, asSaid)
-      this.turns.set(message, form)
-    }
-    return form
+    const form = this.plain(unit, message) ?? this.turns.get(message)
+    if (form !== undefined) return form
+    const made = this.form(unit, asTurn, asSaid)
+    this.turns.set(message, made)
+    return made
+  }
+
+  /** Most are sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept. */
+  private plain(unit: Unit, message: Message): Form | undefined {
+    if (!isPlain(message)) return undefined
+    const tokens = this.known(unit, asTurn)
+    return tokens === undefined ? undefined : new Plain(message, tokens, this.tokenizer.isExact(plainText(message)))
   }
 
   private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
@@ -190,6 +197,30 @@ export class Renderer {
   }
 }
 
+/** A message that is nothing but words, shown as it was said. */
+class Plain implements Form {
+  readonly chat: readonly ChatMessage[]
+  readonly tokens: Tokens
+  readonly shortened = false
+  readonly exact: boolean
+  private readonly message: Message
+
+  constructor(message: Message, tokens: Tokens, exact: boolean) {
+    this.message = message
+    this.chat = [chatOf(message, message.content, true)]
+    this.tokens = tokens
+    this.exact = exact
+  }
+
+  get text(): string {
+    return plainText(this.message)
+  }
+}
+
+const isPlain = ({ role, content, name, calls }: Message): boolean =>
+  role !== 'tool' && name === undefined && calls === undefined && !isBlank(content) && content.isWellFormed()
+const plainText = (message: Message): string => `${lineOf(message, message.content, true)}${asTurn.separator}`
+
 const isAlone = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined
 const asSaid = (content: string): string => content
 
@@ -221,48 +252,6 @@ function shorten(content: string, rung: Rung, role: string): string {
 function sendable(unit: Unit): readonly Message[] {
   if (!isSendable(unit)) return []
   return unit.fault === undefined ? unit.messages : unit.messages.slice(0, 1)
-}
-
-/** A message as it may be sent. */
-function mend(message: Message, content: string): Message {
-  const { name, calls, answers } = message
-  return {
-    ...message,
-    content: wellFormed(content),
-    ...(name === undefined ? {} : { name: wellFormed(name) }),
-    ...(calls === undefined
-      ? {}
-      : { calls: calls.map((call) => ({ id: wellFormed(call.id), name: wellFormed(call.name), arguments: wellFormed(call.arguments) })) }),
-    ...(answers === undefined ? {} : { answers: wellFormed(answers) }),
-  }
-}
-
-function lineOf(message: Parsed, content: string, withCalls: boolean): string {
-  const asked = withCalls && message.calls !== undefined ? message.calls.map((call) => `[calls ${call.name} ${call.arguments}]`) : []
-  const said = isBlank(content) ? (message.role === 'tool' ? [nothing] : []) : [content]
-  return disarmed(`${speaker(message)}: ${[...said, ...asked].join(' ')}`)
-}
-
-const nothing = '(no output)'
-const titles = { system: 'System', user: 'User', assistant: 'Assistant', tool: 'Tool' }
-
-/** Who said it. A name that could be taken for something else gives way to the role. */
-export function speaker(message: Parsed): string {
-  const name = message.name?.replace(/\s+/gu, ' ').trim() ?? ''
-  return /^[\p{L}\p{N}]/u.test(name) ? name : titles[message.role]
-}
-
-function chatOf(message: Parsed, said: string, withCalls: boolean): ChatMessage {
-  // what a tool brings in, or a model says, must not pass for memory; a user's words are the user's
-  const content = message.role === 'user' ? said : disarmed(said)
-  if (message.role === 'tool') return { role: 'tool', content: isBlank(content) ? nothing : content, tool_call_id: message.answers ?? '' }
-  // cut, then made whole again: the cut may fall into a surrogate pair
-  const name = message.name === undefined ? undefined : wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
-  const named = name === undefined || name === '' ? {} : { name }
-  if (message.role !== 'assistant') return { role: message.role, content, ...named }
-  if (!withCalls || message.calls === undefined || message.calls.length === 0) return { role: 'assistant', content, ...named }
-  const tool_calls = message.calls.map((call) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } }))
-  return { role: 'assistant', content: isBlank(content) ? null : content, ...named, tool_calls }
 }
 
 /** A turn is shown as a chat message or as text: it is paid for so that both fit. */

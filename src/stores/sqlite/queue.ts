@@ -92,7 +92,12 @@ export class Queue {
     if (this.worker !== undefined) return this.worker
     // What the process was started with, such as a program on the command line, is none of the thread's business.
     const file = import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js'
-    const worker = new Worker(new URL(file, import.meta.url), { workerData: { path: this.path }, execArgv: [] })
+    // What it reads is soon written and done with: a large nursery would only hold it longer.
+    const worker = new Worker(new URL(file, import.meta.url), {
+      workerData: { path: this.path },
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    })
     worker.on('message', (outcomes: string) => this.receive(worker, JSON.parse(outcomes) as readonly Outcome[]))
     worker.on('error', (error) => this.lose(worker, error))
     worker.on('exit', () => this.lose(worker, new Error('the writing thread ended')))

@@ -1,0 +1,48 @@
+import { type Parsed, wellFormed } from '../domain/chat.ts'
+import { isBlank, type Message } from '../domain/entry.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
+import { disarmed } from '../text/memoryTag.ts'
+
+/** A message as it may be sent. */
+export function mend(message: Message, content: string): Message {
+  const { name, calls, answers } = message
+  return {
+    ...message,
+    content: wellFormed(content),
+    ...(name === undefined ? {} : { name: wellFormed(name) }),
+    ...(calls === undefined
+      ? {}
+      : { calls: calls.map((call) => ({ id: wellFormed(call.id), name: wellFormed(call.name), arguments: wellFormed(call.arguments) })) }),
+    ...(answers === undefined ? {} : { answers: wellFormed(answers) }),
+  }
+}
+
+/** A message as a line of a text. */
+export function lineOf(message: Parsed, content: string, withCalls: boolean): string {
+  const asked = withCalls && message.calls !== undefined ? message.calls.map((call) => `[calls ${call.name} ${call.arguments}]`) : []
+  const said = isBlank(content) ? (message.role === 'tool' ? [nothing] : []) : [content]
+  return disarmed(`${speaker(message)}: ${[...said, ...asked].join(' ')}`)
+}
+
+const nothing = '(no output)'
+const titles = { system: 'System', user: 'User', assistant: 'Assistant', tool: 'Tool' }
+
+/** Who said it. A name that could be taken for something else gives way to the role. */
+export function speaker(message: Parsed): string {
+  const name = message.name?.replace(/\s+/gu, ' ').trim() ?? ''
+  return /^[\p{L}\p{N}]/u.test(name) ? name : titles[message.role]
+}
+
+/** A message as a provider's client sends it. */
+export function chatOf(message: Parsed, said: string, withCalls: boolean): ChatMessage {
+  // what a tool brings in, or a model says, must not pass for memory; a user's words are the user's
+  const content = message.role === 'user' ? said : disarmed(said)
+  if (message.role === 'tool') return { role: 'tool', content: isBlank(content) ? nothing : content, tool_call_id: message.answers ?? '' }
+  // cut, then made whole again: the cut may fall into a surrogate pair
+  const name = message.name === undefined ? undefined : wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
+  const named = name === undefined || name === '' ? {} : { name }
+  if (message.role !== 'assistant') return { role: message.role, content, ...named }
+  if (!withCalls || message.calls === undefined || message.calls.length === 0) return { role: 'assistant', content, ...named }
+  const tool_calls = message.calls.map((call) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } }))
+  return { role: 'assistant', content: isBlank(content) ? null : content, ...named, tool_calls }
+}
