@@ -1,13 +1,7 @@
-import { chown, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { access, chown, constants, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
-import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-
-/** How long a writer waits for another one, and how often it looks. */
-const patience: Millis = 10_000
-const pause: Millis = 20
+import { takeTurn } from '../../stores/sqlite/turn.ts'
 
 /**
  * Replaces a small file that only its owner may read. One process at a time reads, changes and writes it, and it is there
@@ -20,13 +14,12 @@ export async function rewrite(file: string, change: (text: string | undefined) =
   // Where the name is a link, what it leads to is replaced, and the link stays.
   const target = await realpath(file).catch(() => file)
   try {
-    const unlock = await locked(target, file)
-    try {
-      const text = change(await contentOf(target))
-      await replace(target, text)
-    } finally {
-      unlock()
-    }
+    // Asked first, because SQLite would only tell that it cannot open the lock.
+    await access(dirname(target), constants.W_OK)
+    const lock = `${target}.lock`
+    using _turn = await takeTurn(lock, `${file} is being written by another process for too long; nothing was changed. Try again.`)
+    await keepOwner(lock, target)
+    await replace(target, change(await contentOf(target)))
   } catch (cause) {
     if (cause instanceof MemoryError) throw cause
     throw new MemoryError('not-durable', `${file} cannot be written (${reasonOf(cause)}); nothing was changed. Look at its folder and its permissions.`, {
@@ -42,35 +35,6 @@ async function contentOf(file: string): Promise<string | undefined> {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-}
-
-/**
- * Waits for its turn. The lock is one of SQLite's on an empty file, because the operating system takes that back from a
- * process that dies: a lock that is merely a file would keep everybody out from then on.
- */
-async function locked(target: string, file: string): Promise<() => void> {
-  const lock = `${target}.lock`
-  await (await open(lock, 'a', 0o600)).close()
-  await keepOwner(lock, target)
-  for (let waited = 0; waited <= patience; waited += pause) {
-    const unlock = tryLock(lock)
-    if (unlock !== undefined) return unlock
-    await wait(pause)
-  }
-  throw new MemoryError('busy', `${file} is being written by another process for too long; nothing was changed. Try again.`, { param: 'file' })
-}
-
-function tryLock(lock: string): (() => void) | undefined {
-  const database = new DatabaseSync(lock, { timeout: 0 })
-  try {
-    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-    return () => database.close()
-  } catch (error) {
-    database.close()
-    const busy = 5
-    if (error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === busy) return undefined
-    throw error
-  }
 }
 
 async function replace(target: string, text: string): Promise<void> {
