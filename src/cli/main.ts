@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { addAudit } from './audit.ts'
 import { addChat } from './chat.ts'
 import { addConfig } from './config.ts'
 import { addDoctor } from './doctor.ts'
@@ -11,9 +12,12 @@ import { addForget } from './forget.ts'
 import { addImport } from './import.ts'
 import { addKeys } from './keys.ts'
 import { addKnowledge } from './knowledge.ts'
+import { addMcp } from './mcp.ts'
 import { addOptimizer } from './optimizer.ts'
 import { addRemember } from './remember.ts'
 import { addReplay } from './replay.ts'
+import { addRestore } from './restore.ts'
+import { addSave } from './save.ts'
 import { addSearch } from './search.ts'
 import { addServe } from './serve.ts'
 import { addSessions } from './sessions.ts'
@@ -26,11 +30,11 @@ const program = new Command('threadkeep')
   .version(version)
   .exitOverride()
   .configureOutput({ outputError: () => undefined })
-  .addHelpText('after', `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n\n${exitCodes}`)
+  .addHelpText('after', `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n  threadkeep mcp --workspace my-project\n\n${exitCodes}`)
 
-const talking = [addServe, addChat]
+const talking = [addServe, addChat, addMcp, addSave, addRestore]
 const looking = [addSessions, addSearch, addFacts, addSummaries, addOptimizer, addReplay]
-const keeping = [addRemember, addKnowledge, addForget, addExport, addImport, addDoctor, addKeys, addConfig]
+const keeping = [addRemember, addKnowledge, addForget, addExport, addImport, addDoctor, addAudit, addKeys, addConfig]
 for (const add of [...talking, ...looking, ...keeping]) add(program)
 
 // A reader that has seen enough, such as head, is no failure.

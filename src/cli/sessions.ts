@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
-import { formatKey, parseKey } from '../domain/key.ts'
+import { formatKey, isInner, type Key, parseKey } from '../domain/key.ts'
+import type { Index, Store } from '../domain/ports.ts'
+import type { SessionDetails } from '../handoff/handoff.ts'
 import { exitCodes } from './failure.ts'
 import { glimpse, many, say, timeOf } from './say.ts'
 import { wholeNumber } from './settings.ts'
-import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
+import { existingFile, existingSession, existingStore, type StoreFlags, storeSettings, withStore } from './store.ts'
 
 type Flags = StoreFlags & { readonly limit: string; readonly after?: string }
 
@@ -25,7 +27,7 @@ export function addSessions(program: Command): void {
     .addHelpText('after', help)
     .action(list)
   withStore(sessions.command('show'))
-    .description('show what was said in a session, the newest messages last')
+    .description('show what was said in a session, the newest messages last, and how well it came through when it was restored')
     .argument('<key>', 'the session, as scope:session; a scope shows its own memory')
     .option('--limit <number>', 'how many messages at most', '50')
     .addHelpText('after', help)
@@ -37,8 +39,10 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
   const store = await existingStore(flags, process.env)
   try {
     const found = await store.list({ ...(scope === undefined ? {} : { scope: parseKey(scope).scope }), after: flags.after ?? '', limit })
-    const items = found.map(({ key, ...listed }) => ({ key: formatKey(key), ...listed }))
-    const next = items.length === limit ? items.at(-1)?.key : undefined
+    // What the engine keeps for itself is no session that anybody could name.
+    const items = found.filter(({ key }) => !isInner(key)).map(({ key, ...listed }) => ({ key: formatKey(key), ...listed }))
+    const last = found.length === limit ? found.at(-1) : undefined
+    const next = last && formatKey(last.key)
     const more = next === undefined ? [] : [`There may be more: --after ${next}`]
     const lines = items.map(({ key, messages, touchedAt }) => `${key}  ${many(messages, 'message')}, last written ${timeOf(touchedAt)}`)
     say(flags.json, { items, next: next ?? null }, items.length === 0 ? ['No sessions.'] : [...lines, ...more])
@@ -57,8 +61,38 @@ async function show(text: string, flags: Flags): Promise<void> {
     const heading = `${text}: ${many(messages, 'message')}, ${many(derived.length, 'derived entry', 'derived entries')}, ${timeOf(startedAt)} to ${timeOf(touchedAt)}`
     const lines = said.map(({ id, role, name, content }) => `${id} ${name ?? role}: ${content}`)
     const known = derived.map(({ kind, id, ...entry }) => `${kind} ${id}: ${glimpse(JSON.stringify(entry))}`)
-    say(flags.json, { key: text, messages, startedAt, touchedAt, items: said, derived }, [heading, ...lines, ...known])
+    const handedOver = await savedSession(store, key, flags)
+    const value = { key: text, messages, startedAt, touchedAt, items: said, derived, ...(handedOver === undefined ? {} : { saved: handedOver }) }
+    say(flags.json, value, [heading, ...lines, ...known, ...(handedOver === undefined ? [] : savedLines(handedOver))])
   } finally {
     await store.close()
   }
+}
+
+/** What is known of a session that was saved to go on elsewhere: how well it came through, and its chain. */
+async function savedSession(store: Store & Index, key: Key, flags: Flags): Promise<SessionDetails | undefined> {
+  const { graphKey } = await import('../stores/sqlite/graph.ts')
+  // A store without a graph gets none by being looked at.
+  if (key.id === '' || (await store.head(graphKey(key.scope), 0)).revision === 0) return undefined
+  const [{ openMemory }, { openGraph }, { Handoff }] = await Promise.all([import('../index.ts'), import('../graph/graph.ts'), import('../handoff/handoff.ts')])
+  const { key: storeKey } = storeSettings(flags, process.env)
+  const graph = await openGraph(`sqlite:${await existingFile(flags, process.env)}`, storeKey === undefined ? {} : { storeKey })
+  try {
+    if ((await graph.entity(key.scope, key.id))?.type !== 'session') return undefined
+    // The store is closed by whoever opened it.
+    const memory = await openMemory({ profile: 'handoff', store, upkeep: false })
+    return await new Handoff({ memory, graph, clock: Date.now }).get(key.scope, key.id)
+  } finally {
+    await graph.close()
+  }
+}
+
+function savedLines({ preservation, chain, items, files }: SessionDetails): string[] {
+  const part = (value: number): string => `${Math.round(100 * value)} %`
+  const score = ({ similarity, facts }: { readonly similarity: number; readonly facts: number }): string =>
+    `${part(similarity)} of the meaning, ${part(facts)} of the facts`
+  const kinds = Object.entries(preservation?.categories ?? {}).map(([category, one]) => `  ${category}: ${score(one)}`)
+  const kept = preservation === undefined ? [] : [`restored ${preservation.at} into ${many(preservation.budget, 'token')}: ${score(preservation)}`, ...kinds]
+  const links = chain.length < 2 ? [] : [`chain: ${chain.map(({ sessionId }) => sessionId).join(' → ')}`]
+  return [`saved: ${many(items, 'item')}, ${many(files.length, 'file')}`, ...kept, ...links]
 }

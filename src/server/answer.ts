@@ -6,7 +6,7 @@ import { visitorOf } from './gate/limits.ts'
 import type { House } from './house.ts'
 import { problemOf, Refusal, traceOf } from './problem.ts'
 import { Router } from './routes.ts'
-import { dialectAt } from './talk.ts'
+import { problemAt } from './talk.ts'
 import type { Turn } from './watch/turn.ts'
 
 /** What anybody may ask: it tells nothing of what was said, and whoever watches over the server has no key. */
@@ -80,7 +80,7 @@ function fail(house: House, id: string, request: IncomingMessage, response: Serv
   if (status === 429 && headers['retry-after'] === undefined) headers['x-should-retry'] = 'false'
   // There may be no end to what follows, and nobody reads it.
   if (status === 413 || status === 408) headers.connection = 'close'
-  send(response, status, dialectAt(pathOf(request)).problem(problem), headers)
+  send(response, status, problemAt(pathOf(request), problem), headers)
 }
 
 const pathOf = ({ url = '' }: IncomingMessage): string => (url.includes('?') ? url.slice(0, url.indexOf('?')) : url)

@@ -3,6 +3,7 @@ import type { Files } from '../files/files.ts'
 import type { Credentials } from './gate/credentials.ts'
 import type { Doors } from './gate/hosts.ts'
 import type { Limits } from './gate/limits.ts'
+import type { McpRoom } from './mcp.ts'
 import type { Memories } from './memories.ts'
 import type { Room } from './turn/turn.ts'
 import type { Log } from './watch/log.ts'
@@ -17,6 +18,8 @@ export type House = Omit<Room, 'report'> & {
   /** Counts what clients send, whatever becomes of it. */
   readonly tokenizer: Tokenizer
   readonly files: Files
+  /** Handing over; undefined where that is not offered. */
+  readonly mcp: McpRoom | undefined
   readonly credentials: Credentials | undefined
   /** The scope of sessions that are named without one, where no key tells it. */
   readonly defaultScope: string | undefined

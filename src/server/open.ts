@@ -3,6 +3,8 @@ import type { Key } from '../domain/key.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { openMemory } from '../index.ts'
+import type { McpEndpoint } from '../mcp/http.ts'
+import { visitorOf } from '../mcp/scope.ts'
 import { type Barrier, secretBarrier } from '../memory/secrets.ts'
 import type { Memory } from '../memory.ts'
 import type { MakeBarrier } from '../open.ts'
@@ -16,6 +18,7 @@ import { isLoopback } from './gate/hosts.ts'
 import { toldOnce } from './lifecycle/once.ts'
 import { Memories } from './memories.ts'
 import { traceOf } from './problem.ts'
+import { listReceipts } from './receipts.ts'
 import { type Serving, serve } from './serve.ts'
 import { SessionModels } from './sessionModels.ts'
 import { type Log, quiet } from './watch/log.ts'
@@ -51,8 +54,9 @@ export async function openServer(plan: Plan, options: OpenOptions = {}): Promise
   const stores = await openStores(plan)
   try {
     const models = modelsOf(plan)
-    const memories = await Memories.open(opening(plan, { stores, models, clock }), plan.ways)
-    const serving = await served(plan, { memories, models, credentials, log, clock })
+    const open = opening(plan, { stores, models, clock })
+    const memories = await Memories.open(open, plan.ways)
+    const serving = await served(plan, { memories, models, credentials, log, clock, open })
     const shut = async (grace?: number): Promise<void> => {
       await serving.close(grace)
       await memories[Symbol.asyncDispose]()
@@ -127,15 +131,24 @@ function sharedBarriers(): MakeBarrier {
   }
 }
 
-type Staff = Pick<Means, 'models' | 'clock'> & { readonly memories: Memories; readonly credentials: Credentials; readonly log: Log }
+type Staff = Pick<Means, 'models' | 'clock'> & {
+  readonly memories: Memories
+  readonly credentials: Credentials
+  readonly log: Log
+  readonly open: (profile: Profile) => Promise<Memory>
+}
 
-async function served(plan: Plan, { memories, log, ...staff }: Staff): Promise<Serving> {
+async function served(plan: Plan, { memories, log, open, ...staff }: Staff): Promise<Serving> {
+  const { workspace, only } = plan.mcp
+  const visitor = visitorOf({ workspace: workspace ?? (only === undefined ? plan.defaultScope : undefined), only })
+  const mcp = { visitor, open: async () => endpoint(plan, await open(plan.mcp.profile), { log, clock: staff.clock }) }
   try {
     return await serve({
       ...staff,
       ...plan.listen,
       memory: memories,
       log,
+      mcp,
       upstream: plan.upstreams,
       defaultScope: plan.defaultScope,
       allowance: plan.allowance,
@@ -150,6 +163,27 @@ async function served(plan: Plan, { memories, log, ...staff }: Staff): Promise<S
     })
   } catch (error) {
     await memories[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** What answers at `/mcp`, around a memory of its own. */
+async function endpoint(
+  { store, storeKey, keys, mcp }: Plan,
+  memory: Memory,
+  { log, clock }: { readonly log: Log; readonly clock: Clock },
+): Promise<McpEndpoint> {
+  // Loaded only now: most servers are never asked for it.
+  const [{ openHost }, { McpEndpoint }] = await Promise.all([import('../mcp/host.ts'), import('../mcp/http.ts')])
+  const onFault = (error: unknown): void => log.fault('mcp', traceOf(error))
+  const receipts = async (key: Key) => (await listReceipts(memory.parts.sessions, key, 100)).items
+  try {
+    const [{ workspace, only = [] }, settings] = [mcp, { ...mcp.settings, keep: [keys.file] }]
+    const workspaces = workspace === undefined ? only : [workspace, ...only]
+    const host = await openHost({ memory, store, storeKey, settings, workspaces, receipts, onFault, clock })
+    return new McpEndpoint(host, () => memory.close())
+  } catch (error) {
+    await memory.close()
     throw error
   }
 }

@@ -16,6 +16,7 @@ import { doorsOf } from './gate/hosts.ts'
 import { type Allowance, Limits } from './gate/limits.ts'
 import type { House } from './house.ts'
 import { Lanes } from './lanes.ts'
+import { mcpRoom, type OpenMcp } from './mcp.ts'
 import { Memories } from './memories.ts'
 import { offlineBackend } from './offline/offline.ts'
 import { traceOf } from './problem.ts'
@@ -61,6 +62,8 @@ export type ServeOptions = {
   readonly log?: Log | undefined
   readonly tracing?: Tracing | undefined
   readonly clock?: Clock | undefined
+  /** Opens what answers at `/mcp`, when that is first asked for; nothing does when left out. */
+  readonly mcp?: OpenMcp | undefined
   /** How often sessions are looked through for those that are over. */
   readonly sweepEvery?: Millis | undefined
   /** Hears of faults that no client is told of; never holds what was said. */
@@ -106,7 +109,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const close = (grace: Millis = 30_000): Promise<void> => {
     draining.now = true
     clearInterval(sweeping)
+    house.mcp?.drain()
     closed ??= shut(server, grace).then(async () => {
+      await house.mcp?.close()
       await house.files.close()
       await house.backend.close()
     })
@@ -131,6 +136,7 @@ function houseOf(options: ServeOptions, memories: Memories, backend: Backend, dr
     memories,
     backend,
     files,
+    mcp: options.mcp && mcpRoom(options.mcp),
     state,
     clock,
     takeFile: (scope, file) => files.begin(scope, file),

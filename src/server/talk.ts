@@ -7,18 +7,22 @@ import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
 import type { Exchange, Handler, Handlers } from './exchange.ts'
 import { keyFor } from './gate/identity.ts'
-import { Refusal, traceOf } from './problem.ts'
+import { mcpProblem, speakMcp } from './mcp.ts'
+import { type Problem, Refusal, traceOf } from './problem.ts'
 import { relayAsIs, relayJson } from './relay.ts'
 import { keyIn } from './routes.ts'
 import { takeTurn } from './turn/turn.ts'
 
 /** Which protocol an address speaks: errors take its shape too. */
-export function dialectAt(path: string): Dialect {
+function dialectAt(path: string): Dialect {
   if (/\/messages(?:\/count_tokens)?$/.test(path) && path.startsWith('/v1/')) return messages
   return path.endsWith('/responses') ? responses : chat
 }
 
-/** Requests for a model, each with its key in the address or in a header. */
+/** An error in the shape that the protocol of an address gives it. */
+export const problemAt = (path: string, error: Problem['error']): unknown => (path === '/mcp' ? mcpProblem(error) : dialectAt(path).problem(error))
+
+/** The protocols of others: requests for a model, each with its key in the address or in a header, and MCP. */
 export const talking: Handlers = {
   ...both('/chat/completions', turnIn(chat)),
   ...both('/responses', turnIn(responses)),
@@ -30,6 +34,7 @@ export const talking: Handlers = {
   ...both('/embeddings', passed('embeddings')),
   ...ofModels('', models),
   ...ofModels('/{model}', models),
+  'POST /mcp': speakMcp,
 }
 
 function both(path: string, handler: Handler): Handlers {

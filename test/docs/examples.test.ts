@@ -11,7 +11,7 @@ const fresh = freshFiles()
 
 describe('the examples', () => {
   it('are those that are run here', () =>
-    expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'durable.ts', 'openai-client.ts', 'threadkeep.config.json', 'upkeep.ts']))
+    expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'durable.ts', 'mcp', 'openai-client.ts', 'threadkeep.config.json', 'upkeep.ts']))
 
   it('chat.ts talks with memory in one process', async () => {
     const { code, stdout, stderr } = await start('examples/chat.ts', []).ended

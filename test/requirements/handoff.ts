@@ -8,91 +8,114 @@ export const handoff: readonly Row[] = [
     source,
     behaviour:
       'Entities `session`, `conversation`, `context_item` (code, file, data, concept, task; importance 1–10), `file_reference` (path, hash, mtime) and `workspace_state`; the six relationship types.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/graph/graph.ts', 'src/handoff/save/rows.ts'],
   },
-  { id: 'H-02', source, behaviour: 'The token monitor warns at 75 % of the limit (safety margin 100) and triggers a save.', status: 'planned' },
+  {
+    id: 'H-02',
+    source,
+    behaviour: 'The token monitor warns at 75 % of the limit (safety margin 100) and triggers a save.',
+    status: 'kept',
+    in: ['src/handoff/monitor.ts', 'src/mcp/tools/talk.ts'],
+  },
   {
     id: 'H-03',
     source,
     behaviour:
       'Items are prioritised by recency, frequency, specificity, type and user marking (highest); optionally by embedding similarity to the current context.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/extract.ts', 'src/handoff/priority.ts', 'src/handoff/similarity.ts'],
   },
   {
     id: 'H-04',
     source,
     behaviour:
       '`save_session`, `restore_session`, `list_sessions`, `get_session`, `delete_session` with the documented parameters and results; restore without an id takes the most recent of the workspace. Settled: every call resolves to exactly one workspace (its argument, else the server\'s `--workspace`, else `default`), and ids of other workspaces are "not found".',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/handoff.ts', 'src/mcp/tools/sessions.ts', 'src/mcp/scope.ts'],
   },
   {
     id: 'H-05',
     source,
     behaviour:
       'Restore fits the token budget: items ordered by priority, threshold 3, at most 50 items, file references resolved (unchanged, changed, missing), hierarchical summaries, the new session linked by `SESSION_CONTINUES`, the workspace state returned.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/restore.ts', 'src/handoff/weave.ts', 'src/handoff/references.ts'],
   },
   {
     id: 'H-06',
     source,
     behaviour: '`upsert_entity`, `create_relationship`, `query_entities`, `query_relationships` with filters, sort, limit, offset and totals.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/graph/sqlite.ts', 'src/graph/query.ts', 'src/mcp/tools/graph.ts'],
   },
   {
     id: 'H-07',
     source,
     behaviour:
       'The documented directory layout is an export and import format (`metadata.json`, `entities.json`, `relationships.json` per session; shared file references), compressed by default.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/layout.ts'],
   },
   {
     id: 'H-08',
     source,
     behaviour:
       'Retention 30 days; storage directory and summarising configurable; incremental updates (only changed entities are written); lazy loading; caching; long work in the background with progress.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/retention.ts', 'src/handoff/settings.ts', 'src/handoff/save.ts', 'src/graph/write.ts'],
   },
   {
     id: 'H-09',
     source,
     behaviour:
       "Workspaces are isolated; encryption at rest is optional; file paths are checked by real path and separator against an allow-list (the document's `startsWith` lets `/app-evil` through for `/app`); allow-lists per user; every file operation, allowed or refused, stands with its user in an append-only audit log.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/mcp/files/desk.ts', 'src/mcp/files/audit.ts', 'src/mcp/scope.ts', 'src/graph/seal.ts', 'src/stores/sealed.ts'],
   },
-  { id: 'H-10', source, behaviour: '`write_file` is off unless configured; `create_directory` works only under allowed directories.', status: 'planned' },
+  {
+    id: 'H-10',
+    source,
+    behaviour: '`write_file` is off unless configured; `create_directory` works only under allowed directories.',
+    status: 'kept',
+    in: ['src/mcp/files/desk.ts', 'src/mcp/tools/files.ts'],
+  },
   {
     id: 'H-11',
     source,
     behaviour:
       'A storage failure keeps the data in memory and retries, answering `degraded: not durable`, never "saved"; a corrupt session is skipped with a warning; a missing memory server degrades; older formats migrate, newer ones are refused; concurrent writers lose no updates.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/pending.ts', 'src/handoff/layout/migrate.ts', 'src/handoff/layout/read.ts', 'src/graph/write.ts'],
   },
   {
     id: 'H-12',
     source,
     behaviour: 'Budget split: code 60, conversation 30, metadata 10 when there is code, else 70 and 30.',
     status: 'kept',
-    in: ['src/profiles/handoff.ts', 'src/recall/fit.ts'],
+    in: ['src/profiles/handoff.ts', 'src/recall/fit.ts', 'src/handoff/split.ts'],
   },
   {
     id: 'H-13',
     source,
     behaviour: 'Adaptive compression: white space, then comments, then section summaries, stopping at the first that fits.',
     status: 'kept',
-    in: ['src/profiles/handoff.ts', 'src/recall/render.ts', 'src/text/squeeze.ts', 'src/text/sections.ts'],
+    in: ['src/profiles/handoff.ts', 'src/handoff/compression.ts', 'src/text/squeeze.ts', 'src/text/sections.ts'],
   },
   {
     id: 'H-14',
     source,
     behaviour:
       'Preservation is measured (similarity and fact survival of restored against original), and weights adapt when a type averages under 0.8. Settled: weights are bounded and normalised.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/preserve.ts', 'src/handoff/weights.ts'],
   },
   {
     id: 'H-15',
     source,
     behaviour: 'Other MCP servers can be configured as context providers, called on save and restore with time-outs.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/mcp/providers.ts'],
   },
   {
     id: 'H-16',
@@ -105,6 +128,7 @@ export const handoff: readonly Row[] = [
     source,
     behaviour:
       'Automatic continuation (the most recent matching session is offered to a new one), cross-session references, and context analytics (what was kept, used and missed over a chain of sessions).',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/handoff/continuation.ts', 'src/handoff/chain.ts', 'src/handoff/analytics.ts'],
   },
 ]

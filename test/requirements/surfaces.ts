@@ -24,7 +24,13 @@ export const surfaces: readonly Row[] = [
     status: 'kept',
     in: ['src/server/talk.ts', 'src/server/dialects/responses.ts', 'src/server/dialects/messages.ts'],
   },
-  { id: 'S-04', source, behaviour: 'MCP: conformance, strict inspector, drop-in for the reference memory server.', status: 'planned' },
+  {
+    id: 'S-04',
+    source,
+    behaviour: 'MCP: conformance, strict inspector, drop-in for the reference memory server.',
+    status: 'kept',
+    in: ['src/mcp/server.ts', 'src/mcp/tools/reference.ts', 'src/graph/nodes.ts'],
+  },
   { id: 'S-05', source, behaviour: 'The inspector page.', status: 'planned' },
   {
     id: 'S-06',

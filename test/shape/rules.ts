@@ -27,9 +27,11 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   index: [...below, 'portable', 'models', 'open'],
   'adapters/session-memory': ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'browser'],
   adapters: face,
-  server: [...face, 'files'],
-  mcp: face,
-  cli: [...face, 'adapters', 'server', 'mcp'],
+  graph: below,
+  handoff: [...face, 'graph'],
+  server: [...face, 'files', 'graph', 'handoff', 'mcp'],
+  mcp: [...face, 'graph', 'handoff'],
+  cli: [...face, 'adapters', 'server', 'graph', 'handoff', 'mcp'],
 }
 
 /** Runs in a browser's worker: no Node, no packages. */

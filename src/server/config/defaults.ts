@@ -12,6 +12,7 @@ export type Complete = With<Omit<Config, keyof Sections>, 'profile' | 'sessions'
   readonly timeouts: With<Sections['timeouts']>
   readonly retries: With<Sections['retries']>
   readonly log: With<Sections['log']>
+  readonly mcp?: Sections['mcp'] | undefined
 }
 
 /** What holds where nobody says anything. What is not here has no value of its own: no limit, no webhook, the profile's own budget. */

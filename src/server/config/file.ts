@@ -60,13 +60,25 @@ const unreadable = (file: string, why: string, cause?: unknown): MemoryError =>
   new MemoryError('bad-option', `The configuration ${file} cannot be used: ${why}.`, { param: 'config', cause })
 
 function besideFile(config: Config, file: string): Config {
-  const { store, storeKey, keys, prices } = config
+  const { store, storeKey, keys, prices, mcp } = config
   return {
     ...config,
     ...(store === undefined ? {} : { store: located(store, /^sqlite:(?=.)/, file) }),
     ...(storeKey === undefined ? {} : { storeKey: located(storeKey, /^file:(?=.)/, file) }),
     ...(keys?.file === undefined ? {} : { keys: { ...keys, file: located(keys.file, /^/, file) } }),
     ...(typeof prices === 'string' ? { prices: located(prices, /^/, file) } : {}),
+    ...(mcp === undefined ? {} : { mcp: mcpBeside(mcp, file) }),
+  }
+}
+
+function mcpBeside(mcp: NonNullable<Config['mcp']>, file: string): NonNullable<Config['mcp']> {
+  const all = (paths: readonly string[]): string[] => paths.map((path) => located(path, /^/, file))
+  const { allow, users, audit } = mcp
+  return {
+    ...mcp,
+    ...(allow === undefined ? {} : { allow: all(allow) }),
+    ...(users === undefined ? {} : { users: Object.fromEntries(Object.entries(users).map(([name, paths]) => [name, all(paths)])) }),
+    ...(audit === undefined ? {} : { audit: located(audit, /^/, file) }),
   }
 }
 

@@ -13,6 +13,7 @@ import type { Persistence } from '../upstreams/pool.ts'
 import type { Patience, UpstreamOptions } from '../upstreams/upstream.ts'
 import type { LogLevel } from '../watch/log.ts'
 import { type PriceTable, parsePrices } from '../watch/prices.ts'
+import { type McpPlan, mcpPlanOf } from './mcp.ts'
 import { type Config, wrong } from './schema.ts'
 import { type Given, needsFile, type Settings } from './settings.ts'
 
@@ -39,6 +40,8 @@ export type Plan = {
   readonly prices: PriceTable | undefined
   readonly logLevel: LogLevel
   readonly sweepEvery: Millis
+  /** How sessions are handed over at `/mcp`. */
+  readonly mcp: McpPlan
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -68,6 +71,7 @@ export function planOf({ config, given, ways }: Settings, environment: Environme
     prices: pricesOf(config.prices),
     logLevel: config.log.level,
     sweepEvery: config.sweepEvery,
+    mcp: mcpPlanOf(config),
   }
 }
 

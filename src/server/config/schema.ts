@@ -20,6 +20,16 @@ const named = <T extends z.ZodType>(value: T) =>
 const fields = <S extends z.ZodRawShape>(shape: S) =>
   z.strictObject(shape, { error: ({ code }) => `${code === 'unrecognized_keys' ? '' : 'an object with '}${Object.keys(shape).join(', ')}` })
 
+const isScope = (value: string): boolean => {
+  try {
+    return parseKey(value).id === ''
+  } catch {
+    return false
+  }
+}
+
+const object = z.record(z.string(), z.unknown(), 'an object')
+
 const upstream = fields({
   name: text.optional(),
   base: text,
@@ -38,6 +48,21 @@ const template = fields({
   budget: whole(1).optional(),
 })
 
+const provider = fields({
+  command: text.optional(),
+  args: list.optional(),
+  env: z.record(z.string(), text, 'an object of variables').optional(),
+  url: text.optional(),
+  headers: z.record(z.string(), text, 'an object of headers').optional(),
+  tool: text.optional(),
+  arguments: object.optional(),
+  resource: text.optional(),
+  timeout: duration.optional(),
+  on: z.array(oneOf('save', 'restore'), 'a list of save and restore').optional(),
+}).refine(({ command, url }) => (command === undefined) !== (url === undefined), 'an object with either command or url')
+
+const scope = text.refine(isScope, 'a workspace such as my-project, without a session')
+
 /** What is set field by field, so that a flag may change one of them. */
 export const sections = {
   listen: fields({ host: text.optional(), port: whole(0, 65_535).optional(), names: list.optional(), origins: list.optional() }),
@@ -53,17 +78,20 @@ export const sections = {
   timeouts: fields({ first: duration.optional(), idle: duration.optional(), total: duration.optional() }),
   retries: fields({ tries: whole(1).optional(), wait: duration.optional(), longest: duration.optional() }),
   log: fields({ level: oneOf(...logLevels).optional() }),
+  mcp: fields({
+    workspace: scope.optional(),
+    only: z.array(scope).min(1).optional(),
+    allow: list.optional(),
+    write: flag.optional(),
+    audit: text.optional(),
+    users: named(list).optional(),
+    providers: named(provider).optional(),
+    retention: duration.optional(),
+    tokenLimit: whole(1).optional(),
+    threshold: z.number('a part of the limit, above 0 and up to 1').gt(0, 'above 0').max(1, 'at most 1').optional(),
+    margin: whole(0).optional(),
+  }),
 } as const
-
-const isScope = (value: string): boolean => {
-  try {
-    return parseKey(value).id === ''
-  } catch {
-    return false
-  }
-}
-
-const object = z.record(z.string(), z.unknown(), 'an object')
 
 /** Everything a server can be told. Profiles and prices are checked where they are understood. */
 export const config = fields({
@@ -87,6 +115,7 @@ export const config = fields({
   webhook: fields({ url: text, secret: text.optional(), secretEnv: text.optional() }).optional(),
   prices: z.union([text, object], 'the path of a JSON file, or a table of prices').optional(),
   log: sections.log.optional(),
+  mcp: sections.mcp.optional(),
   sweepEvery: duration.optional(),
 })
 
@@ -114,7 +143,7 @@ function refused(issue: z.core.$ZodIssue, value: unknown): MemoryError {
 }
 
 /** Where a secret stands, or would if the shape were right. */
-const secretive = /(?:^|\.)(?:key|secret|webhook)$|^upstreams(?:\[\d+\])?$/
+const secretive = /(?:^|\.)(?:key|secret|webhook)$|^upstreams(?:\[\d+\])?$|^mcp\.providers\b/
 
 /** Names a field and what would be right in it; what may be a secret is not repeated. */
 export function wrong(at: string, value: unknown, right: string): MemoryError {

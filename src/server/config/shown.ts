@@ -13,6 +13,8 @@ function withoutSecrets(value: unknown, name = ''): unknown {
   if (typeof value === 'string') return name === 'key' || name === 'secret' ? hidden : withoutPassword(value)
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item))
   if (!isObject(value)) return value
+  // What another program is started or asked with: any of it may be a key.
+  if (name === 'env' || name === 'headers') return Object.fromEntries(Object.keys(value).map((field) => [field, hidden]))
   return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, withoutSecrets(inner, field)]))
 }
 

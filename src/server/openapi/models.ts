@@ -46,6 +46,14 @@ export const modelOperations = {
   },
   listModels: { tag: 'Models', summary: 'The models of the model server', answers: { '200': json('The models.', 'ModelList') } },
   getModel: { tag: 'Models', summary: 'One of the models of the model server', answers: { '200': json('The model.', 'Model') } },
+  speakMcp: {
+    tag: 'Models',
+    summary: 'A message of the Model Context Protocol',
+    description: 'Tools, resources and prompts to save a chat and to go on with it elsewhere, and a knowledge graph. Stateless; older clients are served too.',
+    body: 'RpcMessage',
+    answers: { '200': reply('RpcMessage'), '202': { description: 'A notification was taken.' } },
+    errors: 'RpcError',
+  },
   createConversation: {
     tag: 'Conversations',
     summary: 'Begins a conversation',

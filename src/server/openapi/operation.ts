@@ -14,7 +14,7 @@ export type Operation = {
   /** Whether everybody may ask. */
   readonly isOpen?: boolean
   /** The shape in which it tells of errors; OpenAI's when left out. */
-  readonly errors?: 'Error' | 'AnthropicError'
+  readonly errors?: 'Error' | 'AnthropicError' | 'RpcError'
 }
 
 type HeaderName = keyof typeof headers
@@ -56,7 +56,7 @@ export const nothing: Schema = { description: 'It is gone.', headers: withHeader
 
 /** What may go wrong with nearly everything. */
 export const errorResponses: Readonly<Record<string, Schema>> = Object.fromEntries(
-  ['Error', 'AnthropicError'].flatMap((shape) => [
+  ['Error', 'AnthropicError', 'RpcError'].flatMap((shape) => [
     [`${shape}Refused`, json('The request is wrong, not allowed, or about something that is not there; `error` says what to do.', shape)],
     [`${shape}Limited`, { ...json('Too many requests, or a limit of the session is reached.', shape), headers: withHeaders(['retry-after']) }],
     [`${shape}Failed`, json('The server, its store or the model server failed.', shape)],

@@ -78,4 +78,16 @@ export const protocolSchemas: Readonly<Record<string, Schema>> = {
     model: text('The model.'),
   }),
   TokenCount: object('What a request would cost.', { input_tokens: whole('Tokens of the prompt, as the upstream counts them.') }),
+  RpcMessage: object('A message of JSON-RPC 2.0.', {
+    jsonrpc: { const: '2.0' },
+    'id?': anything('What tells the answer; notifications have none.'),
+    'method?': text('What is asked, such as `tools/call`.'),
+    'params?': { type: 'object', description: 'What it is asked with.' },
+    'result?': { type: 'object', description: 'The answer.' },
+  }),
+  RpcError: object('An error, as JSON-RPC tells it.', {
+    jsonrpc: { const: '2.0' },
+    id: anything('The request it belongs to; null if that was not read.'),
+    error: object('What went wrong.', { code: { type: 'integer', description: 'The number of the kind of error.' }, message: text('What to do about it.') }),
+  }),
 }

@@ -52,6 +52,7 @@ const own = [
   ['GET', '/api/scopes/{scope}/metrics', 'getScopeMetrics'],
   ['POST', '/api/forget', 'forget'],
   ['GET', '/api/receipts/{receipt}', 'getReceipt'],
+  ['POST', '/mcp', 'speakMcp'],
   ['GET', '/learning/optimizer/status', 'getOptimizerStatus'],
   ['GET', '/healthz', 'getHealth'],
   ['GET', '/readyz', 'getReadiness'],

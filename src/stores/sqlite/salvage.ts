@@ -1,6 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { never } from '../../domain/session.ts'
 import { connectWriter } from './connect.ts'
+import { graphKey, graphReworded, graphRows, graphTables } from './graph.ts'
 
 /** Tables in an order in which what is referred to comes first, with what their rows are ordered by. */
 const tables = [
@@ -26,6 +27,10 @@ export function salvage(from: string, to: string): { readonly kept: number; read
     }
     for (const table of rest) kept += copyWhatCanBeRead(old, fresh, table)
     for (const [table] of tables.slice(1)) fresh.exec(orphaned(table))
+    for (const found of salvageGraph(old, fresh)) {
+      kept += found.kept
+      lost += found.lost
+    }
     fresh.exec('DELETE FROM operation WHERE session NOT IN (SELECT id FROM session)')
     fresh.exec("UPDATE meta SET value = (SELECT coalesce(max(stamp), 0) + 1 FROM session) WHERE name = 'stamp'; COMMIT")
     return { kept, lost }
@@ -37,9 +42,28 @@ export function salvage(from: string, to: string): { readonly kept: number; read
 
 /** A session's own row may be lost while its messages are there: they are found again under a name of their own. */
 const orphaned = (table: string): string => `
-  INSERT INTO session (id, scope, name, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps)
-  SELECT DISTINCT session, 'recovered', 'session-' || session, 0, 1, 1, 0, 1, 0, 0, ${never}, 0, 0, 0, NULL, '[]' FROM ${table}
-  WHERE session NOT IN (SELECT id FROM session)`
+  INSERT INTO session (id, scope, name, ${lostColumns})
+  SELECT DISTINCT session, 'recovered', 'session-' || session, ${lostValues} FROM ${table} WHERE session NOT IN (SELECT id FROM session)`
+
+const lostColumns = 'epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
+const lostValues = `0, 1, 1, 0, 1, 0, 0, ${never}, 0, 0, 0, NULL, '[]'`
+
+/** Graphs whose own session is lost are found again in a scope of their own, like sessions. What nodes are searched by is made anew. */
+function* salvageGraph(old: DatabaseSync, fresh: DatabaseSync): Iterable<{ readonly kept: number; readonly lost: number }> {
+  if (prepared(old, 'SELECT 1 FROM graph_entity') === undefined) return
+  fresh.exec(graphTables)
+  for (const table of graphRows) yield salvageTable(old, fresh, table, 'place')
+  for (const table of ['graph_origin', 'graph_adopted']) yield { kept: copyWhatCanBeRead(old, fresh, table), lost: 0 }
+  for (const table of ['graph_entity', 'graph_relationship', 'graph_node', 'graph_link', 'graph_adopted']) fresh.exec(homeless(table))
+  fresh.exec(`
+    DELETE FROM graph_origin WHERE entity NOT IN (SELECT place FROM graph_entity);
+    DELETE FROM graph_observation WHERE node NOT IN (SELECT place FROM graph_node);
+    ${graphReworded}`)
+}
+
+const homeless = (table: string): string => `
+  INSERT INTO session (id, scope, name, ${lostColumns})
+  SELECT DISTINCT home, 'recovered-' || home, '${graphKey('recovered').id}', ${lostValues} FROM ${table} WHERE home NOT IN (SELECT id FROM session)`
 
 function salvageTable(old: DatabaseSync, fresh: DatabaseSync, table: string, order: string): { kept: number; lost: number } {
   const next = prepared(old, `SELECT * FROM ${table} WHERE ${order} > ? ORDER BY ${order} LIMIT 1`)

@@ -6,6 +6,7 @@ import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
 import { type Change, isExpired, withGap, withGaps } from '../../domain/session.ts'
 import { nameOf } from '../../recall/find.ts'
 import { searchTerms } from '../../recall/terms.ts'
+import { GraphEraser } from './graph.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { type Cells, derivedCells, derivedOf, digestOf, digestOfKey, messageCells, messageOf, type SessionRow, sessionOf } from './rows.ts'
 import { compressed } from './snapshot.ts'
@@ -24,6 +25,7 @@ const pruneEvery = 256
  */
 export class Writer {
   private readonly sql: Prepared<typeof statements>
+  private readonly graph: GraphEraser
   private readonly sessions = new Map<string, SessionRow>()
   private readonly touched = new Set<SessionRow>()
   private version: number | undefined
@@ -31,6 +33,7 @@ export class Writer {
 
   constructor(database: DatabaseSync) {
     this.sql = prepare(database, statements)
+    this.graph = new GraphEraser(database)
   }
 
   /** To be called when a transaction has begun: whatever others have written since is read again. */
@@ -97,6 +100,7 @@ export class Writer {
     const gone = row === undefined ? [] : this.idsOf(row)
     this.sql.bury.run(digestOfKey(key), (row?.epoch ?? this.buried(key)) + 1)
     this.removedFrom(key)
+    this.graph.erase(key)
     if (row !== undefined) {
       this.sql.end.run(row.id)
       this.sessions.delete(formatKey(key))
@@ -197,6 +201,7 @@ export class Writer {
 
   private eraseEntries(row: SessionRow, key: Key, entries: readonly string[]): readonly string[] {
     const gone = this.remove(row, key, entries)
+    this.graph.erase(key, entries)
     this.sql.purge.run(row.id)
     this.removedFrom(key)
     // Also if nothing went: whoever has read the session before may know what should be forgotten.

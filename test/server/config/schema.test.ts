@@ -65,7 +65,7 @@ describe('a configuration', () => {
 
   it('names every field there is when one is unknown', () =>
     expect(refusal({ upstream: [] })).toBe(
-      'upstream is unknown; the configuration has only listen, store, storeKey, profile, budget, tenantProfile, sessions, profiles, templates, upstreams, upkeep, secrets, defaultScope, keys, limits, timeouts, retries, webhook, prices, log, sweepEvery.',
+      'upstream is unknown; the configuration has only listen, store, storeKey, profile, budget, tenantProfile, sessions, profiles, templates, upstreams, upkeep, secrets, defaultScope, keys, limits, timeouts, retries, webhook, prices, log, mcp, sweepEvery.',
     ))
 
   it('repeats no secret in what it says is wrong', () => {

@@ -1,0 +1,37 @@
+import { MemoryError, unknownStore } from '../domain/error.ts'
+import type { Clock } from '../domain/ports.ts'
+import { fileOf } from '../stores/open.ts'
+import { wipe } from '../stores/sealed/keyring.ts'
+import { loadKeyring } from '../stores/sealed/load.ts'
+import { GraphFile } from './file.ts'
+import type { Graph, Nodes } from './graph.ts'
+import { Homes } from './home.ts'
+import { SqliteGraph } from './sqlite.ts'
+
+export type GraphOptions = {
+  /** With an encrypted store: where its key comes from, as `file:PATH`, `env:NAME` or `command:PROGRAM`. */
+  readonly storeKey?: string
+  readonly clock?: Clock
+}
+
+/**
+ * Opens the graph and the nodes of a store: those in the file of `sqlite:PATH`, or new ones in `ram:`. They are forgotten
+ * with the scopes, sessions and messages of the file; those in RAM only by themselves.
+ *
+ * @example
+ * const graph = await openGraph('sqlite:memory.db')
+ * await graph.write('acme', { entities: [{ type: 'person', id: 'ann', properties: { city: 'Oslo' } }] })
+ */
+export async function openGraph(url: string, { storeKey, clock = Date.now }: GraphOptions = {}): Promise<Graph & { readonly nodes: Nodes }> {
+  const path = fileOf(url)
+  if (path === undefined && url !== 'ram:') throw unknownStore(url, 'ram: or sqlite:PATH')
+  if (path === undefined && storeKey !== undefined)
+    throw new MemoryError('bad-option', 'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.', { param: 'storeKey' })
+  const ring = storeKey === undefined ? undefined : await loadKeyring(storeKey)
+  try {
+    const file = new GraphFile(path)
+    return new SqliteGraph(file, new Homes(file, ring), clock)
+  } finally {
+    if (ring !== undefined) wipe(ring)
+  }
+}

@@ -1,0 +1,165 @@
+import { type Incoming, parseMessage } from '../domain/chat.ts'
+import type { Millis, Tokens } from '../domain/entry.ts'
+import { check, MemoryError } from '../domain/error.ts'
+import type { Tokenizer } from '../domain/ports.ts'
+import { isExpired } from '../domain/session.ts'
+import { weighed } from '../recall/render.ts'
+import { type Suggestion, suggested } from './continuation.ts'
+import type { SaveRequest, SaveResult } from './save.ts'
+import { keyOf, notFound, sessionRow } from './sessions.ts'
+import type { Attending, HandoffParts, HandoffSettings } from './settings.ts'
+
+/** What to count: a session as it is stored, messages, a text, or a count that the client has made. */
+export type CheckRequest = {
+  readonly sessionId?: string
+  readonly messages?: readonly Incoming[]
+  readonly text?: string
+  readonly tokenCount?: Tokens
+  /** What the chat holds at most. */
+  readonly limit?: Tokens
+  /** Who asks, if it is no session that is asked about: crossings are told once to each. */
+  readonly client?: string
+}
+
+/** How full a chat is. */
+export type Reading = {
+  readonly tokens: Tokens
+  readonly limit: Tokens
+  /** From so many tokens on a save is due. */
+  readonly threshold: Tokens
+  readonly remaining: Tokens
+  readonly usage: number
+  readonly saveNow: boolean
+  /** Whether it was below the threshold when it was last looked at: the one time to tell somebody. */
+  readonly crossed: boolean
+  /** Whether every text was counted as the model does, and none bounded from above. */
+  readonly exact: boolean
+}
+
+export type AppendRequest = {
+  /** A new session begins when left out. */
+  readonly sessionId?: string
+  readonly messages: readonly Incoming[]
+  /** The same once more is stored once. */
+  readonly operationId?: string
+  readonly limit?: Tokens
+}
+
+export type Appended = {
+  readonly sessionId: string
+  readonly messageIds: readonly string[]
+  readonly reading: Reading
+  /** The save that became due with these messages. */
+  readonly saved?: SaveResult
+  /** For a session that begins: another one that it may be going on from. */
+  readonly suggestion?: Suggestion
+}
+
+type Save = (workspace: string, request: SaveRequest, attending: Attending) => Promise<SaveResult>
+
+/** So many chats are remembered to have been above their threshold. */
+const mostChats = 10_000
+
+/** From so many tokens on a save is due: the threshold's part of the limit, less what the system's own messages need. */
+export const thresholdOf = ({ threshold, margin }: Pick<HandoffSettings, 'threshold' | 'margin'>, limit: Tokens): Tokens =>
+  Math.max(1, Math.floor(threshold * limit) - margin)
+
+/** Watches how full chats become, and has them saved in time. */
+export class Monitor {
+  private readonly parts: HandoffParts
+  private readonly save: Save
+  /** Chats that were above their threshold when last looked at, the one looked at last at the end. */
+  private readonly above = new Set<string>()
+
+  constructor(parts: HandoffParts, save: Save) {
+    this.parts = parts
+    this.save = save
+  }
+
+  /** Counts, and tells whether it is time to save. */
+  async check(workspace: string, request: CheckRequest): Promise<Reading> {
+    const { tokenizer } = this.parts.memory
+    const { limit = this.parts.settings.limit, sessionId, messages, text, tokenCount } = request
+    check('limit', limit, Number.isSafeInteger(limit) && limit >= 1, 'a whole number of tokens, 1 or more')
+    const now = this.parts.clock()
+    const counts: readonly Count[] = [
+      ...(sessionId === undefined ? [] : [await this.stored(workspace, sessionId)]),
+      ...(messages === undefined ? [] : [countOf(tokenizer, messages, now)]),
+      ...(text === undefined ? [] : [{ tokens: tokenizer.count(text), exact: tokenizer.isExact(text) }]),
+      ...(tokenCount === undefined ? [] : [{ tokens: given(tokenCount), exact: true }]),
+    ]
+    if (counts.length === 0)
+      throw new MemoryError('bad-option', 'There is nothing to count. Give sessionId, messages, text or tokenCount.', { param: 'messages' })
+    const tokens = counts.reduce((sum, count) => sum + count.tokens, 0)
+    return this.reading(
+      `${workspace}:${sessionId ?? `:${request.client ?? ''}`}`,
+      tokens,
+      limit,
+      tokenizer.kind === 'exact' && counts.every(({ exact }) => exact),
+    )
+  }
+
+  /** Stores messages, and saves the session when that takes it over the threshold. */
+  async append(workspace: string, request: AppendRequest, attending: Attending): Promise<Appended> {
+    const { memory, clock, name } = this.parts
+    const { sessionId = name(clock()), messages, operationId, limit } = request
+    const key = keyOf(workspace, sessionId)
+    const isNew = (await memory.parts.sessions.head(key, 0)).messages === 0
+    const stored = await memory.append(key, messages, operationId === undefined ? {} : { operationId })
+    if (stored.length === 0) throw new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
+    const reading = await this.check(workspace, { sessionId, ...(limit === undefined ? {} : { limit }) })
+    const saved = reading.crossed ? await this.save(workspace, { sessionId }, attending) : undefined
+    const beginning = messages.find(({ role, content }) => role === 'user' && typeof content === 'string')?.content
+    const suggestion = isNew && typeof beginning === 'string' ? await suggested(this.parts, workspace, beginning, new Set([sessionId])) : undefined
+    return {
+      sessionId,
+      messageIds: stored.map(({ id }) => id),
+      reading,
+      ...(saved === undefined ? {} : { saved }),
+      ...(suggestion === undefined ? {} : { suggestion }),
+    }
+  }
+
+  forget(workspace: string, session: string): void {
+    this.above.delete(`${workspace}:${session}`)
+  }
+
+  /** What the messages of a session cost together, without reading them: each knows what lies before it. */
+  private async stored(workspace: string, session: string): Promise<Count> {
+    const { memory, clock } = this.parts
+    const head = await memory.parts.sessions.head(keyOf(workspace, session), 1)
+    const newest = head.recent.at(-1)
+    if (newest === undefined || isExpired(head, clock())) {
+      if ((await sessionRow(this.parts, workspace, session)) === undefined) throw notFound(session)
+      return { tokens: 0, exact: true }
+    }
+    const isWhole = head.gaps.length === 0 && memory.profile.cap === undefined
+    const messages = isWhole ? [] : await memory.transcript(keyOf(workspace, session))
+    return { tokens: isWhole ? newest.offset + newest.weight : messages.reduce((sum, message) => sum + message.tokens, 0), exact: true }
+  }
+
+  private reading(chat: string, tokens: Tokens, limit: Tokens, exact: boolean): Reading {
+    const threshold = thresholdOf(this.parts.settings, limit)
+    const saveNow = tokens >= threshold
+    const crossed = saveNow && !this.above.has(chat)
+    this.above.delete(chat)
+    if (saveNow) this.above.add(chat)
+    for (const oldest of this.above) {
+      if (this.above.size <= mostChats) break
+      this.above.delete(oldest)
+    }
+    return { tokens, limit, threshold, remaining: Math.max(0, limit - tokens), usage: Math.round((10_000 * tokens) / limit) / 10_000, saveNow, crossed, exact }
+  }
+}
+
+type Count = { readonly tokens: Tokens; readonly exact: boolean }
+
+function countOf(tokenizer: Tokenizer, messages: readonly Incoming[], now: Millis): Count {
+  const said = messages.map((message, place) => weighed(tokenizer, parseMessage(message, place, now)))
+  return { tokens: said.reduce((sum, { tokens }) => sum + tokens, 0), exact: said.every(({ content }) => tokenizer.isExact(content)) }
+}
+
+function given(tokens: Tokens): Tokens {
+  check('tokenCount', tokens, Number.isFinite(tokens) && tokens >= 0, 'a number of tokens, 0 or more')
+  return Math.round(tokens)
+}

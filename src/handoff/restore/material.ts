@@ -1,0 +1,90 @@
+import type { Message } from '../../domain/entry.ts'
+import { earlierOf } from '../chain.ts'
+import { matched, type Reference } from '../continuation.ts'
+import { resolve } from '../references.ts'
+import { type Kept, kept, keyOf, type Provided } from '../sessions.ts'
+import type { Attending, HandoffParts } from '../settings.ts'
+import type { FileState, Material } from '../weave.ts'
+
+/** A session to go on from, with everything that was said in it, and other sessions about what the new chat begins with. */
+export type Origin = {
+  readonly workspace: string
+  readonly from: Kept
+  readonly messages: readonly Message[]
+  readonly related: readonly Related[]
+}
+export type Related = Reference & { readonly summary: string }
+
+/** So many other sessions about the same are told of. */
+const mostRelated = 3
+
+/** Other sessions about what the new chat begins with, which are not of the same chain. */
+export async function relatedTo(parts: HandoffParts, workspace: string, from: Kept, query: string | undefined): Promise<readonly Related[]> {
+  if (query === undefined || query.trim() === '' || from.metadata.degraded !== undefined) return []
+  const earlier = await earlierOf(parts, workspace, from)
+  const own = new Set([from.metadata.sessionId, ...earlier.map(({ session }) => session)])
+  const found = await matched(parts, workspace, query, own)
+  return found.slice(0, mostRelated).map(({ sessionId, summary, title }) => ({ session: sessionId, found: 'search', summary: summary || title }))
+}
+
+/** Everything a new chat could be told, and what went wrong when others were asked. */
+export async function materialOf(
+  parts: HandoffParts,
+  origin: Origin,
+  attending: Attending,
+): Promise<{ readonly material: Material; readonly warnings: readonly string[] }> {
+  const { from, messages } = origin
+  const told = await providedFor(parts, origin, attending)
+  const material: Material = {
+    title: from.metadata.title,
+    messages,
+    items: from.items,
+    files: await filesOf(parts, origin, attending),
+    summaries: from.levels,
+    earlier: await othersOf(parts, origin),
+    // What a server says now stands in the place of what it said then.
+    provided: [...new Map([...from.provided, ...told.provided].map((one) => [one.from, one])).values()],
+    ...(from.state === undefined ? {} : { workspace: from.state }),
+  }
+  return { material, warnings: told.warnings }
+}
+
+/** What has become of the files. Notes quote them: no secret gets into a prompt that way. */
+function filesOf({ files: eyes, memory }: HandoffParts, { workspace, from }: Origin, { client = '' }: Attending): Promise<readonly FileState[]> {
+  const key = keyOf(workspace, from.metadata.sessionId)
+  const state = async (file: Kept['files'][number]): Promise<FileState> => {
+    if (eyes === undefined) return { path: file.path, status: 'refused', note: 'files are not looked at here' }
+    const { note, ...found } = await resolve(file, (path) => eyes.look(client, path))
+    return note === undefined ? found : { ...found, note: await memory.masked(key, note) }
+  }
+  return Promise.all(from.files.map(state))
+}
+
+/** What other servers say now, without secrets. */
+async function providedFor(
+  { providers, memory }: HandoffParts,
+  { workspace, from }: Origin,
+  { signal }: Attending,
+): Promise<{ provided: readonly Provided[]; warnings: readonly string[] }> {
+  if (providers === undefined) return { provided: [], warnings: [] }
+  const { sessionId: session } = from.metadata
+  const { provided, degraded } = await providers.gather('restore', { workspace, session, text: from.levels.at(-1) ?? '' }, signal)
+  const key = keyOf(workspace, session)
+  return {
+    provided: await Promise.all(provided.map(async (one) => ({ ...one, text: await memory.masked(key, one.text) }))),
+    warnings: degraded.map(({ step, why }) => `${step}: ${why}`),
+  }
+}
+
+/** Sessions that this one speaks of, those about the same, and those before it, the nearest last. */
+async function othersOf(parts: HandoffParts, { workspace, from, related }: Origin): Promise<Material['earlier']> {
+  if (from.metadata.degraded !== undefined) return []
+  const { relationships } = await parts.graph.relationships(workspace, { from: from.metadata.sessionId, types: ['SESSION_REFERENCES'], limit: 20 })
+  const named = await Promise.all(relationships.map(({ to }) => kept(parts, workspace, to)))
+  const others = [
+    ...named.flatMap((one) => (one === undefined ? [] : [{ session: one.metadata.sessionId, summary: one.metadata.summary || one.metadata.title }])),
+    ...related.map(({ session, summary }) => ({ session, summary })),
+    ...(await earlierOf(parts, workspace, from)),
+  ]
+  return [...new Map(others.map((one) => [one.session, one])).values()]
+}

@@ -1,0 +1,101 @@
+import { hash } from 'node:crypto'
+import { type Incoming, parseMessage } from '../../domain/chat.ts'
+import type { Json, Millis, Tokens } from '../../domain/entry.ts'
+import { check, MemoryError } from '../../domain/error.ts'
+import { type Category, type ContextItem, categories } from '../item.ts'
+import { keyOf, type WorkspaceState } from '../sessions.ts'
+import type { HandoffParts } from '../settings.ts'
+import { itemId } from './rows.ts'
+import { turnsOf } from './turns.ts'
+
+/** An item as a client gives it. */
+export type GivenItem = { readonly category: Category; readonly content: string; readonly importance?: number }
+/** A file as a client gives it: its path is what counts, the rest is believed only where nobody can look. */
+export type GivenFile = { readonly path: string; readonly hash?: string; readonly lastModified?: string }
+
+export type SaveRequest = {
+  /** The conversation so far, or its newest part: as text, or as messages. */
+  readonly conversationContext?: string
+  readonly messages?: readonly Incoming[]
+  /** As the client counts it; counted here when left out. */
+  readonly tokenCount?: Tokens
+  readonly contextItems?: readonly GivenItem[]
+  readonly fileReferences?: readonly GivenFile[]
+  readonly workspaceState?: WorkspaceState
+  readonly title?: string
+  /** A session that was saved or begun before: only what is new is written. */
+  readonly sessionId?: string
+  /** The session that this one goes on from. */
+  readonly continues?: string
+}
+
+/** A request that may be kept: checked, with times, and with marks in the place of secrets wherever it is not a message. */
+export type Accepted = {
+  readonly workspace: string
+  readonly id: string
+  readonly isNew: boolean
+  readonly at: Millis
+  readonly said: readonly Incoming[]
+  readonly tokens: Tokens | undefined
+  readonly items: readonly ContextItem[]
+  readonly files: readonly GivenFile[]
+  readonly state: WorkspaceState | undefined
+  readonly title: string | undefined
+  readonly continues: string | undefined
+}
+
+/** So many items and files a client may give. */
+const most = 1_000
+
+/** Checks what a client wants saved. Reads and writes nothing. */
+export async function accepted({ memory, clock, name }: HandoffParts, workspace: string, request: SaveRequest): Promise<Accepted> {
+  const { sessionId, continues, tokenCount, contextItems = [], fileReferences = [], workspaceState, title } = request
+  const at = clock()
+  const said = saidIn(request, at)
+  if (said.length === 0 && sessionId === undefined)
+    throw new MemoryError('bad-option', 'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.', {
+      param: 'conversationContext',
+    })
+  check('tokenCount', tokenCount, tokenCount === undefined || (Number.isFinite(tokenCount) && tokenCount >= 0), 'a number of tokens, 0 or more')
+  for (const [param, list] of Object.entries({ contextItems, fileReferences })) check(param, list.length, list.length <= most, `a list of at most ${most}`)
+  const id = sessionId ?? name(at)
+  const key = keyOf(workspace, id)
+  if (continues !== undefined) keyOf(workspace, continues)
+  return {
+    workspace,
+    id,
+    isNew: sessionId === undefined,
+    at,
+    said,
+    tokens: tokenCount === undefined ? undefined : Math.round(tokenCount),
+    items: await Promise.all(contextItems.map(async (item) => itemOf(memory.tokenizer, id, { ...item, content: await memory.masked(key, item.content) }))),
+    files: (await memory.masked(key, fileReferences as unknown as Json)) as unknown as readonly GivenFile[],
+    state: workspaceState === undefined ? undefined : ((await memory.masked(key, workspaceState as Json)) as WorkspaceState),
+    title: title === undefined ? undefined : await memory.masked(key, title),
+    continues,
+  }
+}
+
+/** What was said, each message with its time, so that the same request is the same whenever it is written. */
+function saidIn({ conversationContext, messages }: SaveRequest, at: Millis): readonly Incoming[] {
+  const said = messages ?? turnsOf(conversationContext ?? '')
+  return said.map((message, place) => ({ ...message, at: parseMessage(message, place, at).at }))
+}
+
+function itemOf(tokenizer: HandoffParts['memory']['tokenizer'], session: string, { category, content, importance = 5 }: GivenItem): ContextItem {
+  check('contextItems.category', category, categories.includes(category), `one of ${categories.join(', ')}`)
+  check('contextItems.importance', importance, importance >= 1 && importance <= 10, 'a number from 1 to 10')
+  return {
+    id: itemId(session, `given_${hash('sha256', `${category}\n${content}`).slice(0, 16)}`),
+    category,
+    content,
+    importance,
+    tokens: tokenizer.count(content),
+    marked: false,
+    factors: { recency: 0, frequency: 0, specificity: 0, type: 0, marking: 0 },
+    sources: [],
+  }
+}
+
+/** Whether an item was given by a client, and not found in what was said. */
+export const isGiven = (session: string, { id }: Pick<ContextItem, 'id'>): boolean => id.startsWith(itemId(session, 'given_'))

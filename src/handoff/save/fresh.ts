@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto'
+import type { Parsed } from '../../domain/chat.ts'
+import { barringSecrets } from '../../text/secretMark.ts'
+
+/**
+ * From where on a conversation is not stored yet, when a client tells it again: from its beginning, whatever others have
+ * said in between, or only its newest part, which then begins with what was stored last. A history with nothing in
+ * common is new altogether.
+ *
+ * @example
+ * fresh(['a', 'b'], ['b', 'c']) // 1: what is told from there on is new
+ */
+export const fresh = (stored: readonly string[], told: readonly string[]): number => Math.max(overlap(stored, told), retold(stored, told))
+
+/** How many messages are told again from the beginning on. One alone is no history: somebody says the same again. */
+function retold(stored: readonly string[], told: readonly string[]): number {
+  if (told.length < 2 || told[0] !== stored[0]) return 0
+  let place = 0
+  for (const [at, message] of told.entries()) {
+    while (place < stored.length && stored[place] !== message) place++
+    if (place === stored.length) return at
+    place++
+  }
+  return told.length
+}
+
+/** How many of the first messages told are the last ones stored; in time proportional to both, however they repeat themselves. */
+function overlap(stored: readonly string[], told: readonly string[]): number {
+  const back: number[] = [0]
+  const longer = (matched: number, next: string | undefined): number => {
+    let at = matched
+    while (at > 0 && (at === told.length || told[at] !== next)) at = back[at - 1] as number
+    return at < told.length && told[at] === next ? at + 1 : at
+  }
+  for (let at = 1; at < told.length; at++) back.push(longer(back[at - 1] as number, told[at]))
+  return stored.slice(-told.length).reduce((matched, next) => longer(matched, next), 0)
+}
+
+/** What a message is known by when it is told again: by what it says, but not when, and not by its secrets. */
+export function fingerprint({ role, content, name, calls, answers }: Omit<Parsed, 'at'>): string {
+  const said = [role, barringSecrets(content), barringSecrets(name ?? ''), answers ?? '']
+  const called = (calls ?? []).flatMap((call) => [call.name, barringSecrets(call.arguments)])
+  return hash('sha256', JSON.stringify([said, called]))
+}

@@ -1,0 +1,245 @@
+import type { Json, Message, Millis, Tokens } from '../domain/entry.ts'
+import { check, MemoryError } from '../domain/error.ts'
+import { type Key, parseKey } from '../domain/key.ts'
+import { isExpired } from '../domain/session.ts'
+import type { Entity, Filter } from '../graph/graph.ts'
+import { every } from './every.ts'
+import type { Category, ContextItem, Factors } from './item.ts'
+import type { Preservation } from './preserve.ts'
+import type { FileReference } from './references.ts'
+import { startsAfter } from './retention.ts'
+import { originId } from './save/rows.ts'
+import type { HandoffParts } from './settings.ts'
+
+export type WorkspaceState = { readonly activeProject?: string; readonly enabledMcps?: readonly string[]; readonly settings?: Json }
+
+/** What another server said: data, whatever it says. */
+export type Provided = { readonly from: string; readonly text: string }
+
+/** How much of a session came through when it was last restored, in all and by category. */
+export type Measured = Preservation & {
+  readonly budget: Tokens
+  readonly at: string
+  readonly categories: Readonly<Partial<Record<Category, Preservation>>>
+}
+
+/** What a session was restored with: which items of the one before it were shown, and which were left out. */
+export type Restoration = {
+  readonly from: string
+  readonly budget: Tokens
+  readonly tokens: Tokens
+  readonly items: readonly string[]
+  readonly left: readonly string[]
+  readonly preservation: Measured
+}
+
+/** A saved session in a list: enough to choose it by. */
+export type SessionMetadata = {
+  readonly sessionId: string
+  readonly workspaceId: string
+  readonly title: string
+  readonly createdAt: string
+  readonly savedAt: string
+  readonly tokenCount: Tokens
+  readonly messageCount: number
+  readonly summary: string
+  readonly continuedFrom?: string
+  /** Kept in memory only, until the store is back. */
+  readonly degraded?: 'not durable'
+}
+
+/** Everything that is kept of a saved session; what was said is read when it is asked for. */
+export type Kept = {
+  readonly metadata: SessionMetadata
+  /** Ids of messages that the user marked. */
+  readonly marked: readonly string[]
+  readonly restored?: Restoration
+  /** Summaries, the shortest first. */
+  readonly levels: readonly string[]
+  readonly items: readonly ContextItem[]
+  readonly files: readonly FileReference[]
+  readonly state?: WorkspaceState
+  readonly provided: readonly Provided[]
+  messages(): Promise<readonly Message[]>
+}
+
+export type Listing = { readonly sessions: readonly SessionMetadata[]; readonly total: number }
+
+/** The key under which what was said in a session is stored. */
+export const keyOf = (workspace: string, session: string): Key => parseKey(`${workspace}:${session}`)
+
+/** The same words for an id that is nowhere and for one of another workspace. */
+export const notFound = (session: string): MemoryError =>
+  new MemoryError('bad-option', `There is no session ${JSON.stringify(session)} in this workspace. list_sessions tells which there are.`, {
+    param: 'sessionId',
+  })
+
+/** The sessions of a workspace, the one saved last first. */
+export async function listed(parts: HandoffParts, workspace: string, page: { readonly limit?: number; readonly offset?: number } = {}): Promise<Listing> {
+  const { limit = 20, offset = 0 } = page
+  check('limit', limit, Number.isSafeInteger(limit) && limit >= 1 && limit <= 1_000, 'a whole number from 1 to 1000')
+  check('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
+  const { entities, total } = await parts.graph.entities(workspace, {
+    types: ['session'],
+    // A session that was begun by a restore and never saved has nothing to go on with.
+    filters: [{ property: 'message_count', op: 'gt', value: 0 }, ...alive(parts)],
+    sort: [
+      { by: 'saved_at', order: 'desc' },
+      { by: 'id', order: 'desc' },
+    ],
+    limit,
+    offset,
+  })
+  return { sessions: entities.map(metadataOf), total }
+}
+
+/** Only what the retention has not ended yet: it may not have been swept. */
+function alive({ memory, clock }: HandoffParts): Filter[] {
+  const since = startsAfter(memory.profile.lifetime, clock())
+  return since === undefined ? [] : [{ property: 'created_at', op: 'gt', value: isoOf(since) }]
+}
+
+/** A session of this workspace with all that was made of it, if it is there. */
+export async function kept(parts: HandoffParts, workspace: string, session: string): Promise<Kept | undefined> {
+  const row = await sessionRow(parts, workspace, session)
+  if (row === undefined) return undefined
+  const types = ['conversation', 'context_item', 'file_reference', 'workspace_state', 'provided', 'mark']
+  const sort = [{ by: 'importance', order: 'desc' }, { by: 'id' }] as const
+  const entities = await every(async (page) => (await parts.graph.entities(workspace, { types, session, sort, ...page })).entities)
+  const of = (type: string): readonly Entity[] => entities.filter((entity) => entity.type === type)
+  const state = of('workspace_state')[0]
+  const { restored } = row.properties as { restored?: Restoration }
+  return {
+    metadata: metadataOf(row),
+    marked: of('mark').map((entity) => textIn(entity, 'message')),
+    ...(restored === undefined ? {} : { restored }),
+    levels: levelsOf(of('conversation')[0]),
+    items: of('context_item').map(itemOf),
+    files: of('file_reference').map((entity) => entity.properties as unknown as FileReference),
+    ...(state === undefined ? {} : { state: stateOf(state) }),
+    provided: of('provided').map((entity) => ({ from: textIn(entity, 'from'), text: textIn(entity, 'text') })),
+    messages: () => parts.memory.transcript(keyOf(workspace, session)),
+  }
+}
+
+/** The row of a session that is not over, by an id that somebody gave. */
+export async function sessionRow({ graph, memory, clock }: HandoffParts, workspace: string, session: string): Promise<Entity | undefined> {
+  keyOf(workspace, session)
+  const row = (await graph.entity(workspace, session)) ?? bared(session, workspace, await graph.entity(workspace, originId(session)))
+  const since = startsAfter(memory.profile.lifetime, clock())
+  return row?.type !== 'session' || (since !== undefined && textIn(row, 'created_at') <= isoOf(since)) ? undefined : row
+}
+
+/** A session of which something was forgotten that its row had quoted, until it is saved again. */
+function bared(session: string, workspace: string, origin: Entity | undefined): Entity | undefined {
+  if (origin?.type !== 'session_origin') return undefined
+  return {
+    ...origin,
+    type: 'session',
+    id: session,
+    properties: { ...origin.properties, workspace_id: workspace, saved_at: origin.properties.created_at ?? '' },
+  }
+}
+
+/** Ids of sessions whose rows have gone with something that was forgotten. */
+export async function bare(parts: HandoffParts, workspace: string): Promise<readonly string[]> {
+  const { graph } = parts
+  const total = async (type: string): Promise<number> => (await graph.entities(workspace, { types: [type], limit: 1 })).total
+  if ((await total('session_origin')) === (await total('session'))) return []
+  const entities = await every(async (page) => (await graph.entities(workspace, { types: ['session_origin'], sort: [{ by: 'id' }], ...page })).entities)
+  const ids = entities.map(({ id }) => id.slice(originId('').length))
+  const isBare = await Promise.all(
+    ids.map(async (id) => (await graph.entity(workspace, id)) === undefined && (await sessionRow(parts, workspace, id)) !== undefined),
+  )
+  return ids.filter((_, at) => isBare[at])
+}
+
+/** Whether something was said in a session that nobody has saved yet. */
+export async function isBegun({ memory, clock }: HandoffParts, workspace: string, session: string): Promise<boolean> {
+  const head = await memory.parts.sessions.head(keyOf(workspace, session), 0)
+  return head.messages > 0 && !isExpired(head, clock())
+}
+
+/** A session that was added to and not saved yet: nothing was made of it so far. */
+export async function unsaved(parts: HandoffParts, workspace: string, session: string): Promise<Kept | undefined> {
+  const { memory } = parts
+  if (!(await isBegun(parts, workspace, session))) return undefined
+  const messages = await memory.transcript(keyOf(workspace, session))
+  const { startedAt, touchedAt } = await memory.parts.sessions.head(keyOf(workspace, session), 0)
+  return {
+    metadata: {
+      sessionId: session,
+      workspaceId: workspace,
+      title: '',
+      createdAt: isoOf(startedAt),
+      savedAt: isoOf(touchedAt),
+      tokenCount: messages.reduce((sum, { tokens }) => sum + tokens, 0),
+      messageCount: messages.length,
+      summary: '',
+    },
+    ...{ marked: [], levels: [], items: [], files: [], provided: [] },
+    messages: () => Promise.resolve(messages),
+  }
+}
+
+export const isoOf = (at: Millis): string => new Date(at).toISOString()
+
+const textIn = ({ properties }: Entity, name: string): string => (typeof properties[name] === 'string' ? properties[name] : '')
+const numberIn = ({ properties }: Entity, name: string): number => (typeof properties[name] === 'number' ? properties[name] : 0)
+
+export function metadataOf(row: Entity): SessionMetadata {
+  const { continued_from: continuedFrom } = row.properties as { continued_from?: string }
+  return {
+    sessionId: row.id,
+    workspaceId: textIn(row, 'workspace_id'),
+    title: textIn(row, 'title'),
+    createdAt: textIn(row, 'created_at'),
+    savedAt: textIn(row, 'saved_at'),
+    tokenCount: numberIn(row, 'token_count'),
+    messageCount: numberIn(row, 'message_count'),
+    summary: textIn(row, 'summary'),
+    ...(continuedFrom === undefined ? {} : { continuedFrom }),
+  }
+}
+
+function levelsOf(conversation: Entity | undefined): readonly string[] {
+  const context = conversation?.properties.context
+  return Array.isArray(context) ? context.filter((level) => typeof level === 'string') : []
+}
+
+/** A context item as its row tells it. */
+export function itemOf(row: Entity): ContextItem {
+  const { category, factors, sources, marked } = row.properties as unknown as {
+    category: Category
+    factors?: Factors
+    sources?: readonly string[]
+    marked?: boolean
+  }
+  return {
+    id: row.id,
+    category,
+    content: textIn(row, 'content'),
+    importance: numberIn(row, 'importance'),
+    tokens: numberIn(row, 'token_count'),
+    marked: marked === true,
+    factors: factors ?? { recency: 0, frequency: 0, specificity: 0, type: 0, marking: 0 },
+    sources: sources ?? [],
+  }
+}
+
+function stateOf(row: Entity): WorkspaceState {
+  const {
+    active_project: activeProject,
+    enabled_mcps: enabledMcps,
+    settings,
+  } = row.properties as {
+    active_project?: string
+    enabled_mcps?: readonly string[]
+    settings?: Json
+  }
+  return {
+    ...(activeProject === undefined ? {} : { activeProject }),
+    ...(enabledMcps === undefined ? {} : { enabledMcps }),
+    ...(settings === undefined ? {} : { settings }),
+  }
+}

@@ -1,0 +1,52 @@
+import type { Message } from '../../domain/entry.ts'
+import { type FencedLine, linesOf } from '../../text/fences.ts'
+import type { Saying } from '../extract/said.ts'
+import type { Block, Line } from './lines.ts'
+
+/** Who speaks, on a line of its own. */
+const labelOf = ({ role, name }: Pick<Message, 'role' | 'name'>): string => (name === undefined ? `[${role}]` : `[${role} ${name.replace(/\s+/g, ' ')}]`)
+
+/** What looks like a label is moved, so that nobody speaks as somebody else. */
+const unforged = (line: string): string => line.replace(/^\[(?=(?:user|assistant|system|tool)\b)/, ' [')
+
+/** Lines of a conversation as text: who speaks, code in its fences, and a blank line where something was left out. */
+export function told(lines: readonly Line[], places: readonly number[], sayings: readonly Saying[]): string {
+  const rows: string[] = []
+  let saying = -1
+  let block: Block | undefined
+  let before = Number.NaN
+  const close = (): void => {
+    if (block !== undefined) rows.push(block.close)
+    block = undefined
+  }
+  for (const place of places) {
+    const line = lines[place] as Line
+    if (line.block !== block || line.saying !== saying) close()
+    if (line.saying !== saying) rows.push(labelOf((sayings[line.saying] as Saying).message))
+    else if (place !== before + 1) rows.push('')
+    if (line.block !== undefined && line.block !== block) rows.push(line.block.open)
+    rows.push(line.block === undefined ? unforged(line.text) : line.text)
+    saying = line.saying
+    block = line.block
+    before = place
+  }
+  close()
+  return rows.join('\n')
+}
+
+/** A conversation as text, with all that was said. */
+export function whole(sayings: readonly Saying[]): string {
+  return sayings.map(({ message, text }) => `${labelOf(message)}\n${closed(text)}`).join('\n\n')
+}
+
+/** What was said, with its last fence closed: what comes after it is not code. */
+function closed(text: string): string {
+  const lines = linesOf(text)
+  const rows = lines.map(({ start, end, fence }) => (fence === 'none' ? unforged(text.slice(start, end)) : text.slice(start, end)))
+  if (lines.at(-1)?.fence !== 'inside' && lines.at(-1)?.fence !== 'open') return rows.join('\n')
+  const opened = lines.findLast(({ fence }) => fence === 'open') as FencedLine
+  return [...rows, closingOf(text.slice(opened.start, opened.end))].join('\n')
+}
+
+/** What closes a fence that is opened so. */
+export const closingOf = (open: string): string => /^(?:`+|~+)/.exec(open.trim())?.[0] ?? '```'

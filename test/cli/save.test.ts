@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { verifies } from '../requirements/verifies.ts'
+import { type Ended, start } from './command.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'threadkeep-save-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Runs the command in a folder of its own, with memory in its default place there. */
+const run = (args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
+  start('src/cli/main.ts', args, { THREADKEEP_STORE: '', ...env }, input, folder).ended
+const json = async (args: readonly string[], input = ''): Promise<Record<string, unknown>> => {
+  const { code, stdout, stderr } = await run([...args, '--json'], input)
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout)
+}
+
+describe('threadkeep save', () => {
+  verifies(['H-04', 'S-02'], 'explains itself', async () => {
+    const { code, stdout } = await run(['save', '--help'])
+    expect([code, stdout.includes('\nExamples:\n  threadkeep save chat.txt'), stdout.includes('Exit codes: 0 fine')]).toEqual([0, true, true])
+  })
+
+  verifies(['H-04', 'H-08'], 'saves a transcript from a file or the standard input, and the same again only once', async () => {
+    writeFileSync(join(folder, 'chat.txt'), 'User: The login page fails.\nAssistant: It is the umlaut.\n')
+    const { code, stdout, stderr } = await run(['save', 'chat.txt', '--workspace', 'billing'])
+    expect([code, stderr]).toEqual([0, ''])
+    const id = /^billing:(session_\d{13}_[0-9a-f]{8}) is saved: 2 messages \(2 new\), \d+ items?, 0 files\.\n$/.exec(stdout)?.[1] ?? ''
+    expect(id).not.toBe('')
+    const lines = '{"role":"user","content":"The login page fails."}\n{"role":"assistant","content":"It is the umlaut."}\n{"role":"user","content":"Fixed."}\n'
+    expect(await json(['save', '--workspace', 'billing', '--session', id], lines)).toMatchObject({ sessionId: id, messages: 3, added: 1 })
+    const shown = await run(['sessions', 'show', `billing:${id}`])
+    expect(shown.stdout).toContain('m3 user: Fixed.\n')
+    expect((await run(['sessions', 'list'])).stdout).toMatch(new RegExp(`^billing:${id} {2}3 messages, last written .* UTC\n$`))
+  })
+
+  const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
+    [['nowhere.txt'], 'nowhere.txt cannot be read. Name the transcript to save.'],
+    [['chat.txt', '--directory', 'x'], 'A file to save and --directory do not go together; choose one.'],
+    [['--store', 'ram:'], 'store is "ram:"; what is saved there is lost at once. Choose sqlite:PATH.'],
+    [['--session', 'session_1'], 'There is no session "session_1" in this workspace. list_sessions tells which there are.'],
+    [[], 'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.'],
+  ]
+  for (const [args, message] of wrong)
+    it(`says in one line what is wrong with: save ${args.join(' ')}`, async () =>
+      expect(await run(['save', ...args])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` }))
+})

@@ -1,0 +1,105 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { GraphFile } from '../../src/graph/file.ts'
+import { openGraph } from '../../src/graph/graph.ts'
+import { Homes } from '../../src/graph/home.ts'
+import { SqliteGraph } from '../../src/graph/sqlite.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { freshFiles } from '../stores/places.ts'
+import { person } from './stage.ts'
+
+const fresh = freshFiles()
+
+describe('the file of a graph', () => {
+  verifies('H-11', 'is read while another process writes, and written to as soon as that is done', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    await graph.write('acme', { entities: [person('ann')] })
+    const other = new DatabaseSync(file)
+    other.exec('BEGIN IMMEDIATE')
+    const writing = graph.write('acme', { entities: [person('bob')] })
+    const ids = async () => (await graph.entities('acme')).entities.map(({ id }) => id)
+    // Its turn has come and gone, and nothing is lost.
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(await ids()).toEqual(['ann'])
+    other.exec('COMMIT')
+    other.close()
+    expect(await writing).toMatchObject({ written: 1 })
+    expect(await ids()).toEqual(['ann', 'bob'])
+    await graph.close()
+  })
+
+  verifies('H-08', 'grows by rows: one observation of a thousand entities is one row and its letters', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    await graph.nodes.createEntities(
+      'acme',
+      Array.from({ length: 1_000 }, (_, at) => ({ name: `n${at}`, entityType: 'thing', observations: [`it is number ${at}`] })),
+    )
+    const watching = new DatabaseSync(file)
+    const rows = () => watching.prepare('SELECT (SELECT count(*) FROM graph_observation) AS rows, (SELECT group_concat(place) FROM graph_node) AS nodes').get()
+    const before = rows()
+    await graph.nodes.addObservations('acme', [{ entityName: 'n500', contents: ['seen'] }])
+    expect(rows()).toEqual({ ...before, rows: 1_001 })
+    // A page is written for the row, for each index and for the letters; not for the other nodes.
+    const [{ log: pages }] = watching.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all() as [{ log: number }]
+    expect(pages).toBe(0)
+    await graph.nodes.addObservations('acme', [{ entityName: 'n500', contents: ['seen again'] }])
+    const [{ log: written }] = watching.prepare('PRAGMA wal_checkpoint(PASSIVE)').all() as [{ log: number }]
+    expect(written).toBeLessThan(20)
+    watching.close()
+    await graph.close()
+  })
+
+  verifies('H-11', 'that has no room left takes nothing by half, says so, and goes on when there is room', async () => {
+    const file = new GraphFile(fresh())
+    const graph = new SqliteGraph(file, new Homes(file), () => 1_000)
+    await graph.write('acme', { entities: [person('ann')] })
+    file.database.exec('PRAGMA max_page_count = 1')
+    const large = { entities: [person('bob'), person('cy', { says: 'x'.repeat(1_000_000) })] }
+    await expect(graph.write('acme', large)).rejects.toMatchObject({ code: 'full' })
+    expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['ann'])
+    // A new connection was made, which knows nothing of the limit.
+    expect(await graph.write('acme', large)).toMatchObject({ written: 2 })
+    expect((await graph.entities('acme')).total).toBe(3)
+    await graph.close()
+  })
+
+  verifies('H-11', 'in which a row is damaged says so, and the row can be written anew', async () => {
+    const path = fresh()
+    const graph = await openGraph(`sqlite:${path}`)
+    await graph.write('acme', { entities: [person('ann', { city: 'Oslo' })] })
+    const damaging = new DatabaseSync(path)
+    damaging.exec('UPDATE graph_entity SET body = substr(body, 1, 9)')
+    damaging.close()
+    await expect(graph.entity('acme', 'ann')).rejects.toMatchObject({ code: 'corrupt' })
+    await graph.write('acme', { drop: ['ann'], entities: [person('ann', { city: 'Oslo' })] })
+    expect(await graph.entity('acme', 'ann')).toMatchObject({ properties: { city: 'Oslo' } })
+    await graph.close()
+  })
+
+  verifies('H-11', 'of a newer release is refused', async () => {
+    const file = fresh()
+    await (await openGraph(`sqlite:${file}`)).close()
+    const newer = new DatabaseSync(file)
+    newer.exec("UPDATE meta SET value = 2 WHERE name = 'graph'")
+    newer.close()
+    await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({
+      code: 'bad-store',
+      message: `The graph in ${file} was written by a newer Threadkeep (format 2; this one knows up to 1). Update Threadkeep.`,
+    })
+  })
+
+  it('of another program is refused, and so is a place that is none', async () => {
+    const file = fresh()
+    const strange = new DatabaseSync(file)
+    strange.exec('CREATE TABLE theirs (a)')
+    strange.close()
+    await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({ code: 'bad-store' })
+    await expect(openGraph('redis://user:secret@host')).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'store',
+      message: expect.not.stringContaining('secret'),
+    })
+  })
+})

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { verifies } from '../requirements/verifies.ts'
+import { places } from './stage.ts'
+
+const node = (name: string, ...observations: readonly string[]) => ({ name, entityType: 'thing', observations })
+const link = (from: string, to: string, relationType = 'knows') => ({ from, to, relationType })
+
+describe.each(places())('nodes in $name', ({ open }) => {
+  verifies('S-04', 'are created unless their name was there before the call, also twice in one', async () => {
+    const { nodes, close } = await opened(open)
+    expect(await nodes.createEntities('w', [node('a', 'first'), node('a', 'second')])).toEqual([node('a', 'first'), node('a', 'second')])
+    expect(await nodes.createEntities('w', [node('a', 'third'), node('b')])).toEqual([node('b')])
+    expect(await nodes.createRelations('w', [link('a', 'b'), link('a', 'b')])).toEqual([link('a', 'b'), link('a', 'b')])
+    expect(await nodes.createRelations('w', [link('a', 'b'), link('b', 'a')])).toEqual([link('b', 'a')])
+    expect(await nodes.readGraph('w')).toEqual({
+      entities: [node('a', 'first'), node('a', 'second'), node('b')],
+      relations: [link('a', 'b'), link('a', 'b'), link('b', 'a')],
+    })
+    await close()
+  })
+
+  verifies('S-04', 'take observations that are new to them, the first of a name only, all or nothing', async () => {
+    const { nodes, close } = await opened(open)
+    await nodes.createEntities('w', [node('a', 'old'), node('a')])
+    expect(
+      await nodes.addObservations('w', [
+        { entityName: 'a', contents: ['old', 'new', 'new'] },
+        { entityName: 'a', contents: ['new', 'newer'] },
+      ]),
+    ).toEqual([
+      { entityName: 'a', addedObservations: ['new', 'new'] },
+      { entityName: 'a', addedObservations: ['newer'] },
+    ])
+    const failing = nodes.addObservations('w', [
+      { entityName: 'a', contents: ['lost'] },
+      { entityName: 'x', contents: [] },
+    ])
+    await expect(failing).rejects.toThrow(/^Entity with name x not found$/)
+    expect(await nodes.openNodes('w', ['a'])).toEqual({ entities: [node('a', 'old', 'new', 'new', 'newer'), node('a')], relations: [] })
+    await close()
+  })
+
+  verifies('S-04', 'go with their relations, and observations one by one', async () => {
+    const { nodes, close } = await opened(open)
+    await nodes.createEntities('w', [node('a', 'x', 'y', 'x'), node('b'), node('a', 'x')])
+    await nodes.createRelations('w', [link('a', 'b'), link('b', 'c'), link('c', 'a')])
+    await nodes.deleteObservations('w', [
+      { entityName: 'a', observations: ['x', 'nothing'] },
+      { entityName: 'nobody', observations: ['x'] },
+    ])
+    expect((await nodes.readGraph('w')).entities).toEqual([node('a', 'y'), node('b'), node('a', 'x')])
+    await nodes.deleteRelations('w', [link('b', 'c', 'likes')])
+    await nodes.deleteEntities('w', ['a', 'nobody'])
+    expect(await nodes.readGraph('w')).toEqual({ entities: [node('b')], relations: [link('b', 'c')] })
+    await close()
+  })
+
+  verifies('S-04', 'are found by any part of their name, type or observations, whatever its case', async () => {
+    const { nodes, close } = await opened(open)
+    await nodes.createEntities('w', [node('Straße', 'in İzmir'), node('b', '100% "sure"', '😀'), node('ΟΔΟΣ', 'zero\0byte')])
+    await nodes.createRelations('w', [link('b', 'elsewhere'), link('nobody', 'b'), link('x', 'y')])
+    const found = async (query: string) => (await nodes.searchNodes('w', query)).entities.map(({ name }) => name)
+    expect(await found('STRASSE')).toEqual([])
+    expect(await found('STRAß')).toEqual(['Straße'])
+    expect(await found('İZM')).toEqual(['Straße'])
+    expect(await found('"SURE"')).toEqual(['b'])
+    expect(await found('%')).toEqual(['b'])
+    expect(await found('\ud83d')).toEqual(['b'])
+    expect(await found('O\0B')).toEqual(['ΟΔΟΣ'])
+    expect(await found('byte')).toEqual(['ΟΔΟΣ'])
+    expect(await found('οδο')).toEqual(['ΟΔΟΣ'])
+    expect(await found('THING')).toEqual(['Straße', 'b', 'ΟΔΟΣ'])
+    expect(await found('')).toEqual(['Straße', 'b', 'ΟΔΟΣ'])
+    expect((await nodes.searchNodes('w', 'sure')).relations).toEqual([link('b', 'elsewhere'), link('nobody', 'b')])
+    await close()
+  })
+
+  it('are searched by the whole of a long text, not by its beginning', async () => {
+    const { nodes, close } = await opened(open)
+    const long = 'abcdefghij'.repeat(20)
+    await nodes.createEntities('w', [node('a', `${long}1`), node('b', `${long}2`)])
+    expect((await nodes.searchNodes('w', `${long}2`)).entities).toEqual([node('b', `${long}2`)])
+    await close()
+  })
+})
+
+async function opened(open: ReturnType<typeof places>[number]['open']) {
+  const graph = await open()
+  return { nodes: graph.nodes, close: () => graph.close() }
+}

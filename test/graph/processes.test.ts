@@ -1,0 +1,60 @@
+import { describe, expect } from 'vitest'
+import { openGraph } from '../../src/graph/graph.ts'
+import { examineFile } from '../../src/stores/sqlite/repair.ts'
+import { start } from '../cli/command.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { freshFiles } from '../stores/places.ts'
+import type { Given } from './writer.ts'
+
+const fresh = freshFiles()
+const writer = (file: string, name: string, count: number) => start('test/graph/writer.ts', [`sqlite:${file}`, name, String(count)] satisfies Given)
+
+/** The names of nodes and the ids of entities in a file, after it was found sound. */
+async function kept(file: string): Promise<{ readonly nodes: readonly string[]; readonly entities: readonly string[]; readonly related: readonly string[] }> {
+  expect((await examineFile(file)).faults).toEqual([])
+  const graph = await openGraph(`sqlite:${file}`)
+  const { entities: nodes } = await graph.nodes.readGraph('acme')
+  const entities: string[] = []
+  const related: string[] = []
+  for (let offset = 0, total = 1; offset < total; offset += 1_000) {
+    const page = await graph.entities('acme', { limit: 1_000, offset })
+    entities.push(...page.entities.map(({ id }) => id))
+    related.push(...(await graph.relationships('acme', { limit: 1_000, offset })).relationships.map(({ from }) => from))
+    total = page.total
+  }
+  // What is found by its letters is what is there.
+  expect((await graph.nodes.searchNodes('acme', 'said of')).entities).toEqual(nodes)
+  await graph.close()
+  return { nodes: nodes.map(({ name }) => name), entities, related }
+}
+
+describe('processes that write one graph', () => {
+  verifies(['H-11', 'S-04'], 'lose nothing of each other: 200 entities and 200 nodes from each of two are 400', async () => {
+    const file = fresh()
+    const ended = await Promise.all(['a', 'b'].map((name) => writer(file, name, 200).ended))
+    expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+    ])
+    const all = ['a', 'b'].flatMap((name) => Array.from({ length: 200 }, (_, at) => `${name}-${at}`)).sort()
+    const { nodes, entities, related } = await kept(file)
+    expect([[...nodes].sort(), [...entities].sort(), [...related].sort()]).toEqual([all, all, all])
+  })
+
+  verifies(['H-11', 'X-07'], 'keep what they acknowledged, whole, when they are killed while they write', async () => {
+    const file = fresh()
+    const acknowledged: string[] = []
+    for (let round = 0; round < 6; round++) {
+      const child = writer(file, `r${round}`, 10_000)
+      await child.until(`r${round}-${round * 7}\n`)
+      child.process.kill('SIGKILL')
+      const { stdout } = await child.ended
+      acknowledged.push(...stdout.split('\n').slice(0, -1))
+    }
+    const { nodes, entities, related } = await kept(file)
+    expect(acknowledged.length).toBeGreaterThan(100)
+    expect(acknowledged.filter((name) => !nodes.includes(name) || !entities.includes(name))).toEqual([])
+    // An entity and its relationship are one write.
+    expect(related).toEqual(entities)
+  })
+})

@@ -1,0 +1,44 @@
+import { describe, expect } from 'vitest'
+import { verifies } from '../requirements/verifies.ts'
+import { noon, stage } from './stage.ts'
+
+const workspace = 'billing'
+const first = `session_${noon}`
+
+describe('analytics over a chain', () => {
+  verifies('H-17', 'tell what was kept, what of it was used, and what was missed', async () => {
+    await using at = await stage({ settings: { items: 1 } })
+    const { handoff } = at
+    await handoff.save(workspace, {
+      conversationContext: 'User: We talked.',
+      contextItems: [
+        { category: 'code', content: 'export function parseInvoice(input: InvoiceFile) {}', importance: 9 },
+        { category: 'data', content: 'The endpoint is https://api.example.org/v2/orders with code ORD-7781.', importance: 4 },
+        { category: 'concept', content: 'Retries go through RetryQueue.', importance: 3 },
+      ],
+    })
+    const { sessionId, contextItems } = await handoff.restore(workspace, { budget: 8_000 })
+    expect(contextItems.map(({ category }) => category)).toEqual(['code'])
+    await handoff.save(workspace, {
+      sessionId,
+      messages: [
+        { role: 'user', content: 'What was the code ORD-7781 about?' },
+        { role: 'assistant', content: 'I call parseInvoice first; RetryQueue is mine to mention.' },
+      ],
+    })
+    const found = await handoff.analytics(workspace, first)
+    expect(found).toMatchObject({ sessions: [first, sessionId], kept: 1, used: 1, missed: 1 })
+    const [step] = found.steps
+    expect(step).toMatchObject({ sessionId, continues: first, budget: 8_000, kept: 1, left: 2 })
+    expect(step?.used).toMatchObject([{ category: 'code', importance: 9, identifiers: ['parseInvoice'] }])
+    expect(step?.missed).toMatchObject([{ category: 'data', importance: 4, identifiers: ['ORD-7781'] }])
+    expect(step?.preservation.budget).toBe(8_000)
+    expect(await handoff.analytics(workspace, sessionId)).toEqual(found)
+  })
+
+  verifies('H-17', 'of a session by itself tell of nothing', async () => {
+    await using at = await stage()
+    await at.handoff.save(workspace, { conversationContext: 'User: Alone.' })
+    expect(await at.handoff.analytics(workspace, first)).toEqual({ sessions: [first], steps: [], kept: 0, used: 0, missed: 0 })
+  })
+})

@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { extractItems } from '../../src/handoff/extract.ts'
+import type { Category, ContextItem } from '../../src/handoff/item.ts'
+import { tokenizerNamed } from '../../src/models/tokenizers.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { hostileText } from '../text/hostile.ts'
+import { conversation, type Turn } from './weaveScene.ts'
+
+const tokenizer = await tokenizerNamed('exact')
+const extract = (...said: readonly Turn[]) => extractItems(conversation(...said), { tokenizer })
+const contents = (items: readonly ContextItem[], category: Category) => items.filter((item) => item.category === category).map(({ content }) => content)
+
+describe('context items', () => {
+  it('are code: fenced blocks and diffs', () => {
+    const items = extract(['assistant', 'Try:\n```ts\nrun()\n```\nor\n@@ -1,2 +1,2 @@\n-old\n+new\n\nDone.'])
+    expect(contents(items, 'code').sort()).toEqual(['@@ -1,2 +1,2 @@\n-old\n+new', '```ts\nrun()\n```'])
+  })
+  it('are files, by their paths, each once', () => {
+    const items = extract(['user', 'Look at src/login.ts and/or ./README.md.'], ['assistant', 'In src/login.ts nothing is wrong.'])
+    expect(contents(items, 'file').sort()).toEqual(['./README.md', 'src/login.ts'])
+    expect(items.find(({ content }) => content === 'src/login.ts')?.sources).toEqual(['m1', 'm2'])
+  })
+  it('are data: JSON, tables, commands with their results, figures and addresses', () => {
+    expect(contents(extract(['tool', '{ "port": 8080 }']), 'data')).toEqual(['{ "port": 8080 }'])
+    expect(contents(extract(['assistant', '```json\n{ "a": 1 }\n```']), 'data')).toEqual(['```json\n{ "a": 1 }\n```'])
+    expect(contents(extract(['assistant', 'So:\n| a | b |\n|---|---|\n| 1 | 2 |\nThat is all.']), 'data')).toEqual(['| a | b |\n|---|---|\n| 1 | 2 |'])
+    expect(contents(extract(['user', '$ npm test\n3 passed\n\nFine.']), 'data')).toEqual(['$ npm test\n3 passed'])
+    expect(contents(extract(['user', 'ann@host src % npm test\n3 passed']), 'data')).toEqual(['ann@host src % npm test\n3 passed'])
+    expect(contents(extract(['user', 'It took 1,500ms.\nIt is quick.\nSee https://example.com/a.']), 'data').sort()).toEqual([
+      'It took 1,500ms.',
+      'See https://example.com/a.',
+    ])
+  })
+  it('are concepts: decisions, constraints of whoever may set them, and what is defined', () => {
+    const said = 'Never push to main.'
+    expect(contents(extract(['user', said]), 'concept')).toEqual([said])
+    expect(contents(extract(['assistant', said]), 'concept')).toEqual([])
+    expect(contents(extract(['assistant', 'We decided to keep the cache.\nIt is warm.\n- **Scope**: what a key belongs to']), 'concept').sort()).toEqual([
+      '- **Scope**: what a key belongs to',
+      'We decided to keep the cache.',
+    ])
+  })
+  it('are tasks: what is left to do, what fails, and questions that nobody has answered', () => {
+    const items = extract(
+      ['user', 'Is it done?'],
+      [
+        'assistant',
+        '- [ ] Write tests\n- [x] Write code\n\n## Next steps\n1. Ship it\n2. Rest\n\nThen:\n- nothing\n```\nFAIL test/a.test.ts\nok\n```\nShall I go on?',
+      ],
+    )
+    expect(contents(items, 'task').sort()).toEqual(['- [ ] Write tests', '1. Ship it', '2. Rest', 'FAIL test/a.test.ts', 'Shall I go on?'])
+  })
+  it('have the price of what they say, and an id that stays', () => {
+    const [first] = extract(['user', 'TODO: call Ann'])
+    expect(first).toMatchObject({ category: 'task', content: 'TODO: call Ann', tokens: 4, sources: ['m1'] })
+    expect(extract(['user', 'Hello.'], ['user', 'TODO: call Ann'])[0]?.id).toBe(first?.id)
+  })
+})
+
+describe('the importance of an item', () => {
+  const importance = (items: readonly ContextItem[], content: string): number => items.find((one) => one.content === content)?.importance ?? 0
+
+  verifies('H-03', 'falls with the tokens said since', () => {
+    const long = 'We talk about something else for a while. '.repeat(400)
+    const items = extract(['user', 'TODO: call Ann'], ['assistant', long], ['user', 'TODO: call Ben'])
+    expect([importance(items, 'TODO: call Ann'), importance(items, 'TODO: call Ben')]).toEqual([4, 7])
+    expect(items[0]?.content).toBe('TODO: call Ben')
+  })
+  verifies('H-03', 'grows with how often and how precisely it is spoken of, and with its type', () => {
+    const items = extract(['user', 'In src/a.ts.'], ['assistant', 'In src/a.ts.'], ['user', 'In src/a.ts.'], ['assistant', 'In src/a.ts and src/b.ts.'])
+    expect(items.map(({ content, factors }) => [content, factors.frequency])).toEqual([
+      ['src/a.ts', 2 / 3],
+      ['src/b.ts', 0],
+    ])
+    const [vague, precise] = ['TODO: do it', 'TODO: move loadUser to src/user.ts'].map((text) => extract(['user', text])[0]?.factors.specificity)
+    expect([vague, precise]).toEqual([0, expect.closeTo(2 / 3)])
+    expect(extract(['user', '```ts\nrun()\n```\nNever run it.']).map(({ category }) => category)).toEqual(['code', 'concept'])
+  })
+  verifies('H-03', 'is highest for what the user marked, whatever it is and however old', () => {
+    const messages = conversation(['user', 'We like tea.'], ['assistant', '```ts\nrun()\n```\nTODO: more'])
+    const items = extractItems(messages, { tokenizer, marked: new Set(['m1']) })
+    expect(items.map(({ content, importance, marked }) => [content, importance, marked])).toEqual([
+      ['We like tea.', 10, true],
+      ['```ts\nrun()\n```', 6, false],
+      ['TODO: more', 6, false],
+    ])
+  })
+  verifies('H-03', 'can take into account how near it is to what is going on', () => {
+    const messages = conversation(['user', 'TODO: call Ann\nTODO: call Ben'])
+    const near = (name: string) => extractItems(messages, { tokenizer, similarity: (text) => (text.includes(name) ? 1 : 0) })[0]?.content
+    expect([near('Ann'), near('Ben')]).toEqual(['TODO: call Ann', 'TODO: call Ben'])
+  })
+  verifies(['H-03', 'H-14'], 'counts for more in a category that weighs more', () => {
+    const messages = conversation(['user', '```ts\nrun()\n```\nTODO: more'])
+    const weights = { code: 0.5, file: 1, data: 1, concept: 1, task: 1.5 }
+    expect(extractItems(messages, { tokenizer, weights }).map(({ category, importance }) => [category, importance])).toEqual([
+      ['task', 8],
+      ['code', 4],
+    ])
+  })
+})
+
+describe('extracting', () => {
+  it('finds the same in the same, from 1 to 10, the most important first, whatever is said', () =>
+    fc.assert(
+      fc.property(fc.array(hostileText, { maxLength: 6 }), (texts) => {
+        const messages = conversation(...texts.map((text, at) => [at % 2 === 0 ? 'user' : 'assistant', text] as const))
+        const items = extractItems(messages, { tokenizer })
+        expect(extractItems(messages, { tokenizer })).toEqual(items)
+        expect(new Set(items.map(({ id }) => id)).size).toBe(items.length)
+        const importances = items.map(({ importance }) => importance)
+        expect(importances).toEqual([...importances].sort((left, right) => right - left))
+        for (const importance of importances) expect(importance >= 1 && importance <= 10 && Number.isInteger(importance)).toBe(true)
+      }),
+      { numRuns: 60 },
+    ))
+  it('looks at a moment of what is endless, and keeps 300 items at most', () => {
+    const endless = Array.from({ length: 100_000 }, (_, at) => `TODO: number ${at} of src/file${at}.ts`).join('\n')
+    expect(extract(['user', endless])).toHaveLength(300)
+    for (const stroke of ['`', '[ ', '| ', '$ ', '*', 'a/']) expect(extract(['user', stroke.repeat(2_000_000)]).length).toBeLessThanOrEqual(2)
+  })
+})

@@ -1,0 +1,45 @@
+import { describe, expect } from 'vitest'
+import { handoff as profile } from '../../src/profiles/handoff.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { coding, day, noon, stage } from './stage.ts'
+
+const workspace = 'billing'
+const first = `session_${noon}`
+
+describe('sessions', () => {
+  verifies('H-08', 'are kept for 30 days, and are then gone, swept or not', async () => {
+    expect(profile.lifetime.age).toBe(30 * day)
+    await using at = await stage()
+    const { handoff, graph, memory, time } = at
+    await handoff.save(workspace, { messages: coding })
+    const { sessionId: empty } = await handoff.restore(workspace)
+    time.now += 30 * day - 1
+    expect([(await handoff.list(workspace)).total, (await handoff.sweep([workspace])).ended]).toEqual([1, []])
+    time.now += 1
+    expect((await handoff.list(workspace)).total).toBe(0)
+    await expect(handoff.get(workspace, first)).rejects.toThrow(`There is no session "${first}" in this workspace.`)
+    expect((await handoff.sweep([workspace])).ended).toEqual([`${workspace}:${first}`, `${workspace}:${empty}`])
+    expect((await graph.entities(workspace)).entities.map(({ type }) => type)).toEqual(['workspace'])
+    expect([(await graph.relationships(workspace)).total, await memory.transcript(`${workspace}:${first}`)]).toEqual([0, []])
+  })
+
+  verifies('H-04', 'are listed page by page with their total, the one saved last first, and deleted for good', async () => {
+    await using at = await stage()
+    const { handoff, graph, memory, time } = at
+    for (let number = 0; number < 5; number++) {
+      await handoff.save(workspace, { conversationContext: `User: Talk number ${number}.` })
+      time.now += 1_000
+    }
+    await handoff.save(workspace, { sessionId: first, conversationContext: 'User: Talk number 0.\nAssistant: It goes on.' })
+    const page = async (limit: number, offset: number) => (await handoff.list(workspace, { limit, offset })).sessions.map(({ title }) => title)
+    expect(await page(2, 0)).toEqual(['Talk number 0.', 'Talk number 4.'])
+    expect(await page(2, 4)).toEqual(['Talk number 1.'])
+    expect((await handoff.list(workspace, { limit: 1 })).total).toBe(5)
+    await handoff.delete(workspace, first)
+    expect((await handoff.list(workspace)).total).toBe(4)
+    expect(JSON.stringify([await graph.entities(workspace), await graph.relationships(workspace)])).not.toContain(first)
+    expect(await memory.search(workspace, 'It goes on')).toEqual([])
+    await expect(handoff.delete(workspace, first)).rejects.toThrow('There is no session')
+    await expect(handoff.list(workspace, { limit: 0 })).rejects.toThrow('limit is 0; it must be a whole number from 1 to 1000.')
+  })
+})

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { fresh } from '../../src/handoff/save/fresh.ts'
+import { start } from '../cli/command.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { noon, stage } from './stage.ts'
+
+const workspace = 'billing'
+const session = `session_${noon}`
+
+describe('processes that save the same session at once', () => {
+  verifies(
+    'H-11',
+    'lose nothing, store nothing twice, and leave rows that tell of everything',
+    async () => {
+      await using at = await stage()
+      await at.handoff.save(workspace, { conversationContext: 'User: We begin together.' })
+      const writers = ['Ann', 'Bob'].map((who) => start('test/handoff/saver.ts', [at.file, workspace, session, who, '12']).ended)
+      for (const { code, stderr } of await Promise.all(writers)) expect([code, stderr]).toEqual([0, ''])
+      const said = (await at.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
+      for (const who of ['Ann', 'Bob'])
+        expect(said.filter((one) => one.startsWith(who))).toEqual(Array.from({ length: 12 }, (_, number) => `${who} says ${number}.`))
+      expect([said.length, (await at.handoff.get(workspace, session)).messageCount]).toEqual([25, 25])
+    },
+    60_000,
+  )
+
+  it('and begin one each do not get the same id', async () => {
+    await using at = await stage()
+    const { Handoff } = await import('../../src/handoff/handoff.ts')
+    const [one, other] = [0, 1].map(() => new Handoff({ memory: at.memory, graph: at.graph, clock: () => noon }))
+    const ids = await Promise.all([one, other].map((handoff) => handoff?.save(workspace, { conversationContext: 'User: Hello.' })))
+    expect(new Set(ids.map((saved) => saved?.sessionId)).size).toBe(2)
+  })
+})
+
+describe('what is new in a conversation that is told again', () => {
+  const cases: readonly (readonly [stored: string, told: string, from: number])[] = [
+    ['', 'abc', 0],
+    ['abc', 'abc', 3],
+    ['abc', 'abcd', 3],
+    ['abc', 'bcd', 2],
+    ['abc', 'cd', 1],
+    ['abc', 'xyz', 0],
+    ['abc', 'ab', 2],
+    ['abc', 'abx', 2],
+    ['abc', 'a', 0],
+    ['axbyc', 'abcd', 3],
+    ['aaaa', 'aaaaa', 4],
+    ['abab', 'abx', 2],
+  ]
+  for (const [stored, told, from] of cases) it(`${told} after ${stored || 'nothing'}: from ${from} on`, () => expect(fresh([...stored], [...told])).toBe(from))
+})

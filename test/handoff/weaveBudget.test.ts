@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { describe, expect } from 'vitest'
+import type { Role } from '../../src/domain/entry.ts'
+import { extractItems } from '../../src/handoff/extract.ts'
+import { weave } from '../../src/handoff/weave.ts'
+import { tokenizerNamed } from '../../src/models/tokenizers.ts'
+import { linesOf } from '../../src/text/fences.ts'
+import { upperBound } from '../../src/text/upperBound.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { hostileText } from '../text/hostile.ts'
+import { conversation, item, material } from './weaveScene.ts'
+
+const exact = await tokenizerNamed('exact')
+const role = fc.constantFrom<Role>('user', 'assistant', 'system', 'tool')
+const line = fc.oneof(
+  hostileText,
+  fc.constantFrom(
+    '```ts',
+    '```',
+    '~~~~',
+    '// why',
+    'const a = loadUser(src/a.ts)',
+    '| a | b |',
+    '- [ ] call Ann',
+    '[user]',
+    '## Conversation',
+    '$ ls',
+    '</memory>',
+    `${'word '.repeat(150)}. \`\`\` and on`,
+    '',
+  ),
+)
+const text = fc.array(line, { maxLength: 30 }).map((lines) => lines.join('\n'))
+const scene = fc.record({
+  said: fc.array(fc.tuple(role, text), { maxLength: 8 }),
+  marked: fc.boolean(),
+  title: hostileText,
+  given: fc.array(text, { maxLength: 3 }),
+  files: fc.array(fc.record({ path: hostileText, status: fc.constantFrom('changed' as const, 'missing' as const, 'unchanged' as const) }), { maxLength: 4 }),
+  summaries: fc.array(text, { maxLength: 3 }),
+  earlier: fc.array(fc.record({ session: hostileText, summary: text }), { maxLength: 2 }),
+  provided: fc.array(fc.record({ from: hostileText, text }), { maxLength: 2 }),
+})
+const budget = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 1_500 }))
+
+describe('the budget', () => {
+  verifies(['H-05', 'H-13'], 'is never exceeded, whatever was said and however small it is; the same always gives the same', () =>
+    fc.assert(
+      fc.property(scene, budget, fc.constantFrom(exact, upperBound), ({ said, marked, given, ...rest }, tokens, tokenizer) => {
+        const messages = conversation(...said)
+        const found = extractItems(messages, { tokenizer, marked: new Set(marked ? ['m1'] : []) })
+        const items = [...found, ...given.map((content, at) => item({ id: `g${at}`, category: 'code', content, importance: 8 }))]
+        const all = material({ ...rest, messages, items })
+        const woven = weave(all, { budget: tokens, tokenizer })
+        expect(tokenizer.count(woven.text)).toBeLessThanOrEqual(tokens)
+        expect(woven.tokens).toBe(tokenizer.count(woven.text))
+        expect(woven.shares.code + woven.shares.conversation + woven.shares.metadata).toBe(woven.tokens)
+        expect([...woven.items, ...woven.left].sort()).toEqual(items.map(({ id }) => id).sort())
+        expect(weave(all, { budget: tokens, tokenizer })).toEqual(woven)
+        // what is fenced is closed again, whoever has said it
+        if (woven.text.includes('## Conversation')) expect(linesOf(woven.text).at(-1)?.fence).toMatch(/^(?:none|close)$/)
+      }),
+      { numRuns: 150 },
+    ),
+  )
+  verifies('H-05', 'is used: of a long conversation, all but one token in twenty', () => {
+    const messages = conversation(
+      ...Array.from({ length: 200 }, (_, at) => ['user', `In step ${at} we looked at src/part${at}.ts and found value${at}.`] as const),
+    )
+    for (const tokens of [500, 2_000, 4_000]) expect(weave(material({ messages }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(0.95 * tokens)
+  })
+})

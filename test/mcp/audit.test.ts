@@ -1,0 +1,232 @@
+import { hash } from 'node:crypto'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Audit, type Event } from '../../src/mcp/files/audit.ts'
+import { FileDesk } from '../../src/mcp/files/desk.ts'
+import { verifyLog } from '../../src/mcp/files/log.ts'
+import { start } from '../cli/command.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { stage } from './filesStage.ts'
+
+function newLog() {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'threadkeep-audit-'))
+  const file = join(folder, 'deep', 'audit.log')
+  return { folder, file, audit: new Audit(file), [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+}
+const event = (path: string): Event => ({ at: 0, user: 'ann', operation: 'read', path, outcome: 'allowed' })
+const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n').slice(0, -1)
+
+describe('the audit log', () => {
+  verifies('H-09', 'has one line for each thing done, tied to the one before by its hash', async () => {
+    using log = newLog()
+    await log.audit.note({ at: 1_767_312_000_000, user: 'ann', operation: 'read', path: '/app/a.txt', outcome: 'refused', why: 'outside' })
+    await log.audit.note(event('/app/b.txt'))
+    const first = '"operation":"read","outcome":"refused","path":"/app/a.txt","previous":"","user":"ann","why":"outside"}'
+    const one = hash('sha256', `{"at":"2026-01-02T00:00:00.000Z",${first}`)
+    const second = `"operation":"read","outcome":"allowed","path":"/app/b.txt","previous":"${one}","user":"ann"}`
+    const two = hash('sha256', `${one}{"at":"1970-01-01T00:00:00.000Z",${second}`)
+    expect(linesOf(log.file)).toEqual([
+      `{"at":"2026-01-02T00:00:00.000Z","hash":"${one}",${first}`,
+      `{"at":"1970-01-01T00:00:00.000Z","hash":"${two}",${second}`,
+    ])
+    expect([log.file, `${log.file}.head`, `${log.file}.lock`].map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600])
+    expect(await verifyLog(log.file)).toEqual({ whole: true, lines: 2, hash: two, unfinished: false })
+  })
+
+  verifies('H-09', 'spells out what a terminal would obey and what would forge a line', async () => {
+    using log = newLog()
+    const path = `a\n{"at":"x"}\u001b[2J\u009b1m\u202e\u2028\ud83d\0${'x'.repeat(5_000)}`
+    await log.audit.note({ ...event(path), user: 'an\rn' })
+    const [line = '', ...more] = linesOf(log.file)
+    expect(more).toEqual([])
+    const { user, path: kept } = JSON.parse(line) as { user: string; path: string }
+    expect(user).toBe('an\\u{d}n')
+    expect(kept.startsWith('a\\u{a}{"at":"x"}\\u{1b}[2J\\u{9b}1m\\u{202e}\\u{2028}\\u{d83d}\\u{0}xxx')).toBe(true)
+    expect(kept.length).toBeLessThan(1_100)
+    expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 1 })
+  })
+
+  verifies(
+    'H-09',
+    'stays whole with two processes writing 200 lines each',
+    async () => {
+      using log = newLog()
+      const writers = ['ann', 'bob'].map((user) => start('test/mcp/auditWriter.ts', [log.file, user, '200']).ended)
+      expect((await Promise.all(writers)).map(({ code, stderr }) => [code, stderr])).toEqual([
+        [0, ''],
+        [0, ''],
+      ])
+      const paths = new Map<string, string[]>()
+      expect(await verifyLog(log.file, ({ user, path }) => paths.set(user, [...(paths.get(user) ?? []), path]))).toMatchObject({ whole: true, lines: 400 })
+      for (const user of ['ann', 'bob']) expect(paths.get(user)).toEqual(Array.from({ length: 200 }, (_, n) => `/${user}/${n}`))
+    },
+    120_000,
+  )
+
+  verifies(
+    'H-09',
+    'goes on after a writer was killed, with every line it had',
+    async () => {
+      using log = newLog()
+      const writer = start('test/mcp/auditWriter.ts', [log.file, 'ann', '100000'])
+      await writer.until('/ann/20\n')
+      writer.process.kill('SIGKILL')
+      await writer.ended
+      await log.audit.note({ ...event('/after'), user: 'bob' })
+      const seen: string[] = []
+      expect(await verifyLog(log.file, ({ path }) => seen.push(path))).toMatchObject({ whole: true, unfinished: false })
+      expect(seen).toEqual([...seen.slice(0, -1).map((_, n) => `/ann/${n}`), '/after'])
+    },
+    60_000,
+  )
+
+  for (const [what, torn] of [
+    ['half a line', '{"at":"2026-01-02T0'],
+    ['half a line, cut inside a character', Buffer.from('{"at":"ü').subarray(0, -1)],
+    ['half a line twice', '{"at":\n{"at"'],
+    ['half a line and a newline', '{"at":\n'],
+  ] as const)
+    verifies('H-09', `goes on after a crash left ${what}, and owns up to it`, async () => {
+      using log = newLog()
+      await log.audit.note(event('/one'))
+      appendFileSync(log.file, torn)
+      expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 1, unfinished: true })
+      await log.audit.note(event('/two'))
+      await log.audit.note(event('/three'))
+      expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3, unfinished: false })
+      expect(readFileSync(log.file).includes(torn)).toBe(true)
+      writeFileSync(log.file, readFileSync(log.file, 'latin1').replace('{"at"', '{"as"'), 'latin1')
+      expect(await verifyLog(log.file)).toMatchObject({ whole: false })
+    })
+
+  it('goes on after a line that lacks only its newline, or its record', async () => {
+    using log = newLog()
+    await log.audit.note(event('/one'))
+    const head = readFileSync(`${log.file}.head`)
+    await log.audit.note(event('/two'))
+    writeFileSync(`${log.file}.head`, head)
+    truncateSync(log.file, statSync(log.file).size - 1)
+    await log.audit.note(event('/three'))
+    expect(linesOf(log.file).map((line) => (JSON.parse(line) as Event).path)).toEqual(['/one', '/two', '/three'])
+    expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3 })
+  })
+
+  const refusals: readonly (readonly [what: string, damage: (file: string) => void, message: string])[] = [
+    ['its end was cut off', (file) => truncateSync(file, statSync(file).size - 200), 'The audit log has lost lines at its end, so nothing was done.'],
+    ['it was emptied', (file) => truncateSync(file), 'The audit log has lost lines at its end, so nothing was done.'],
+    ['it was removed', (file) => rmSync(file), 'The audit log has lost lines at its end, so nothing was done.'],
+    ['the record of its end is gone', (file) => rmSync(`${file}.head`), 'The audit log has lost the record of its end, so nothing was done.'],
+    ['the record of its end is damaged', (file) => writeFileSync(`${file}.head`, '{'), 'The audit log has a damaged record of its end, so nothing was done.'],
+    ['a line was put at its end', (file) => appendFileSync(file, '{"at":1}\n'), 'The audit log has a line that does not continue the line before it'],
+    [
+      'a link took its place',
+      (file) => {
+        renameSync(file, `${file}.old`)
+        symlinkSync(`${file}.old`, file)
+      },
+      'The audit log cannot be written (ELOOP), so nothing was done.',
+    ],
+    [
+      'a folder took its place',
+      (file) => {
+        rmSync(file)
+        mkdirSync(file)
+      },
+      'The audit log cannot be written (EISDIR), so nothing was done.',
+    ],
+  ]
+  for (const [what, damage, message] of refusals)
+    verifies('H-09', `lets nothing be done where ${what}`, async () => {
+      using place = stage()
+      await place.desk.read('ann', 'hello.txt')
+      damage(place.audit.file)
+      await expect(place.desk.read('ann', 'hello.txt')).rejects.toThrow(message)
+      await expect(place.desk.write('ann', 'hello.txt', 'x')).rejects.toThrow(message)
+      await expect(place.desk.createDirectory('ann', 'new')).rejects.toThrow(message)
+      await expect(place.desk.read('ann', '/etc/passwd')).rejects.toThrow(message)
+      expect((await place.desk.look('ann', 'hello.txt')).status).toBe('refused')
+      expect(readFileSync(place.at('app/hello.txt'), 'utf8')).toBe('Hello.\n')
+      expect(statSync(place.at('app/new'), { throwIfNoEntry: false })).toBeUndefined()
+    })
+
+  it('lets nothing be done where it has no folder', async () => {
+    using place = stage()
+    const desk = new FileDesk({ allow: [place.at('app')], write: true, audit: new Audit(place.at('app/hello.txt/audit.log')), clock: () => 0 })
+    await expect(desk.read('ann', 'hello.txt')).rejects.toMatchObject({ code: 'not-durable' })
+  })
+})
+
+type Change = (lines: readonly string[], at: number, other: number) => readonly string[]
+const changes: Readonly<Record<string, Change>> = {
+  'a character changed': (lines, at, other) => lines.with(at, changed(lines[at] ?? '', other)),
+  'a line removed': (lines, at) => lines.toSpliced(at, 1),
+  'a line told twice': (lines, at) => lines.toSpliced(at, 0, lines[at] ?? ''),
+  'two lines exchanged': (lines, at, other) => {
+    const to = (at + 1 + (other % (lines.length - 1))) % lines.length
+    return lines.with(at, lines[to] ?? '').with(to, lines[at] ?? '')
+  },
+  'an empty line': (lines, at) => lines.toSpliced(at, 0, ''),
+  'a line of nonsense': (lines, at) => lines.toSpliced(at, 0, 'nonsense'),
+  'the end cut off': (lines, at) => lines.slice(0, at),
+  'the end of the last line cut off': (lines, _, other) => lines.with(-1, (lines.at(-1) ?? '').slice(0, -1 - (other % 100))),
+}
+
+function changed(line: string, at: number): string {
+  const place = at % line.length
+  return line.slice(0, place) + (line[place] === 'f' ? 'e' : 'f') + line.slice(place + 1)
+}
+
+describe('whoever tampers with the audit log', () => {
+  for (const [what, change] of Object.entries(changes))
+    verifies('H-09', `is found out: ${what}`, async () => {
+      using log = newLog()
+      for (let n = 0; n < 8; n++) await log.audit.note({ ...event(`/app/${n}.txt`), at: n, why: `number ${n}` })
+      const lines = linesOf(log.file)
+      await fc.assert(
+        fc.asyncProperty(fc.nat(7), fc.nat(1_000), async (at, other) => {
+          const tampered = change(lines, at, other)
+          writeFileSync(log.file, tampered.map((line) => `${line}\n`).join(''))
+          const verdict = await verifyLog(log.file)
+          const first = [...lines, undefined].findIndex((line, place) => line !== tampered[place]) + 1
+          // The line itself, or the one after it: a hash that was changed is only seen there.
+          expect(verdict.whole === false && verdict.line - first).toBeOneOf([0, 1])
+        }),
+        { numRuns: 60 },
+      )
+      writeFileSync(log.file, lines.map((line) => `${line}\n`).join(''))
+      expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 8 })
+    })
+
+  verifies('H-09', 'is found out who writes the whole log anew', async () => {
+    using log = newLog()
+    using forged = newLog()
+    for (const path of ['/a', '/b']) await log.audit.note(event(path))
+    for (const path of ['/a', '/c', '/d']) await forged.audit.note(event(path))
+    writeFileSync(log.file, readFileSync(forged.file))
+    expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 2, line: 2, why: 'is not the line that was written here' })
+    rmSync(`${log.file}.head`)
+    expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 3, line: 4, why: "may be gone: the record of the log's end is missing" })
+  })
+
+  it('cannot make checking costly', async () => {
+    using log = newLog()
+    await log.audit.note(event('/a'))
+    appendFileSync(log.file, 'x'.repeat(10_000_000))
+    expect(await verifyLog(log.file)).toMatchObject({ whole: false, line: 2, why: 'is longer than any line of the log' })
+  })
+})

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { tools } from '../../src/mcp/tools.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { root } from '../shape/source.ts'
+import { type Served, startMcp } from './serverStage.ts'
+
+const run = promisify(execFile)
+const folder = mkdtempSync(join(tmpdir(), 'threadkeep-inspector-'))
+let server: Served
+beforeAll(async () => {
+  server = await startMcp()
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  rmSync(folder, { recursive: true })
+})
+
+/** What the inspector prints; it fails if the server does not answer, or with --strict if a schema is at fault. */
+async function inspected(target: readonly string[], ...args: readonly string[]): Promise<{ readonly answer: unknown; readonly stderr: string }> {
+  const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/inspector/clients/launcher/build/index.js'))
+  const env = { PATH: process.env.PATH, HOME: folder }
+  const { stdout, stderr } = await run(process.execPath, [program, '--cli', ...target, ...args], { cwd: folder, env, maxBuffer: 2 ** 26 })
+  return { answer: JSON.parse(stdout), stderr }
+}
+
+const places = [
+  ['stdio', () => [process.execPath, `${root}src/cli/main.ts`, 'mcp', '--store', 'ram:']],
+  ['HTTP', () => [`${server.url}/mcp`, '--transport', 'http']],
+] as const
+
+describe('the inspector', () => {
+  for (const [name, target] of places) {
+    for (const era of ['modern', 'legacy']) {
+      const inspect = (...args: readonly string[]) => inspected(target(), '--protocol-era', era, ...args)
+
+      verifies('S-04', `finds no fault with the tools in strict mode: ${name}, ${era} protocol`, async () => {
+        const { answer, stderr } = await inspect('--method', 'tools/list', '--strict')
+        expect((answer as { tools: { name: string }[] }).tools.map((tool) => tool.name)).toEqual(tools.map((tool) => tool.name))
+        expect(stderr).not.toMatch(/error|warning/i)
+      })
+
+      verifies('S-04', `reads resources and prompts and calls a tool: ${name}, ${era} protocol`, async () => {
+        const { answer: resources } = await inspect('--method', 'resources/list')
+        expect(resources).toMatchObject({ resources: [{ uri: 'memory://knowledge-graph' }, { uri: 'threadkeep://sessions/default' }] })
+        const { answer: templates } = await inspect('--method', 'resources/templates/list')
+        expect((templates as { resourceTemplates: unknown[] }).resourceTemplates).toHaveLength(4)
+        const { answer: prompts } = await inspect('--method', 'prompts/list')
+        expect(prompts).toMatchObject({ prompts: [{ name: 'continue-session' }, { name: 'handoff-summary' }] })
+        const { answer: read } = await inspect('--method', 'tools/call', '--tool-name', 'read_graph')
+        expect(read).toMatchObject({ structuredContent: { entities: [], relations: [] } })
+      })
+    }
+  }
+})

@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect } from 'vitest'
+import { patience, seed } from '../recall/campaign.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { freshFiles } from '../stores/places.ts'
+import { operations } from './referenceOperations.ts'
+import { asking, referenceServer } from './referenceServer.ts'
+import { overStdio } from './serverStage.ts'
+
+const fresh = freshFiles()
+
+/** A schema without the name of its dialect: the newer protocol writes a newer one, whose words mean the same here. */
+const wordsOf = ({ $schema: _, ...schema }: Record<string, unknown>): object => schema
+
+describe('threadkeep mcp in place of the reference memory server', () => {
+  verifies(
+    'S-04',
+    'offers the same nine tools and answers the same to a long conversation',
+    async () => {
+      await using reference = await referenceServer(fresh('.jsonl'))
+      await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
+      const ours = asking(connected.client)
+      const [theirTools, ourTools] = await Promise.all([reference, ours].map(async ({ client }) => (await client.listTools()).tools))
+      for (const { name, title, description, annotations, inputSchema, outputSchema } of theirTools ?? []) {
+        const own = ourTools?.find((tool) => tool.name === name)
+        expect(own).toMatchObject({ name, title, description, annotations })
+        expect(wordsOf(own?.inputSchema ?? {})).toEqual(wordsOf(inputSchema))
+        expect(wordsOf(own?.outputSchema ?? {})).toEqual(wordsOf(outputSchema ?? {}))
+      }
+      for (const { name, input } of fc.sample(operations, { numRuns: 25, seed }).flat())
+        expect(await ours.call(name, input)).toEqual(await reference.call(name, input))
+      const uri = 'memory://knowledge-graph'
+      expect((await connected.client.readResource({ uri })).contents).toEqual((await reference.client.readResource({ uri })).contents)
+    },
+    patience,
+  )
+
+  verifies(
+    ['S-04', 'H-11'],
+    'keeps all of 200 entities that a client creates without waiting',
+    async () => {
+      await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
+      const { call } = asking(connected.client)
+      const names = Array.from({ length: 200 }, (_, at) => `e${at}`)
+      const answers = await Promise.all(names.map((name) => call('create_entities', { entities: [{ name, entityType: 'thing', observations: [] }] })))
+      expect(answers.filter(({ isError }) => isError)).toEqual([])
+      const { structuredContent } = await call('read_graph', {})
+      expect((structuredContent as { entities: { name: string }[] }).entities.map(({ name }) => name)).toEqual(names)
+    },
+    patience,
+  )
+
+  verifies(
+    'S-04',
+    'goes on with the file the reference has written, named by the same variable',
+    async () => {
+      const [file, path] = [fresh(), fresh('.jsonl')]
+      const ann = { name: 'Ann', entityType: 'person', observations: ['likes tea'] }
+      writeFileSync(path, JSON.stringify({ type: 'entity', ...ann }))
+      for (const _ of ['first', 'second']) {
+        await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${file}`], { MEMORY_FILE_PATH: path })
+        const { structuredContent } = await asking(connected.client).call('read_graph', {})
+        expect(structuredContent).toEqual({ entities: [ann], relations: [] })
+      }
+    },
+    patience,
+  )
+})

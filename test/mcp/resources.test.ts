@@ -1,0 +1,136 @@
+import type { Client } from '@modelcontextprotocol/client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifies } from '../requirements/verifies.ts'
+import { type Connected, overHttp, overStdio, type Served, startMcp } from './serverStage.ts'
+
+let server: Served
+let connection: Connected
+let client: Client
+beforeAll(async () => {
+  server = await startMcp()
+  connection = await overHttp(server.url)
+  client = connection.client
+})
+afterAll(async () => {
+  await connection.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const secretWord = 'Heliotrope'
+async function save(workspace: string, content = `The colour is ${secretWord}.`): Promise<string> {
+  const messages = [{ role: 'user', content }]
+  const { structuredContent } = await client.callTool({ name: 'save_session', arguments: { workspace, messages } })
+  return (structuredContent as { sessionId: string }).sessionId
+}
+
+async function read(uri: string, by: Client = client): Promise<unknown> {
+  const [content] = (await by.readResource({ uri })).contents
+  expect(content).toMatchObject({ uri, mimeType: 'application/json' })
+  return JSON.parse(content !== undefined && 'text' in content ? content.text : '')
+}
+
+describe('resources', () => {
+  verifies('S-04', 'tell of sessions, what was said in them, and of the graph', async () => {
+    const id = await save('reading')
+    expect(await read('threadkeep://sessions/reading')).toMatchObject({ sessions: [{ sessionId: id, messageCount: 1 }], total: 1 })
+    expect(await read(`threadkeep://sessions/reading/${id}`)).toMatchObject({ sessionId: id, workspaceId: 'reading', chain: [{ sessionId: id }] })
+    expect(await read(`threadkeep://sessions/reading/${id}/transcript`)).toMatchObject({
+      session: id,
+      messages: [{ id: 'm1', role: 'user', content: 'The colour is Heliotrope.' }],
+    })
+    expect(await read(`threadkeep://sessions/reading/${id}/receipts`)).toEqual({ session: id, receipts: [] })
+    expect(await read('memory://knowledge-graph')).toEqual({ entities: [], relations: [] })
+  })
+
+  verifies('S-04', 'tell with receipts what a model was shown, in ids and numbers and no words', async () => {
+    const id = await save('receipts')
+    const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: `Is it ${secretWord}?` }] })
+    const asked = await fetch(`${server.url}/v1/receipts:${id}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    expect(asked.status).toBe(200)
+    const { receipts } = (await read(`threadkeep://sessions/receipts/${id}/receipts`)) as { receipts: { id: string }[] }
+    expect(receipts).toMatchObject([{ id: asked.headers.get('x-threadkeep-receipt'), key: `receipts:${id}` }])
+    expect(JSON.stringify(receipts)).not.toContain(secretWord)
+  })
+
+  verifies('H-09', 'that are nowhere, of another workspace or no address at all are all not found', async () => {
+    const id = await save('theirs')
+    const wrong = [
+      'threadkeep://sessions/mine/session_1',
+      `threadkeep://sessions/mine/${id}`,
+      'threadkeep://sessions/mine/a%2Fb',
+      'threadkeep://sessions/a%20b',
+    ]
+    for (const uri of [...wrong, `threadkeep://sessions/mine/../theirs:x/${id}`, 'threadkeep://other', 'file:///etc/passwd'])
+      await expect(read(uri)).rejects.toMatchObject({ code: -32_602, message: expect.stringContaining('Resource not found') })
+  })
+
+  verifies('S-04', 'are listed page by page', async () => {
+    await using own = await startMcp()
+    await using paged = await overHttp(own.url)
+    const saving = (at: number) => paged.client.callTool({ name: 'save_session', arguments: { messages: [{ role: 'user', content: `Chat ${at}.` }] } })
+    for (let at = 0; at < 51; at++) await saving(at)
+    const first = await paged.client.listResources({ cursor: '' as string }).catch((error: unknown) => error)
+    expect(first).toMatchObject({ code: -32_602, message: 'This cursor is not one of this list. Begin again without one.' })
+    const all = (await paged.client.listResources()).resources.map(({ uri }) => uri)
+    expect(all.slice(0, 2)).toEqual(['memory://knowledge-graph', 'threadkeep://sessions/default'])
+    expect(all).toHaveLength(2 + 2 * 51)
+    expect(new Set(all).size).toBe(all.length)
+  })
+
+  verifies('S-04', 'have templates, whose workspaces and ids are completed', async () => {
+    const id = await save('completing')
+    const { resourceTemplates } = await client.listResourceTemplates()
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'threadkeep://sessions/{workspace}',
+      'threadkeep://sessions/{workspace}/{id}',
+      'threadkeep://sessions/{workspace}/{id}/transcript',
+      'threadkeep://sessions/{workspace}/{id}/receipts',
+    ])
+    const ref = { type: 'ref/resource', uri: 'threadkeep://sessions/{workspace}/{id}' } as const
+    const completed = async (argument: { name: string; value: string }, given: Record<string, string> = {}) =>
+      (await client.complete({ ref, argument, context: { arguments: given } })).completion.values
+    expect(await completed({ name: 'workspace', value: 'compl' })).toEqual(['completing'])
+    expect(await completed({ name: 'id', value: 'session_' }, { workspace: 'completing' })).toEqual([id])
+    expect(await completed({ name: 'id', value: '' }, { workspace: 'nobody' })).toEqual([])
+  })
+})
+
+describe('a client that subscribes', () => {
+  const heardBy = (listener: Client): Promise<string> =>
+    new Promise((resolve) => listener.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)))
+  const saving = { name: 'save_session', arguments: { messages: [{ role: 'user', content: 'Hello.' }] } }
+  const uri = 'threadkeep://sessions/default'
+
+  verifies('S-04', 'hears when a session is written: stateless protocol over HTTP', async () => {
+    await using own = await overHttp(server.url)
+    const heard = heardBy(own.client)
+    await own.client.listen({ resourceSubscriptions: [uri] })
+    await client.callTool(saving)
+    expect(await heard).toBe(uri)
+  })
+
+  verifies('S-04', 'hears when a session is written: stateless protocol over stdio', async () => {
+    await using own = await overStdio()
+    const heard = heardBy(own.client)
+    await own.client.listen({ resourceSubscriptions: [uri] })
+    await own.client.callTool(saving)
+    expect(await heard).toBe(uri)
+  })
+
+  verifies('S-04', 'hears when a session is written: older protocol over stdio', async () => {
+    await using own = await overStdio('2025-06-18')
+    const heard = heardBy(own.client)
+    await own.client.subscribeResource({ uri })
+    await own.client.callTool(saving)
+    expect(await heard).toBe(uri)
+    await own.client.unsubscribeResource({ uri })
+  })
+
+  it('hears when the graph changes', async () => {
+    await using own = await overStdio()
+    const heard = heardBy(own.client)
+    await own.client.listen({ resourceSubscriptions: ['memory://knowledge-graph'] })
+    await own.client.callTool({ name: 'create_entities', arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] } })
+    expect(await heard).toBe('memory://knowledge-graph')
+  })
+})
