@@ -69,7 +69,7 @@ function foundIn({ message, text }: Saying, anchors: readonly Anchor[], isLast: 
 }
 
 /** What the user marked is kept as it was said, whatever is found in it. */
-const wholeOf = ({ text }: Saying): Found => ({ category: 'concept', content: clip(text.trim(), longest), start: 0, end: text.length })
+const wholeOf = ({ text }: Saying): Found => ({ category: 'concept', content: clip(text.trim(), longest, '\n...'), start: 0, end: text.length })
 
 const isName = ({ kind }: Anchor): boolean => kind !== 'constraint'
 

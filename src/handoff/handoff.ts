@@ -58,7 +58,7 @@ export class Handoff {
     this.settings = settingsOf(settings)
     this.parts = { memory, graph, clock, settings: this.settings, files, providers, embedder, name }
     this.pendings = new Pending(this.settings.pending, clock, later)
-    this.monitor = new Monitor(this.parts, (workspace, request, attending) => this.save(workspace, request, attending))
+    this.monitor = new Monitor(this.parts, this.pendings, (workspace, request, attending) => this.save(workspace, request, attending))
   }
 
   /** Saves a conversation, or what is new in one that was saved before. */

@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { type Incoming, parseMessage } from '../domain/chat.ts'
-import type { Millis, Tokens } from '../domain/entry.ts'
+import type { Message, Millis, Tokens } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { isExpired } from '../domain/session.ts'
 import { weighed } from '../recall/render.ts'
 import { type Suggestion, suggested } from './continuation.ts'
+import type { Pending } from './pending.ts'
 import type { SaveRequest, SaveResult } from './save.ts'
 import { keyOf, notFound, sessionRow } from './sessions.ts'
 import type { Attending, HandoffParts, HandoffSettings } from './settings.ts'
@@ -53,6 +55,8 @@ export type Appended = {
   readonly saved?: SaveResult
   /** For a session that begins: another one that it may be going on from. */
   readonly suggestion?: Suggestion
+  /** The store failed: the messages are kept in memory and written as soon as they can be; only they are counted. */
+  readonly degraded?: 'not durable'
 }
 
 type Save = (workspace: string, request: SaveRequest, attending: Attending) => Promise<SaveResult>
@@ -67,12 +71,14 @@ export const thresholdOf = ({ threshold, margin }: Pick<HandoffSettings, 'thresh
 /** Watches how full chats become, and has them saved in time. */
 export class Monitor {
   private readonly parts: HandoffParts
+  private readonly pending: Pending
   private readonly save: Save
   /** Chats that were above their threshold when last looked at, the one looked at last at the end. */
   private readonly above = new Set<string>()
 
-  constructor(parts: HandoffParts, save: Save) {
+  constructor(parts: HandoffParts, pending: Pending, save: Save) {
     this.parts = parts
+    this.pending = pending
     this.save = save
   }
 
@@ -99,18 +105,17 @@ export class Monitor {
     )
   }
 
-  /** Stores messages, and saves the session when that takes it over the threshold. */
+  /** Stores messages, and saves the session when that takes it over the threshold. What a failing store does not take waits in memory. */
   async append(workspace: string, request: AppendRequest, attending: Attending): Promise<Appended> {
-    const { memory, clock, name } = this.parts
-    const { sessionId = name(clock()), messages, operationId, limit } = request
-    const key = keyOf(workspace, sessionId)
-    const isNew = (await memory.parts.sessions.head(key, 0)).messages === 0
-    const stored = await memory.append(key, messages, operationId === undefined ? {} : { operationId })
-    if (stored.length === 0) throw new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
-    const reading = await this.check(workspace, { sessionId, ...(limit === undefined ? {} : { limit }) })
+    const { clock, name } = this.parts
+    const { sessionId = name(clock()), messages, limit } = request
+    if (messages.length === 0) throw new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
+    const within = limit === undefined ? {} : { limit }
+    const stored = await this.kept(workspace, sessionId, request)
+    if (stored === undefined) return { sessionId, messageIds: [], reading: await this.check(workspace, { messages, ...within }), degraded: 'not durable' }
+    const reading = await this.check(workspace, { sessionId, ...within })
     const saved = reading.crossed ? await this.save(workspace, { sessionId }, attending) : undefined
-    const beginning = messages.find(({ role, content }) => role === 'user' && typeof content === 'string')?.content
-    const suggestion = isNew && typeof beginning === 'string' ? await suggested(this.parts, workspace, beginning, new Set([sessionId])) : undefined
+    const suggestion = stored[0]?.sequence === 1 ? await this.suggestion(workspace, sessionId, messages) : undefined
     return {
       sessionId,
       messageIds: stored.map(({ id }) => id),
@@ -118,6 +123,32 @@ export class Monitor {
       ...(saved === undefined ? {} : { saved }),
       ...(suggestion === undefined ? {} : { suggestion }),
     }
+  }
+
+  /** The messages as they were stored; undefined if they wait for the store, in their order. */
+  private async kept(workspace: string, session: string, { messages, operationId = randomUUID() }: AppendRequest): Promise<readonly Message[] | undefined> {
+    const { memory, clock } = this.parts
+    const key = keyOf(workspace, session)
+    const now = clock()
+    // Said now, whenever it is written.
+    const said = messages.map((message, place) => ({ ...message, at: parseMessage(message, place, now).at }))
+    const write = (): Promise<readonly Message[]> => memory.append(key, said, { operationId })
+    await this.pending.retry()
+    if (!this.pending.isWaiting(workspace, session)) {
+      try {
+        return await write()
+      } catch (error) {
+        if (!this.pending.takes(error)) throw error
+      }
+    }
+    this.pending.keep({ workspace, session, bytes: JSON.stringify(said).length, write })
+    return undefined
+  }
+
+  /** An earlier session that one which begins like this may be going on from. */
+  private async suggestion(workspace: string, session: string, messages: readonly Incoming[]): Promise<Suggestion | undefined> {
+    const beginning = messages.find(({ role, content }) => role === 'user' && typeof content === 'string')?.content
+    return typeof beginning === 'string' ? suggested(this.parts, workspace, beginning, new Set([session])) : undefined
   }
 
   forget(workspace: string, session: string): void {

@@ -46,6 +46,8 @@ export async function restored(parts: HandoffParts, pending: Pending, workspace:
   const { settings, memory, clock } = parts
   const { budget = settings.budget, query, sessionId } = request
   check('budget', budget, Number.isSafeInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
+  // The store may be back by now.
+  await pending.retry()
   const from = await source(parts, pending, workspace, sessionId, attending)
   attending.progress?.(1, 3, `found ${from.metadata.sessionId}`)
   const origin = { workspace, from, messages: await from.messages(), related: await relatedTo(parts, workspace, from, query) }

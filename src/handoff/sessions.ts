@@ -182,11 +182,13 @@ export async function unsaved(parts: HandoffParts, workspace: string, session: s
   }
 }
 
+/** A time as rows hold it: their texts are in the order of the times. */
 export const isoOf = (at: Millis): string => new Date(at).toISOString()
 
 const textIn = ({ properties }: Entity, name: string): string => (typeof properties[name] === 'string' ? properties[name] : '')
 const numberIn = ({ properties }: Entity, name: string): number => (typeof properties[name] === 'number' ? properties[name] : 0)
 
+/** A session in a list, as its row tells it. */
 export function metadataOf(row: Entity): SessionMetadata {
   const { continued_from: continuedFrom } = row.properties as { continued_from?: string }
   return {

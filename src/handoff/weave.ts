@@ -9,10 +9,11 @@ import type { ContextItem } from './item.ts'
 import { byPriority } from './priority.ts'
 import { flowed, type Split, split } from './split.ts'
 import { choose } from './weave/choose.ts'
-import { kindOf, linesIn } from './weave/lines.ts'
+import { headings, unforged } from './weave/fence.ts'
+import { kindOf, type Line, linesIn } from './weave/lines.ts'
 import { givenAs, isGiven, isNote, placesOf, shownIn } from './weave/placed.ts'
 import { Sections } from './weave/sections.ts'
-import { told, whole } from './weave/told.ts'
+import { labelOf, told, whole } from './weave/told.ts'
 import { worthOf } from './weave/worth.ts'
 
 /** What has become of a file that the conversation speaks of. */
@@ -56,9 +57,7 @@ export type Woven = {
 }
 
 const defaults = { threshold: 3, most: 50 }
-/** About what naming a speaker costs. */
-const label = 4
-/** A text is woven at most so often to come nearer to its budget, and is near enough with one token in a hundred to spare. */
+/** A text is woven so often to come nearer to its budget, and is near enough with one token in a hundred to spare. */
 const tries = 4
 const near = 0.01
 
@@ -79,8 +78,7 @@ export function weave(material: Material, means: WeaveMeans): Woven {
   const messages = new Set(material.messages.map(({ id }) => id))
   const given = items.filter((item) => isGiven(item, messages))
   const sayings = [...given.filter((item) => !isNote(item)).map(givenAs), ...sayingsOf(material.messages)]
-  const known = new Sections(material, given.filter(isNote), tokenizer).within(Number.POSITIVE_INFINITY)
-  const all = (texts: readonly string[]): Cloth => joined(known, whole(withTexts(sayings, texts)))
+  const all = teller(new Sections(material, given.filter(isNote), tokenizer), sayings, means)
   const { texts, compression } = pressed(
     sayings.map(({ text }) => text),
     (some) => tokenizer.count(all(some).text) <= budget,
@@ -102,12 +100,24 @@ export function weave(material: Material, means: WeaveMeans): Woven {
 type Cloth = { readonly text: string; readonly known: string; readonly said: string }
 
 function joined(known: string, said: string): Cloth {
-  const headed = said === '' ? '' : `## Conversation\n${said}`
-  return { text: [known, headed].filter((text) => text !== '').join('\n\n'), known, said }
+  return { text: [known, headed(said)].filter((text) => text !== '').join('\n\n'), known, said }
 }
+
+const headed = (said: string): string => (said === '' ? '' : `${headings.conversation}\n${said}`)
 
 const withTexts = (sayings: readonly Saying[], texts: readonly string[]): readonly Saying[] =>
   sayings.map(({ message }, at) => ({ message, text: texts[at] ?? '' }))
+
+/** Tells all that was said, and of what is known as much as there is room for, unless that were less than its share: then it all, and it does not fit. */
+function teller(known: Sections, sayings: readonly Saying[], { budget, tokenizer }: WeaveMeans): (texts: readonly string[]) => Cloth {
+  const hasCode = sayings.some(({ text }) => linesOf(text).some(({ fence }) => fence === 'inside'))
+  const least = known.least(split(budget, hasCode).metadata)
+  return (texts) => {
+    const said = whole(withTexts(sayings, texts))
+    const room = budget - tokenizer.count(headed(said)) - 1
+    return joined(known.within(room < least ? Number.POSITIVE_INFINITY : room), said)
+  }
+}
 
 /** What is known and the lines that tell most, in as many tokens as there are. */
 function wovenOf(material: Material, items: readonly ContextItem[], sayings: readonly Saying[], means: WeaveMeans): Cloth {
@@ -115,12 +125,13 @@ function wovenOf(material: Material, items: readonly ContextItem[], sayings: rea
   const woven = weaver(material, items, sayings, means)
   let best: Cloth | undefined
   let aim = budget
-  for (let round = 0; round < tries && aim > 0; round++) {
+  for (let round = 1; aim > 0 && (round <= tries || best === undefined); round++) {
     const cloth = woven(aim)
     const spare = budget - tokenizer.count(cloth.text)
     if (spare >= 0 && cloth.text.length >= (best?.text.length ?? 1)) best = cloth
     if (spare >= 0 && spare <= budget * near) break
-    aim += spare
+    // what is far too long says little about what to aim at
+    aim = round < tries ? Math.max(aim + spare, aim >> 1) : aim >> 1
   }
   return best ?? lastWords(sayings, means)
 }
@@ -133,21 +144,33 @@ function weaver(material: Material, items: readonly ContextItem[], sayings: read
   const places = placesOf(items, lines, sayings)
   const marked = places.filter((_, at) => items[at]?.marked === true)
   const pieces = places.filter((_, at) => items[at]?.marked === false && !isNote(items[at] as ContextItem))
-  const wants = { code: 0, conversation: 0, metadata: new Sections(material, notes, tokenizer).tokens }
-  for (const line of lines) wants[kindOf(line)] += line.tokens + label
+  const labels = sayings.map(({ message }) => tokenizer.count(labelOf(message)) + 1)
+  const wants = { ...wantsOf(lines, labels), metadata: new Sections(material, notes, tokenizer).tokens }
   return (aim) => {
     const rooms = flowed(split(aim, wants.code > 0), wants)
-    const said = told(lines, choose(lines, { rooms, worth, marked, pieces, label }), sayings)
+    const said = told(lines, choose(lines, { rooms, worth, marked, pieces, labels }), sayings)
     const shown = shownIn(said, notes)
     const untold = notes.filter(({ id }) => !shown.has(id))
     return joined(new Sections(material, untold, tokenizer).within(rooms.metadata), said)
   }
 }
 
+/** What all lines would cost, with their speakers and fences. */
+function wantsOf(lines: readonly Line[], labels: readonly Tokens[]): { readonly code: Tokens; readonly conversation: Tokens } {
+  const wants = { code: 0, conversation: 0 }
+  for (const [place, line] of lines.entries()) {
+    const before = lines[place - 1]
+    const label = line.saying === before?.saying ? 0 : (labels[line.saying] ?? 0)
+    const fences = line.block === before?.block ? 0 : (line.block?.tokens ?? 0)
+    wants[kindOf(line)] += line.tokens + label + fences
+  }
+  return wants
+}
+
 /** The beginning of the last line, when there is room for nothing else. */
 function lastWords(sayings: readonly Saying[], { budget, tokenizer }: WeaveMeans): Cloth {
   const line = sayings.at(-1)?.text.trimEnd().split('\n').at(-1)?.trim() ?? ''
-  const some = (characters: number): string => clip(line, characters, '')
+  const some = (characters: number): string => unforged(clip(line, characters, ''))
   const said = some(largest(Math.min(line.length, 8 * budget), (characters) => tokenizer.count(some(characters)) <= budget))
   return { text: said, known: '', said }
 }

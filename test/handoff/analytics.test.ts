@@ -15,6 +15,7 @@ describe('analytics over a chain', () => {
         { category: 'code', content: 'export function parseInvoice(input: InvoiceFile) {}', importance: 9 },
         { category: 'data', content: 'The endpoint is https://api.example.org/v2/orders with code ORD-7781.', importance: 4 },
         { category: 'concept', content: 'Retries go through RetryQueue.', importance: 3 },
+        { category: 'task', content: 'One day parseInvoice is to be renamed.', importance: 3 },
       ],
     })
     const { sessionId, contextItems } = await handoff.restore(workspace, { budget: 8_000 })
@@ -22,14 +23,14 @@ describe('analytics over a chain', () => {
     await handoff.save(workspace, {
       sessionId,
       messages: [
-        { role: 'user', content: 'What was the code ORD-7781 about?' },
+        { role: 'user', content: 'What was the code ORD-7781 about, and what does parseInvoice do?' },
         { role: 'assistant', content: 'I call parseInvoice first; RetryQueue is mine to mention.' },
       ],
     })
     const found = await handoff.analytics(workspace, first)
     expect(found).toMatchObject({ sessions: [first, sessionId], kept: 1, used: 1, missed: 1 })
     const [step] = found.steps
-    expect(step).toMatchObject({ sessionId, continues: first, budget: 8_000, kept: 1, left: 2 })
+    expect(step).toMatchObject({ sessionId, continues: first, budget: 8_000, kept: 1, left: 3 })
     expect(step?.used).toMatchObject([{ category: 'code', importance: 9, identifiers: ['parseInvoice'] }])
     expect(step?.missed).toMatchObject([{ category: 'data', importance: 4, identifiers: ['ORD-7781'] }])
     expect(step?.preservation.budget).toBe(8_000)

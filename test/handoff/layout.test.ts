@@ -253,6 +253,9 @@ describe('the directory layout', () => {
     forged('session_b', { type: 'person', id: 'ann', properties: {} })
     forged('session_d', 'no entity' as unknown as object)
     forged('session_c', { type: 'file_reference', id: 'file_1', shared: '../../../etc/passwd' })
+    forged('session_e', { type: 'session', id: 'session_e', properties: { workspace_id: workspace } })
+    rmSync(join(base, 'session_e', 'entities.json'))
+    symlinkSync(join(base, 'session_b', 'entities.json'), join(base, 'session_e', 'entities.json'))
     mkdirSync(join(base, 'bad name'))
     symlinkSync(folder.path, join(base, 'session_link'))
     await using fresh = await stage()
@@ -267,6 +270,7 @@ describe('the directory layout', () => {
         session_b: 'entity "ann" is none of this session',
         session_c: 'it names a shared file that none may be called',
         session_d: 'entities.json holds something else than it should',
+        session_e: 'entities.json cannot be read',
       },
     ])
     expect((await fresh.handoff.get(workspace, first)).summary).not.toContain('Forged')

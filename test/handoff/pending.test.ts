@@ -97,6 +97,26 @@ describe('a store that fails', () => {
     ])
   })
 
+  verifies('H-11', 'keeps messages that are added one by one, and stores them once and in their order', async () => {
+    const fault: Fault = {}
+    await using at = await stage({ fault })
+    const add = (content: string) => at.handoff.append(workspace, { sessionId: first, messages: [{ role: 'user', content }] })
+    await add('One.')
+    fault.code = 'not-durable'
+    expect(await add('Two.')).toMatchObject({ degraded: 'not durable', messageIds: [] })
+    expect((await add('Three.')).degraded).toBe('not durable')
+    fault.code = undefined
+    at.time.now += 60_000
+    expect(await add('Four.')).toMatchObject({ messageIds: ['m4'] })
+    const said = await at.memory.transcript(`${workspace}:${first}`)
+    expect(said.map(({ content, at: time }) => [content, time - noon])).toEqual([
+      ['One.', 0],
+      ['Two.', 0],
+      ['Three.', 0],
+      ['Four.', 60_000],
+    ])
+  })
+
   verifies('H-11', 'takes no more than there is room for, and says so', async () => {
     const fault: Fault = { code: 'full' }
     await using at = await stage({ fault, settings: { pending: 2_000 } })
@@ -115,7 +135,7 @@ describe('a store that fails', () => {
     expect([await at.handoff.retry(), (await at.handoff.list(workspace)).total, await at.memory.transcript(`${workspace}:${first}`)]).toEqual([0, 0, []])
   })
 
-  it('is no excuse for a limit of the profile, which would be the same again', async () => {
+  it('is not to blame for a request that is wrong: nothing waits', async () => {
     await using at = await stage()
     expect(await codeOf(at.handoff.save(workspace, { messages: [{ role: 'nobody' as 'user', content: 'x' }] }))).toBe('bad-message')
     expect(at.handoff.pending()).toEqual([])

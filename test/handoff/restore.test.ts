@@ -9,7 +9,7 @@ import { FileDesk } from '../../src/mcp/files/desk.ts'
 import { newFolder } from '../fault/folder.ts'
 import { verifies } from '../requirements/verifies.ts'
 import '../seeded.ts'
-import { coding, day, noon, type Stage, stage } from './stage.ts'
+import { coding, noon, type Stage, stage } from './stage.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
@@ -227,6 +227,5 @@ describe('marking', () => {
     expect(before.some(({ marked: isMarked }) => isMarked)).toBe(false)
     expect((await at.handoff.mark(workspace, first, { messageIds: ['m3', 'm2'] })).added).toBe(1)
     expect(await refused(at.handoff.mark(workspace, first, { text: 'nowhere' }))).toContain('Nothing in the session is what should be marked.')
-    at.time.now += day
   })
 })

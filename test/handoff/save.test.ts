@@ -164,6 +164,20 @@ describe('saving a session', () => {
     expect([saved.added, saved.messages, saved.items]).toEqual([0, 4, 3])
   })
 
+  verifies('H-03', 'weighs items by how near they are to what the talk is about now, and does without if nobody can tell', async () => {
+    // One direction for invoices, one for everything else.
+    const embed = (texts: readonly string[]) => Promise.resolve(texts.map((text) => Float32Array.from(/invoice/i.test(text) ? [1, 0] : [0, 1])))
+    const talk = (word: string) => ({ role: 'user' as const, content: `TODO: check the ${word} template by Monday.` })
+    const messages = [talk('invoice'), talk('letter'), ...Array.from({ length: 6 }, () => ({ role: 'assistant' as const, content: 'The invoice comes next.' }))]
+    await using at = await stage({ embedder: { name: 'by-word', embed } })
+    await at.handoff.save(workspace, { messages })
+    const rows = (await at.graph.entities(workspace, { types: ['context_item'] })).entities.map(({ properties }) => properties)
+    const near = (word: string) => rows.find(({ content }) => `${content}`.includes(`${word} template`))?.factors
+    expect([near('invoice'), near('letter')]).toMatchObject([{ similarity: 1 }, { similarity: 0 }])
+    await using without = await stage({ embedder: { name: 'gone', embed: () => Promise.reject(new Error('no answer')) } })
+    expect((await without.handoff.save(workspace, { messages })).warnings).toEqual(['items were not compared by meaning: no answer'])
+  })
+
   verifies('H-17', 'links other sessions that are named in what was said', async () => {
     await using at = await stage()
     await at.handoff.save(workspace, { messages: coding })

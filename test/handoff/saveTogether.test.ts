@@ -24,6 +24,21 @@ describe('processes that save the same session at once', () => {
     60_000,
   )
 
+  verifies('H-11', 'leave rows that tell also of what came while they were made', async () => {
+    let times = 0
+    const providers = {
+      gather: async () => {
+        times += 1
+        if (times === 1) await at.memory.append(`${workspace}:${session}`, [{ role: 'user', content: 'TODO: call Zoe.' }])
+        return { provided: [], degraded: [] }
+      },
+    }
+    await using at = await stage({ providers })
+    expect((await at.handoff.save(workspace, { conversationContext: 'User: We begin together.' })).messages).toBe(2)
+    expect(times).toBe(2)
+    expect((await at.handoff.restore(workspace)).contextItems).toMatchObject([{ category: 'task', content: 'TODO: call Zoe.' }])
+  })
+
   it('and begin one each do not get the same id', async () => {
     await using at = await stage()
     const { Handoff } = await import('../../src/handoff/handoff.ts')

@@ -69,4 +69,15 @@ describe('the budget', () => {
     )
     for (const tokens of [500, 2_000, 4_000]) expect(weave(material({ messages }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(0.95 * tokens)
   })
+  verifies('H-12', 'is used also where nothing of one kind is small enough for its share', () => {
+    const talk = Array.from({ length: 200 }, (_, at) => `In step ${at} we looked at part ${at}.`).join('\n')
+    const messages = conversation(['user', talk], ['assistant', `${'`'.repeat(4_000)}\nrun()`])
+    for (const tokens of [500, 1_000]) expect(weave(material({ messages }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(0.95 * tokens)
+  })
+  verifies('H-05', 'is used also where those who speak have long names and say little', () => {
+    const messages = conversation(...Array.from({ length: 300 }, (_, at) => ['tool', `ok ${at}`] as const))
+    const named = messages.map((message, at) => ({ ...message, name: `a_tool_with_a_name_that_costs_many_tokens_${at}_xyzzy_plugh` }))
+    for (const tokens of [200, 1_000, 4_000])
+      expect(weave(material({ messages: named }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(0.95 * tokens)
+  })
 })

@@ -59,6 +59,8 @@ describe('the session tools', () => {
         added: 2,
         tokenCount: 40,
       })
+      const elsewhere = await call(first.client, 'save_session', { conversationContext: text, workspaceId: 'portal' })
+      expect(elsewhere.structuredContent).toMatchObject({ workspaceId: 'portal' })
       await first.close()
       // Another process goes on.
       await using second = await overStdio('2025-06-18', store)

@@ -34,12 +34,14 @@ export type Draft = SessionRow & {
   readonly references: readonly { readonly session: string; readonly found: 'named' | 'search' }[]
 }
 
+/** The ids of what belongs to a session. */
 export const conversationId = (session: string): string => `conversation_${session}`
 export const originId = (session: string): string => `origin_${session}`
 export const stateId = (session: string): string => `workspace_state_${session}`
 export const itemId = (session: string, item: string): string => `context_${session}_${item}`
 /** One for each session: what one forgets, another may still speak of. */
 export const fileId = (session: string, path: string): string => `file_${hash('sha256', `${session}\n${path}`).slice(0, 32)}`
+/** The row of the workspace itself, which its sessions hang on to. */
 export const workspaceRowId = (workspace: string): string => `workspace_${workspace}`
 
 /**

@@ -12,14 +12,16 @@ export type Wanted = {
   /** Lines that are told together, the most important first: those the user marked, and other pieces of code and data. */
   readonly marked: readonly (readonly number[])[]
   readonly pieces: readonly (readonly number[])[]
-  /** What naming the speaker costs. */
-  readonly label: Tokens
+  /** What naming the speaker of each message costs. */
+  readonly labels: readonly Tokens[]
 }
 
 /** No line costs less: a word and a line break. */
 const least = 2
 /** What each step may spend of what is left: the newest lines are told as they are, whole pieces stay whole, and the rest is for what tells most. */
 const parts = { marked: 0.5, newest: 0.4, pieces: 0.2 }
+/** When so much of a room is left, nothing of its kind is small enough for it. */
+const unused = 0.05
 
 /**
  * The places of the lines to tell: what the user marked, the newest, important pieces, and then line by line whatever tells
@@ -32,6 +34,7 @@ export function choose(lines: readonly Line[], wanted: Wanted): readonly number[
   choice.take(wanted.pieces, parts.pieces)
   choice.takeBest()
   choice.takeNewest(1)
+  if (choice.lend('code', 'conversation') || choice.lend('conversation', 'code')) choice.takeBest()
   return choice.places
 }
 
@@ -93,6 +96,15 @@ class Choice {
     }
   }
 
+  /** Gives what is left of one room to the other; false if that is not worth the while. */
+  lend(from: keyof Rooms, to: keyof Rooms): boolean {
+    const left = this.#left[from]
+    if (left < least || left < unused * this.#wanted.rooms[from]) return false
+    this.#left[from] = 0
+    this.#left[to] += left
+    return true
+  }
+
   /** Beside a line that is told, a name at the edge of another has its neighbour. */
   #requeue(place: number, queue: Queue): void {
     for (const other of [place - 1, place + 1]) if (this.#lines[other] !== undefined && !this.#chosen.has(other)) queue.add(other, this.#gain(other))
@@ -136,7 +148,7 @@ class Choice {
   /** With what it takes to say who speaks, and to fence code, if no line has paid for that. */
   #cost(place: number): Tokens {
     const { tokens, saying, block } = this.#line(place)
-    return tokens + (this.#open.has(saying) ? 0 : this.#wanted.label) + (block === undefined || this.#open.has(block) ? 0 : block.tokens)
+    return tokens + (this.#open.has(saying) ? 0 : (this.#wanted.labels[saying] ?? 0)) + (block === undefined || this.#open.has(block) ? 0 : block.tokens)
   }
 
   #line(place: number): Line {

@@ -63,8 +63,9 @@ function piecesOf(text: string, tokenizer: Tokenizer): readonly Piece[] {
 }
 
 function blockOf(line: string, tokenizer: Tokenizer): Block {
-  const open = clip(line, longest, '')
-  const close = closingOf(open)
+  const close = closingOf(line)
+  // with fewer strokes than it had, a line inside could close it
+  const open = close + clip(line.slice(close.length), longest, '')
   return { open, close, tokens: tokenizer.count(open) + tokenizer.count(close) + 2 * breakTokens }
 }
 

@@ -36,7 +36,8 @@ export function placesOf(items: readonly ContextItem[], lines: readonly Line[], 
 
 /** Which of the items a text shows: a note by its words, and what has several lines by each of them. */
 export function shownIn(text: string, items: readonly ContextItem[]): ReadonlySet<string> {
-  const rows = new Set(text.split('\n').map((row) => row.trim()))
+  // what was told with comments shows an item as well as what was told without
+  const rows = new Set([...text.split('\n').map((row) => row.trim()), ...rowsOf(text)])
   const flat = text.replace(/\s+/g, ' ')
   const isShown = (item: ContextItem): boolean => {
     if (isNote(item)) return flat.includes(item.content.replace(/\s+/g, ' '))
@@ -46,10 +47,11 @@ export function shownIn(text: string, items: readonly ContextItem[]): ReadonlySe
   return new Set(items.filter(isShown).map(({ id }) => id))
 }
 
-/** The lines of an item as they are told: without white space, comments and fences. */
+/** The lines of an item as they are told: without white space, comments and fences, and without those that were cut where `...` stands for the middle. */
 function rowsOf(content: string): readonly string[] {
-  return stripComments(squeezeSpace(content))
+  const rows = stripComments(squeezeSpace(content))
     .split('\n')
     .map((row) => row.trim())
-    .filter((row) => row !== '' && !/^(?:`{3,}|~{3,})/.test(row))
+  const isCut = (at: number): boolean => [rows[at - 1], rows[at], rows[at + 1]].includes('...')
+  return rows.filter((row, at) => row !== '' && !isCut(at) && !/^(?:`{3,}|~{3,})/.test(row))
 }

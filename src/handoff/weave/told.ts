@@ -1,13 +1,12 @@
 import type { Message } from '../../domain/entry.ts'
 import { type FencedLine, linesOf } from '../../text/fences.ts'
 import type { Saying } from '../extract/said.ts'
+import { inLine, unforged } from './fence.ts'
 import type { Block, Line } from './lines.ts'
 
 /** Who speaks, on a line of its own. */
-const labelOf = ({ role, name }: Pick<Message, 'role' | 'name'>): string => (name === undefined ? `[${role}]` : `[${role} ${name.replace(/\s+/g, ' ')}]`)
-
-/** What looks like a label is moved, so that nobody speaks as somebody else. */
-const unforged = (line: string): string => line.replace(/^\[(?=(?:user|assistant|system|tool)\b)/, ' [')
+export const labelOf = ({ role, name }: Pick<Message, 'role' | 'name'>): string =>
+  name === undefined ? `[${role}]` : `[${role} ${inLine(name.replace(/[[\]]/g, ' '))}]`
 
 /** Lines of a conversation as text: who speaks, code in its fences, and a blank line where something was left out. */
 export function told(lines: readonly Line[], places: readonly number[], sayings: readonly Saying[]): string {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Incoming } from '../../domain/chat.ts'
-import type { Reading } from '../../handoff/monitor.ts'
+import type { Appended, Reading } from '../../handoff/monitor.ts'
 import { keyOf, notFound } from '../../handoff/sessions.ts'
 import { type Call, type Tool, tool } from '../tool.ts'
 import { transcriptUri } from '../uri.ts'
@@ -47,6 +47,7 @@ const appendMessages = tool({
     reading,
     saved: z.object({ messages: z.int(), added: z.int(), items: z.int(), files: z.int(), degraded }).optional(),
     suggestion: suggestion.optional(),
+    degraded,
   }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   run: async ({ sessionId: id, messages, operationId, limit: most }, call) => {
@@ -59,11 +60,16 @@ const appendMessages = tool({
       appended.suggestion === undefined
         ? ''
         : ` It may be going on from ${appended.suggestion.sessionId} (${appended.suggestion.title}): restore_session gets it.`
-    const text = `Stored ${appended.messageIds.length} messages in ${appended.sessionId}. ${saved === undefined ? toldOf(appended.reading) : savedText(saved.degraded)}${offer}`
+    const text = `${storedText(appended)} ${saved === undefined ? toldOf(appended.reading) : savedText(saved.degraded)}${offer}`
     const brief = saved && { messages: saved.messages, added: saved.added, items: saved.items, files: saved.files, ...given({ degraded: saved.degraded }) }
     return { text, structured: plain({ ...appended, ...given({ saved: brief }) }) }
   },
 })
+
+const storedText = ({ sessionId: id, messageIds, degraded: isDegraded }: Appended): string =>
+  isDegraded === undefined
+    ? `Stored ${messageIds.length} messages in ${id}.`
+    : `NOT stored yet: the store fails. The messages for ${id} are kept in memory and written when the store works again.`
 
 const savedText = (isDegraded: string | undefined): string =>
   isDegraded === undefined
