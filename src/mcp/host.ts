@@ -67,7 +67,11 @@ export async function openHost(options: HostOptions): Promise<Host> {
   const keep = [...(settings.keep ?? []), ...ownFiles(store, storeKey)]
   const files = new FileDesk({ allow, users, write, keep, audit: new Audit(audit), clock })
   const providers = new Providers(settings.providers ?? {}, { log: (_level, message) => onFault(new Error(message)) })
-  const handoff = new Handoff({ memory, graph, clock, files, providers, settings: settings.handoff ?? {} })
+  const { embedder } = memory.parts
+  // With no folder open there is nothing to look at, and nobody is refused anything.
+  const mayLook = allow.length > 0 || Object.keys(users).length > 0
+  const means = { ...(mayLook ? { files } : {}), ...(embedder === undefined ? {} : { embedder }) }
+  const handoff = new Handoff({ memory, graph, clock, providers, ...means, settings: settings.handoff ?? {} })
   const [changes, underway] = [new Changes(), new Underway()]
   const desk: Desk = { memory, graph, handoff, files, clock, changed: (workspace, uri) => changes.tell(workspace, uri) }
   const sweep = (): void => void underway.run(() => handoff.sweep(options.workspaces)).catch(onFault)

@@ -17,10 +17,27 @@ describe('the section mcp of a configuration', () => {
   verifies('H-08', 'says how long sessions are kept, when a save is due and who else is asked', () => {
     const providers = { tickets: { command: 'tickets-mcp', tool: 'search', timeout: '2s', on: ['restore'] } }
     const { workspace, only, profile, settings } = mcpPlanOf(
-      parseConfig({ mcp: { workspace: 'a', only: ['a', 'b'], retention: '7d', tokenLimit: 32_000, threshold: 0.5, margin: 0, write: true, providers } }),
+      parseConfig({
+        mcp: {
+          workspace: 'a',
+          only: ['a', 'b'],
+          retention: '7d',
+          tokenLimit: 32_000,
+          threshold: 0.5,
+          margin: 0,
+          summarise: false,
+          items: 20,
+          write: true,
+          providers,
+        },
+      }),
     )
     expect([workspace, only, profile.name, profile.lifetime.age]).toEqual(['a', ['a', 'b'], 'handoff', 7 * day])
-    expect(settings).toMatchObject({ write: true, handoff: { limit: 32_000, threshold: 0.5, margin: 0 }, providers: { tickets: { timeout: 2_000 } } })
+    expect(settings).toMatchObject({
+      write: true,
+      handoff: { limit: 32_000, threshold: 0.5, margin: 0, summarise: false, items: 20 },
+      providers: { tickets: { timeout: 2_000 } },
+    })
   })
 
   it('leaves out what has a default: 30 days, and the log of looks at files beside the store', () => {
@@ -32,7 +49,7 @@ describe('the section mcp of a configuration', () => {
     const wrong: readonly (readonly [value: object, message: string])[] = [
       [
         { workspaces: 'a' },
-        'mcp.workspaces is unknown; mcp has only workspace, only, allow, write, audit, users, providers, retention, tokenLimit, threshold, margin.',
+        'mcp.workspaces is unknown; mcp has only workspace, only, allow, write, audit, users, providers, retention, tokenLimit, threshold, margin, budget, importance, items, summarise, compress.',
       ],
       [{ threshold: 2 }, 'mcp.threshold is 2; it must be at most 1.'],
       [{ retention: 'long' }, 'mcp.retention is "long"; it must be a number of milliseconds, or text such as 500ms, 30s, 15m, 24h or 7d.'],
@@ -58,7 +75,7 @@ describe('the section mcp of a configuration', () => {
     mkdirSync(place)
     writeFileSync(join(place, 'notes.txt'), 'Buy milk.')
     const file = join(folder, 'mcp.json')
-    writeFileSync(file, JSON.stringify({ store: 'sqlite:kept.db', mcp: { workspace: 'mine', allow: ['project'], audit: 'looks.jsonl' } }))
+    writeFileSync(file, JSON.stringify({ store: 'sqlite:kept.db', mcp: { only: ['mine'], allow: ['project'], audit: 'looks.jsonl' } }))
     await using connection = await overStdio('2026-07-28', ['--config', file])
     const { client } = connection
     const read = await client.callTool({ name: 'read_file', arguments: { path: join(place, 'notes.txt') } })

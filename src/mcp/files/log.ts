@@ -31,11 +31,13 @@ function parsedHead(text: string): Head | null {
     const head: unknown = JSON.parse(text)
     if (!isObject(head)) return null
     const { count, bytes, hash } = head
-    return Number.isSafeInteger(count) && Number.isSafeInteger(bytes) && typeof hash === 'string' ? { count: Number(count), bytes: Number(bytes), hash } : null
+    return isCount(count) && isCount(bytes) && typeof hash === 'string' ? { count, bytes, hash } : null
   } catch {
     return null
   }
 }
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** Keeps how far a log goes: as it was or as it is now, whenever the power goes. */
 export async function writeHead(file: string, { count, bytes, hash }: Head): Promise<void> {
@@ -65,7 +67,7 @@ export async function verifyLog(file: string, tell: (line: Line) => void = () =>
     const next = bytes === undefined ? 'is longer than any line of the log' : follow(reach, bytes)
     if (typeof next === 'string') return torn > 0 ? broken(torn, 'is no line of the log') : broken(number, next)
     reach = next.reach
-    torn = reach.torn.length === 0 ? 0 : torn || number
+    torn = reach.torn === undefined ? 0 : torn || number
     if (next.line === undefined) continue
     if (head !== undefined && isElsewhere(reach, head)) return broken(number, 'is not the line that was written here')
     tell(next.line)
@@ -79,11 +81,11 @@ const isElsewhere = (reach: Reach, head: Head | null): boolean =>
   head !== null && reach.count === head.count && (reach.hash !== head.hash || reach.bytes !== head.bytes)
 
 function ending(reach: Reach, head: Head | null | undefined): Verdict | string {
-  const isNew = reach.count === 0 && reach.torn.length === 0
+  const isNew = reach.count === 0 && reach.torn === undefined
   if (head === null || (head === undefined && !isNew)) return `may be gone: the record of the log's end is ${head === null ? 'damaged' : 'missing'}`
   const gone = (head?.count ?? 0) - reach.count
-  if (gone > 0) return reach.torn.length > 0 ? 'is no line of the log' : `is gone, with everything after it: ${gone} of ${head?.count} lines`
-  return { whole: true, lines: reach.count, hash: reach.hash, unfinished: reach.torn.length > 0 }
+  if (gone > 0) return reach.torn !== undefined ? 'is no line of the log' : `is gone, with everything after it: ${gone} of ${head?.count} lines`
+  return { whole: true, lines: reach.count, hash: reach.hash, unfinished: reach.torn !== undefined }
 }
 
 /** The bytes of a file; none of one that is not there. */

@@ -24,7 +24,7 @@ const usualAudit = (store: string): string => join(dirname(fileOf(store) ?? '.')
  * mcpPlanOf({ mcp: { workspace: 'my-project', allow: ['src'], retention: 7 * day } }).workspace // 'my-project'
  */
 export function mcpPlanOf({ mcp = {}, secrets, store = 'sqlite:' }: Pick<Config, 'mcp' | 'secrets' | 'store'>): McpPlan {
-  const { workspace, only, allow, users, write, audit = usualAudit(store), providers, retention, tokenLimit, threshold, margin } = mcp
+  const { workspace, only, allow, users, write, audit = usualAudit(store), providers, retention, tokenLimit: limit, ...others } = mcp
   const lifetime = retention === undefined ? {} : { lifetime: { ...handoff.lifetime, age: retention } }
   return {
     workspace,
@@ -33,11 +33,11 @@ export function mcpPlanOf({ mcp = {}, secrets, store = 'sqlite:' }: Pick<Config,
     settings: {
       ...{ allow, users, write, audit },
       providers: providers as HostSettings['providers'],
-      handoff: {
-        ...(tokenLimit === undefined ? {} : { limit: tokenLimit }),
-        ...(threshold === undefined ? {} : { threshold }),
-        ...(margin === undefined ? {} : { margin }),
-      },
+      handoff: { ...(limit === undefined ? {} : { limit }), ...given(others) },
     },
   }
 }
+
+/** Without what is left out: there, the documented values hold. */
+const given = <T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: NonNullable<T[K]> }

@@ -90,6 +90,11 @@ export const sections = {
     tokenLimit: whole(1).optional(),
     threshold: z.number('a part of the limit, above 0 and up to 1').gt(0, 'above 0').max(1, 'at most 1').optional(),
     margin: whole(0).optional(),
+    budget: whole(1).optional(),
+    importance: z.number('a number from 1 to 10').min(1, 'at least 1').max(10, 'at most 10').optional(),
+    items: whole(0).optional(),
+    summarise: flag.optional(),
+    compress: flag.optional(),
   }),
 } as const
 
