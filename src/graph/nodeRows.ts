@@ -1,3 +1,4 @@
+import { unindex } from '../stores/sqlite/graph.ts'
 import type { GraphFile } from './file.ts'
 import type { Link, Node } from './graph.ts'
 import type { Home } from './home.ts'
@@ -5,8 +6,8 @@ import type { Seal } from './seal.ts'
 import { haystackOf } from './search.ts'
 
 type Values = readonly (string | number)[]
-/** A row with its number. */
-export type Placed<T> = T & { readonly place: number }
+/** A row and its number. */
+export type Held<T> = { readonly place: number; readonly row: T }
 
 export const nodeRef = ({ seal }: Home, name: string): string => seal.ref('node', name)
 export const linkRef = ({ seal }: Home, { from, to, relationType }: Link): string => seal.ref('link', from, to, relationType)
@@ -14,26 +15,36 @@ export const linkRef = ({ seal }: Home, { from, to, relationType }: Link): strin
 /** Adds a node with its observations, inside a transaction. */
 export function addNode(file: GraphFile, home: Home, { name, entityType, observations }: Node): void {
   const ref = nodeRef(home, name)
-  const place = insert(file, home, 'graph_node', { home: home.id, ref, body: nodeBody(home, { name, entityType }) }, haystackOf(name, entityType))
-  for (const text of observations) observe(file, home, { place, name }, text)
+  const place = insert(file, home, 'graph_node', { home: home.id, ref, body: bodyOf(home, { name, entityType }) }, haystackOf(name, entityType))
+  for (const text of observations) observe(file, home, { place, row: { name } }, text)
 }
 
-/** What stands in the row of a node. */
-export const nodeBody = (home: Home, { name, entityType }: Pick<Node, 'name' | 'entityType'>): string =>
-  home.seal.put(JSON.stringify({ name, entityType }), nodeRef(home, name))
+/** Gives a node another type, if it is another. */
+export function retype(file: GraphFile, home: Home, { place, row }: Held<Node>): void {
+  const [held] = heldNodes(file, home, 'place = ?', place)
+  if (held?.row.entityType === row.entityType) return
+  const lower = home.seal.isPlain ? haystackOf(row.name, row.entityType) : null
+  unindex(file.database, 'graph_node', 'place = ?', place)
+  file.run('UPDATE graph_node SET body = ?, lower = ? WHERE place = ?', bodyOf(home, row), lower, place)
+  if (lower !== null) file.run('INSERT INTO graph_node_words (rowid, lower) VALUES (?, ?)', place, lower)
+}
 
 /** Adds an observation to a node, also if it is there already. */
-export function observe(file: GraphFile, home: Home, { place, name }: Placed<Pick<Node, 'name'>>, text: string): void {
-  const body = home.seal.put(JSON.stringify(text), nodeRef(home, name))
+export function observe(file: GraphFile, home: Home, { place, row }: Held<Pick<Node, 'name'>>, text: string): void {
+  const body = home.seal.put(JSON.stringify(text), nodeRef(home, row.name))
   insert(file, home, 'graph_observation', { node: place, ref: home.seal.ref('observation', text), body }, haystackOf(text))
 }
 
+/** Adds a link, also if it is there already. */
 export function addLink(file: GraphFile, home: Home, { from, to, relationType }: Link): void {
   const ref = linkRef(home, { from, to, relationType })
   const body = home.seal.put(JSON.stringify({ from, to, relationType }), ref)
   const values = [home.id, ref, nodeRef(home, from), nodeRef(home, to), body]
   file.run('INSERT INTO graph_link (home, ref, source, target, body) VALUES (?, ?, ?, ?, ?)', ...values)
 }
+
+const bodyOf = (home: Home, { name, entityType }: Pick<Node, 'name' | 'entityType'>): string =>
+  home.seal.put(JSON.stringify({ name, entityType }), nodeRef(home, name))
 
 /** Adds a row to a table and, unless it must not be read there, to its index. */
 function insert(file: GraphFile, { seal }: Home, table: string, row: Readonly<Record<string, string | number>>, haystack: string): number {
@@ -44,19 +55,20 @@ function insert(file: GraphFile, { seal }: Home, table: string, row: Readonly<Re
 }
 
 /** Nodes with their observations, in the order in which they were made. */
-export function nodesWhere(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Placed<Node>[] {
+export function heldNodes(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Held<Node>[] {
   const rows = file.all<[number, string, string]>(`SELECT place, ref, body FROM graph_node WHERE ${where} ORDER BY place`, ...values)
   const places = JSON.stringify(rows.map(([place]) => place))
   const observed = new Map(file.all<[number, string]>(observedOf, places))
   return rows.map(([place, ref, body]) => {
     const { name, entityType } = JSON.parse(seal.take(body, ref)) as Node
-    return { place, name, entityType, observations: observationsIn(observed.get(place), ref, seal) }
+    return { place, row: { name, entityType, observations: observationsIn(observed.get(place), ref, seal) } }
   })
 }
 
-export function linksWhere(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Placed<Link>[] {
+/** Links in the order in which they were made. */
+export function heldLinks(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Held<Link>[] {
   const rows = file.all<[number, string, string]>(`SELECT place, ref, body FROM graph_link WHERE ${where} ORDER BY place`, ...values)
-  return rows.map(([place, ref, body]) => ({ ...(JSON.parse(seal.take(body, ref)) as Link), place }))
+  return rows.map(([place, ref, body]) => ({ place, row: JSON.parse(seal.take(body, ref)) as Link }))
 }
 
 /** The observations of nodes, a list of places, each in the order in which they were made. */

@@ -4,7 +4,7 @@ import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
 import type { GraphFile } from './file.ts'
 import type { Link, Node, NodeGraph, Nodes } from './graph.ts'
 import type { Home, Homes } from './home.ts'
-import { addLink, addNode, linkRef, linksWhere, nodeRef, nodesWhere, observe } from './nodeRows.ts'
+import { addLink, addNode, heldLinks, heldNodes, linkRef, nodeRef, observe } from './nodeRows.ts'
 import { isFoundBy, lookingFor } from './search.ts'
 
 /** The nodes of the reference memory server on SQLite: an observation, a node and a link is a row each. */
@@ -44,7 +44,7 @@ export class SqliteNodes implements Nodes {
         // The words of the reference server; whatever was added before in this call is undone.
         if (node === undefined) throw new MemoryError('bad-option', `Entity with name ${entityName} not found`, { param: 'observations' })
         const addedObservations = contents.filter((content) => !this.isObserved(home, node, content))
-        for (const content of addedObservations) observe(this.file, home, { place: node, name: entityName }, content)
+        for (const content of addedObservations) observe(this.file, home, { place: node, row: { name: entityName } }, content)
         return { entityName, addedObservations }
       }),
     )
@@ -78,8 +78,8 @@ export class SqliteNodes implements Nodes {
 
   readGraph(workspace: string): Promise<NodeGraph> {
     return this.read(workspace, (home) => ({
-      entities: nodesWhere(this.file, home, 'home = ?', home.id),
-      relations: linksWhere(this.file, home, 'home = ?', home.id),
+      entities: this.nodes(home, 'home = ?', home.id),
+      relations: this.links(home, 'home = ?', home.id),
     }))
   }
 
@@ -90,7 +90,7 @@ export class SqliteNodes implements Nodes {
       const { where, values } = lookingFor(home.seal.isPlain ? wanted : '')
       return this.withLinks(
         home,
-        nodesWhere(this.file, home, where, home.id, ...values).filter((node) => isFoundBy(node, wanted)),
+        this.nodes(home, where, home.id, ...values).filter((node) => isFoundBy(node, wanted)),
       )
     })
   }
@@ -98,7 +98,7 @@ export class SqliteNodes implements Nodes {
   openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph> {
     return this.read(workspace, (home) => {
       const refs = JSON.stringify(names.map((name) => nodeRef(home, name)))
-      return this.withLinks(home, nodesWhere(this.file, home, 'home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs))
+      return this.withLinks(home, this.nodes(home, 'home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs))
     })
   }
 
@@ -124,7 +124,15 @@ export class SqliteNodes implements Nodes {
   /** With every relation that has one of them at an end, also if nobody knows the other end. */
   private withLinks(home: Home, entities: readonly Node[]): NodeGraph {
     const refs = JSON.stringify(entities.map(({ name }) => nodeRef(home, name)))
-    return { entities, relations: linksWhere(this.file, home, touches, home.id, refs) }
+    return { entities, relations: this.links(home, touches, home.id, refs) }
+  }
+
+  private nodes(home: Home, where: string, ...values: readonly (string | number)[]): readonly Node[] {
+    return heldNodes(this.file, home, where, ...values).map(({ row }) => row)
+  }
+
+  private links(home: Home, where: string, ...values: readonly (string | number)[]): readonly Link[] {
+    return heldLinks(this.file, home, where, ...values).map(({ row }) => row)
   }
 
   /** Of several nodes of one name, the first. */

@@ -6,6 +6,13 @@ import type { Seal } from './seal.ts'
 export type Row = readonly [place: number, ref: string, body: string, created: number, updated: number]
 export const columns = 'place, ref, body, created, updated'
 
+/** What an entity was drawn from: a message of a session, or with '' the session as a whole. */
+export type Origin = readonly [session: string, message: string]
+
+/** An entity and a relationship with everything that is known of them. */
+export type EntityRow = Entity & { readonly origins: readonly Origin[] }
+export type RelationshipRow = Omit<Relationship, 'id'> & { readonly session?: string }
+
 /** What an entity or a relationship says, as it stands in a row's body. */
 export const entityText = ({ type, id, properties }: EntityDraft): string => JSON.stringify({ type, id, properties })
 export const relationshipText = ({ from, to, type, properties = {} }: RelationshipDraft): string =>

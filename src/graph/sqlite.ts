@@ -1,6 +1,7 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
 import { deleteNodes, GraphEraser, graphKey } from '../stores/sqlite/graph.ts'
+import { Archive } from './archive.ts'
 import type { GraphFile } from './file.ts'
 import type { Entity, EntityQuery, Graph, GraphChange, Nodes, Page, Relationship, RelationshipQuery } from './graph.ts'
 import type { Home, Homes } from './home.ts'
@@ -17,6 +18,7 @@ const patienceToClean = 10
 /** A graph in the tables of a store's file. */
 export class SqliteGraph implements Graph {
   readonly nodes: Nodes
+  readonly archive: Archive
   private readonly file: GraphFile
   private readonly homes: Homes
   private readonly clock: Clock
@@ -26,6 +28,7 @@ export class SqliteGraph implements Graph {
     this.homes = homes
     this.clock = clock
     this.nodes = new SqliteNodes(file, homes, clock)
+    this.archive = new Archive(file, homes, clock)
   }
 
   write(workspace: string, change: GraphChange): ReturnType<Graph['write']> {

@@ -4,7 +4,7 @@ import { MemoryError } from '../domain/error.ts'
 import type { GraphFile } from './file.ts'
 import type { EntityDraft, GraphChange, RelationshipDraft } from './graph.ts'
 import type { Home } from './home.ts'
-import { columns, entityText, type Row, relationshipId, relationshipText } from './rows.ts'
+import { columns, type EntityRow, entityText, type Origin, type RelationshipRow, type Row, relationshipId, relationshipText } from './rows.ts'
 
 /** Writes a change, inside a transaction: only rows that say something else by now. */
 export function writeChange(file: GraphFile, home: Home, change: GraphChange, at: Millis): { written: number; unchanged: number; dropped: number } {
@@ -21,7 +21,6 @@ function writeEntity(file: GraphFile, { id: home, seal }: Home, draft: EntityDra
   refuseBlank('type', draft.type)
   const origins = originsOf(draft)
   const ref = seal.ref('entity', draft.id)
-  const kind = seal.ref('type', draft.type)
   const text = entityText(draft)
   const row = file.one<Row>(`SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`, home, ref)
   if (row !== undefined && isSame(seal.take(row[2], ref), text)) {
@@ -29,16 +28,21 @@ function writeEntity(file: GraphFile, { id: home, seal }: Home, draft: EntityDra
     addOrigins(file, row[0], origins)
     return false
   }
-  const body = seal.put(text, ref)
-  const place =
-    row?.[0] ?? file.run('INSERT INTO graph_entity (home, ref, kind, body, created, updated) VALUES (?, ?, ?, ?, ?, ?)', home, ref, kind, body, at, at).place
-  if (row !== undefined) {
-    file.run('UPDATE graph_entity SET kind = ?, body = ?, updated = ? WHERE place = ?', kind, body, at, place)
-    // What was said before is gone, and what it was drawn from has no part in this.
-    file.run('DELETE FROM graph_origin WHERE entity = ?', place)
-  }
-  addOrigins(file, place, origins)
+  putEntity(file, { id: home, seal }, { ...draft, createdAt: row?.[3] ?? at, updatedAt: at, origins }, row?.[0])
   return true
+}
+
+/** Writes an entity with everything that is known of it: a new one, or in the place of another. */
+export function putEntity(file: GraphFile, { id: home, seal }: Home, entity: EntityRow, before?: number): void {
+  const [ref, kind] = [seal.ref('entity', entity.id), seal.ref('type', entity.type)]
+  const values = [kind, seal.put(entityText(entity), ref), entity.createdAt, entity.updatedAt]
+  const place = before ?? file.run('INSERT INTO graph_entity (kind, body, created, updated, home, ref) VALUES (?, ?, ?, ?, ?, ?)', ...values, home, ref).place
+  if (before !== undefined) {
+    file.run('UPDATE graph_entity SET kind = ?, body = ?, created = ?, updated = ? WHERE place = ?', ...values, before)
+    // What was said before is gone, and what it was drawn from has no part in this.
+    file.run('DELETE FROM graph_origin WHERE entity = ?', before)
+  }
+  addOrigins(file, place, entity.origins)
 }
 
 function writeRelationship(file: GraphFile, { id: home, seal }: Home, draft: RelationshipDraft, at: Millis): boolean {
@@ -50,19 +54,26 @@ function writeRelationship(file: GraphFile, { id: home, seal }: Home, draft: Rel
   const row = file.one<Row>(`SELECT ${columns} ${where}`, home, ref)
   const [belonged] = file.one<[string | null]>(`SELECT session ${where}`, home, ref) ?? [null]
   if (row !== undefined && belonged === session && isSame(seal.take(row[2], ref), text)) return false
-  const body = seal.put(text, ref)
-  if (row !== undefined) file.run('UPDATE graph_relationship SET body = ?, session = ?, updated = ? WHERE place = ?', body, session, at, row[0])
-  else {
-    const [source, target, kind] = [seal.ref('entity', from), seal.ref('entity', to), seal.ref('type', type)]
-    file.run(
-      'INSERT INTO graph_relationship (home, ref, source, target, kind, session, body, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      ...[home, ref, source, target, kind, session, body, at, at],
-    )
-  }
+  const known = { from, to, type, properties: draft.properties ?? {}, createdAt: row?.[3] ?? at, updatedAt: at }
+  putRelationship(file, { id: home, seal }, session === null ? known : { ...known, session }, row?.[0])
   return true
 }
 
-type Origin = readonly [session: string, message: string]
+/** Writes a relationship with everything that is known of it: a new one, or in the place of another. */
+export function putRelationship(file: GraphFile, { id: home, seal }: Home, relationship: RelationshipRow, before?: number): void {
+  const { from, to, type, session = null, createdAt, updatedAt } = relationship
+  const ref = seal.ref('relationship', relationshipId(relationship))
+  const values = [session, seal.put(relationshipText(relationship), ref), createdAt, updatedAt]
+  if (before !== undefined) {
+    file.run('UPDATE graph_relationship SET session = ?, body = ?, created = ?, updated = ? WHERE place = ?', ...values, before)
+    return
+  }
+  const [source, target, kind] = [seal.ref('entity', from), seal.ref('entity', to), seal.ref('type', type)]
+  file.run(
+    'INSERT INTO graph_relationship (session, body, created, updated, home, ref, source, target, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ...[...values, home, ref, source, target, kind],
+  )
+}
 
 function originsOf({ id, session, sources = [] }: EntityDraft): readonly Origin[] {
   if (session !== undefined) return (sources.length === 0 ? [''] : sources).map((message) => [session, message])

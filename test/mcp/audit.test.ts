@@ -6,6 +6,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -17,6 +18,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Audit, type Event } from '../../src/mcp/files/audit.ts'
+import { type Line, nextLine, type Reach } from '../../src/mcp/files/chain.ts'
 import { FileDesk } from '../../src/mcp/files/desk.ts'
 import { verifyLog } from '../../src/mcp/files/log.ts'
 import { start } from '../cli/command.ts'
@@ -50,13 +52,13 @@ describe('the audit log', () => {
 
   verifies('H-09', 'spells out what a terminal would obey and what would forge a line', async () => {
     using log = newLog()
-    const path = `a\n{"at":"x"}\u001b[2J\u009b1m\u202e\u2028\ud83d\0${'x'.repeat(5_000)}`
+    const path = `a\n{"at":"x"}\\u{a}\u001b[2J\u009b1m\u202e\u2028\ud83d\0${'x'.repeat(5_000)}`
     await log.audit.note({ ...event(path), user: 'an\rn' })
     const [line = '', ...more] = linesOf(log.file)
     expect(more).toEqual([])
     const { user, path: kept } = JSON.parse(line) as { user: string; path: string }
     expect(user).toBe('an\\u{d}n')
-    expect(kept.startsWith('a\\u{a}{"at":"x"}\\u{1b}[2J\\u{9b}1m\\u{202e}\\u{2028}\\u{d83d}\\u{0}xxx')).toBe(true)
+    expect(kept.startsWith('a\\u{a}{"at":"x"}\\u{5c}u{a}\\u{1b}[2J\\u{9b}1m\\u{202e}\\u{2028}\\u{d83d}\\u{0}xxx')).toBe(true)
     expect(kept.length).toBeLessThan(1_100)
     expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 1 })
   })
@@ -126,12 +128,40 @@ describe('the audit log', () => {
     expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3 })
   })
 
+  it('gets no further lines while its end cannot be recorded, and goes on when it can', async () => {
+    using log = newLog()
+    await log.audit.note(event('/one'))
+    mkdirSync(`${log.file}.head.unfinished`)
+    for (let n = 0; n < 5; n++) await expect(log.audit.note(event('/two'))).rejects.toThrow('The audit log cannot be written (EISDIR), so nothing was done.')
+    expect(linesOf(log.file)).toHaveLength(2)
+    rmdirSync(`${log.file}.head.unfinished`)
+    await log.audit.note(event('/three'))
+    expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3 })
+  })
+
+  verifies('H-09', 'is begun anew when it and its record are moved away, and can be checked where they are now', async () => {
+    using log = newLog()
+    await log.audit.note(event('/one'))
+    renameSync(log.file, `${log.file}.1`)
+    await expect(log.audit.note(event('/two'))).rejects.toThrow('with the log and the .head beside it moved away a new one is begun.')
+    renameSync(`${log.file}.head`, `${log.file}.1.head`)
+    await log.audit.note(event('/two'))
+    const paths: string[] = []
+    for (const file of [`${log.file}.1`, log.file]) expect(await verifyLog(file, ({ path }) => paths.push(path))).toMatchObject({ whole: true, lines: 1 })
+    expect(paths).toEqual(['/one', '/two'])
+  })
+
   const refusals: readonly (readonly [what: string, damage: (file: string) => void, message: string])[] = [
     ['its end was cut off', (file) => truncateSync(file, statSync(file).size - 200), 'The audit log has lost lines at its end, so nothing was done.'],
     ['it was emptied', (file) => truncateSync(file), 'The audit log has lost lines at its end, so nothing was done.'],
     ['it was removed', (file) => rmSync(file), 'The audit log has lost lines at its end, so nothing was done.'],
     ['the record of its end is gone', (file) => rmSync(`${file}.head`), 'The audit log has lost the record of its end, so nothing was done.'],
     ['the record of its end is damaged', (file) => writeFileSync(`${file}.head`, '{'), 'The audit log has a damaged record of its end, so nothing was done.'],
+    [
+      'the record of its end makes no sense',
+      (file) => writeFileSync(`${file}.head`, '{"count":-1,"bytes":-100,"hash":""}'),
+      'The audit log has a damaged record of its end, so nothing was done.',
+    ],
     ['a line was put at its end', (file) => appendFileSync(file, '{"at":1}\n'), 'The audit log has a line that does not continue the line before it'],
     [
       'a link took its place',
@@ -223,10 +253,24 @@ describe('whoever tampers with the audit log', () => {
     expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 3, line: 4, why: "may be gone: the record of the log's end is missing" })
   })
 
-  it('cannot make checking costly', async () => {
+  verifies('H-09', 'is found out who puts a line at its end that the server would not have written', async () => {
     using log = newLog()
     await log.audit.note(event('/a'))
-    appendFileSync(log.file, 'x'.repeat(10_000_000))
-    expect(await verifyLog(log.file)).toMatchObject({ whole: false, line: 2, why: 'is longer than any line of the log' })
+    const reach = JSON.parse(readFileSync(`${log.file}.head`, 'utf8')) as Reach
+    const forged = { at: '', user: 7, operation: 'read', path: '/b', outcome: 'allowed' } as unknown as Line
+    appendFileSync(log.file, nextLine(reach, forged, false).text)
+    expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 1, line: 2, why: 'was changed' })
+    await expect(log.audit.note(event('/c'))).rejects.toThrow('The audit log has a line that was changed, so nothing was done.')
   })
+
+  for (const [what, bytes, why] of [
+    ['one long line', 'x'.repeat(10_000_000), 'is longer than any line of the log'],
+    ['many short lines', 'x\n'.repeat(1_000_000), 'is no line of the log'],
+  ] as const)
+    it(`cannot make checking costly by ${what}`, async () => {
+      using log = newLog()
+      await log.audit.note(event('/a'))
+      appendFileSync(log.file, bytes)
+      expect(await verifyLog(log.file)).toMatchObject({ whole: false, line: 2, why })
+    })
 })

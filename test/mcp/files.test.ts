@@ -81,6 +81,11 @@ describe('files', () => {
     expect(place.told()).toEqual(['ann read /app/link.txt refused outside, leads to /outside/secret.txt'])
   })
 
+  it('are named in a refusal without what a terminal would obey', async () => {
+    using place = stage()
+    expect(await refused(place.desk.read('ann', 'a\n\u001b[2J\u009b1m\u202e'))).toBe('"a\\n\\u001b[2J\\u{9b}1m\\u{202e}" does not exist.')
+  })
+
   verifies('H-09', 'outside are refused in the same words whether they exist or not', async () => {
     using place = stage()
     const [there, missing] = [place.at('outside/secret.txt'), place.at('outside/secreT.txt')]
@@ -250,9 +255,23 @@ describe('files', () => {
     using place = stage()
     const { at } = place
     symlinkSync(at('logs'), at('app/logs'))
-    const desk = new FileDesk({ allow: [at()], write: true, keep: [at('app/memory.db')], audit: new Audit(at('logs/audit.log')), clock: () => 0 })
+    const desk = new FileDesk({
+      allow: [at()],
+      write: true,
+      keep: [at('app/memory.db'), at('app/notes')],
+      audit: new Audit(at('logs/audit.log')),
+      clock: () => 0,
+    })
     const operations: readonly Operation[] = ['read', 'write', 'stat']
-    for (const file of ['logs/audit.log', 'logs/audit.log.head', 'logs/AUDIT.LOG.lock', 'app/logs/audit.log', 'app/memory.db', 'app/memory.db-wal'])
+    for (const file of [
+      'logs/audit.log',
+      'logs/audit.log.head',
+      'logs/AUDIT.LOG.lock',
+      'app/logs/audit.log',
+      'app/memory.db',
+      'app/memory.db-wal',
+      'app/Notes/today.md',
+    ])
       for (const operation of operations)
         expect(await refused(desk.guard('ann', operation, at(file)))).toContain('belongs to the server itself and is not for clients.')
     expect(await desk.guard('ann', 'read', at('app/hello.txt'))).toBe(at('app/hello.txt'))

@@ -48,6 +48,18 @@ describe('the file tools', () => {
     ])
   })
 
+  it('list a name on one line, whatever it holds, and to the letter for programs', async () => {
+    using place = stage()
+    const name = 'a\nb (link)\u009b1m'
+    writeFileSync(place.at('app/notes', name), '')
+    const { text, structured } = await call(place.desk, 'list_directory', { path: 'notes' })
+    expect(text).toBe('a\\u{a}b (link)\\u{9b}1m\ntoday.md')
+    expect(structured.entries).toEqual([
+      { name, kind: 'file' },
+      { name: 'today.md', kind: 'file' },
+    ])
+  })
+
   verifies('H-10', 'write files only where that is on, and make folders', async () => {
     using place = stage()
     const { desk, at } = place

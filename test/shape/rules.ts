@@ -22,7 +22,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   open: ['domain', 'text', 'profiles', 'memory', 'upkeep'],
   browser: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'open'],
   files: ['domain', 'text', 'recall', 'upkeep', 'memory'],
-  portable: below,
+  portable: [...below, 'graph'],
   models: below,
   index: [...below, 'portable', 'models', 'open'],
   'adapters/session-memory': ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'browser'],

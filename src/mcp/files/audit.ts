@@ -4,9 +4,9 @@ import { dirname, resolve } from 'node:path'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { takeTurn } from '../../stores/sqlite/turn.ts'
-import { clip } from '../../text/clip.ts'
-import { beginning, follow, type Line, nextLine, type Outcome, type Reach } from './chain.ts'
+import { beginning, follow, type Line, mostLeft, nextLine, type Outcome, type Reach } from './chain.ts'
 import { readHead, writeHead } from './log.ts'
+import { plainStart } from './plain.ts'
 
 /** Something done with a file, or refused; never what stands in it. */
 export type Event = {
@@ -17,9 +17,6 @@ export type Event = {
   readonly outcome: Outcome
   readonly why?: string
 }
-
-/** Bytes that may stand in a log without being recorded: a line or two of each of many writers that died. */
-const mostUnrecorded = 1_048_576
 
 const busy = 'Another process has been writing the audit log for too long, so nothing was done. Try again.'
 
@@ -65,7 +62,7 @@ export class Audit {
     }
   }
 
-  /** Where the next line goes. What was written without being recorded, by a writer that died in between, is followed. */
+  /** Where the next line goes. What was written without being recorded, by a writer that died in between, is followed and recorded, lest it add up. */
   async #reached(log: FileHandle): Promise<{ readonly reach: Reach; readonly isOpen: boolean }> {
     const [head, state] = [await readHead(this.file), await log.stat()]
     if (!state.isFile()) throw broken('is not a file')
@@ -76,10 +73,13 @@ export class Audit {
     }
     const from = { ...beginning, ...head }
     if (state.size < from.bytes) throw broken('has lost lines at its end')
-    if (state.size - from.bytes > mostUnrecorded) throw broken('has more at its end than writers that died can have left')
+    if (state.size - from.bytes > mostLeft) throw broken('has more at its end than writers that died can have left')
     const tail = Buffer.alloc(state.size - from.bytes)
     await log.read(tail, 0, tail.length, from.bytes)
-    return { reach: followed(from, tail), isOpen: tail.length > 0 && tail.at(-1) !== 0x0a }
+    const reach = followed(from, tail)
+    // A line that lacks its newline is recorded with the one after it.
+    if (reach.count > from.count && reach.bytes <= state.size) await writeHead(this.file, reach)
+    return { reach, isOpen: tail.length > 0 && tail.at(-1) !== 0x0a }
   }
 
   /** A log without a record of its end is one that somebody tampered with, so the record is there before the first line. */
@@ -104,13 +104,19 @@ function followed(from: Reach, tail: Buffer): Reach {
 }
 
 const broken = (fault: string): MemoryError =>
-  new MemoryError('corrupt', `The audit log ${fault}, so nothing was done. threadkeep audit verify tells more; with the log moved away a new one is begun.`)
-
-/** What a terminal or an editor would obey, in a text of any origin, is spelt out. */
-const plain = (text: string, most: number): string =>
-  clip(text, most, '…').replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
+  new MemoryError(
+    'corrupt',
+    `The audit log ${fault}, so nothing was done. threadkeep audit verify tells more; with the log and the .head beside it moved away a new one is begun.`,
+  )
 
 function fieldsOf({ at, user, operation, path, outcome, why }: Event): Omit<Line, 'torn' | 'previous' | 'hash'> {
-  const reason = why === undefined ? {} : { why: plain(why, 1_500) }
-  return { at: new Date(at).toISOString(), user: plain(user, 200), operation: plain(operation, 40), path: plain(path, 1_000), outcome, ...reason }
+  const reason = why === undefined ? {} : { why: plainStart(why, 1_500) }
+  return {
+    at: new Date(at).toISOString(),
+    user: plainStart(user, 200),
+    operation: plainStart(operation, 40),
+    path: plainStart(path, 1_000),
+    outcome,
+    ...reason,
+  }
 }

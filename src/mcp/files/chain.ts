@@ -82,10 +82,12 @@ function relinked(previous: string, body: Readonly<Record<string, unknown>>): st
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** A line that is JSON; what a crash leaves of one never is. */
 function parsed(bytes: Uint8Array): { readonly text: string; readonly fields: Record<string, unknown> } | undefined {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const text = utf8.decode(bytes)
     const fields: unknown = JSON.parse(text)
     return isObject(fields) ? { text, fields } : undefined
   } catch {

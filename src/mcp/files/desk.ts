@@ -23,7 +23,7 @@ export type FileDeskOptions = {
   readonly users?: Readonly<Record<string, readonly string[]>>
   /** Whether files may be written. */
   readonly write: boolean
-  /** Files that are never for clients, with all whose names begin the same: the store, its key, the keys of the server. */
+  /** What is never for clients, with all beside it whose names begin the same, and all inside: the store, its key, the keys of the server. */
   readonly keep?: readonly string[]
   readonly audit: Audit
   readonly clock: Clock
@@ -144,12 +144,12 @@ export class FileDesk {
   async #isKept(real: string): Promise<boolean> {
     const { audit, keep = [] } = this.#options
     const kept = await Promise.all([audit.file, ...keep].map((file) => placeOf(resolve(file))))
-    return kept.some((place) => place !== undefined && beginsAs(real, pathOf(place)))
+    return kept.some((place) => place !== undefined && belongsTo(real, pathOf(place)))
   }
 }
 
-/** Whether two files are side by side and the name of one begins with that of the other, as the most forgiving file system compares names. */
-function beginsAs(path: string, file: string): boolean {
-  const [one, other] = [path, file].map((text) => text.normalize('NFC').toLowerCase()) as [string, string]
-  return dirname(one) === dirname(other) && basename(one).startsWith(basename(other))
+/** Whether a path is inside another, or beside it with a name that begins the same, as the most forgiving file system compares names. */
+function belongsTo(path: string, kept: string): boolean {
+  const [one, other] = [path, kept].map((text) => text.normalize('NFC').toLowerCase()) as [string, string]
+  return isWithin(other, one) || (dirname(one) === dirname(other) && basename(one).startsWith(basename(other)))
 }

@@ -1,5 +1,6 @@
 import { MemoryError } from '../../domain/error.ts'
 import { clip } from '../../text/clip.ts'
+import { plain } from './plain.ts'
 
 /** A file that is read or written is no larger, in bytes, and a folder is not listed further, in names. */
 export const most = { bytes: 4 * 1024 * 1024, names: 1_000, path: 4_096, name: 255 }
@@ -29,7 +30,7 @@ const known = new WeakMap<MemoryError, Reason>()
 
 /** The error for a path with which something is not done. */
 export function refusal(reason: Reason, path: string, cause?: unknown): MemoryError {
-  const error = new MemoryError('bad-option', `${JSON.stringify(clip(path, 200, '…'))} ${reasons[reason]}`, { param: 'path', cause })
+  const error = new MemoryError('bad-option', `${plain(JSON.stringify(clip(path, 200, '…')))} ${reasons[reason]}`, { param: 'path', cause })
   known.set(error, reason)
   return error
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { plain } from '../files/plain.ts'
 import { most } from '../files/refusal.ts'
 import { type Tool, tool } from '../tool.ts'
 
@@ -46,7 +47,9 @@ const listDirectory = tool({
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async (input, { desk, client }) => {
     const { path, entries, total } = await desk.files.list(client, input.path)
-    const lines = entries.map(({ name, kind }) => (kind === 'directory' ? `${name}/` : kind === 'file' ? name : `${name} (${kind})`))
+    const endings = { directory: '/', file: '', link: ' (link)', other: ' (other)' }
+    // A name may hold a line break; what it is called to the letter is in the structured answer.
+    const lines = entries.map(({ name, kind }) => plain(name) + endings[kind])
     const more = total > entries.length ? [`… and ${total - entries.length} more`] : []
     return { text: total === 0 ? 'The folder is empty.' : [...lines, ...more].join('\n'), structured: { path, entries: [...entries], total } }
   },
@@ -61,7 +64,7 @@ const writeFile = tool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   run: async (input, { desk, client }) => {
     const { path, size, modified } = await desk.files.write(client, input.path, input.text)
-    return { text: `Wrote ${size} bytes to ${path}.`, structured: { path, size, modified: isoOf(modified) } }
+    return { text: `Wrote ${size} bytes to ${plain(path)}.`, structured: { path, size, modified: isoOf(modified) } }
   },
 })
 
@@ -74,7 +77,7 @@ const createDirectory = tool({
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async (input, { desk, client }) => {
     const made = await desk.files.createDirectory(client, input.path)
-    return { text: `${made.path} ${made.created ? 'was made' : 'was there already'}.`, structured: { ...made } }
+    return { text: `${plain(made.path)} ${made.created ? 'was made' : 'was there already'}.`, structured: { ...made } }
   },
 })
 

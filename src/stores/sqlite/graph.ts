@@ -125,10 +125,16 @@ export function deleteIndexed(database: DatabaseSync, table: Indexed, where: str
   const count = (from: string, ...values: Values): number => Number(database.prepare(`SELECT count(*) AS many ${from}`).get(...values)?.many)
   const indexed = count(rows, ...values)
   const isMany = indexed > 0 && indexed * dearer > count(`FROM ${table}`)
-  if (indexed > 0 && !isMany) database.prepare(`INSERT INTO ${table}_words (${table}_words, rowid, lower) SELECT 'delete', place, lower ${rows}`).run(...values)
+  if (indexed > 0 && !isMany) unindex(database, table, where, ...values)
   const { changes } = database.prepare(`DELETE FROM ${table} WHERE ${where}`).run(...values)
   if (isMany) database.exec(rebuild(table))
   return Number(changes)
+}
+
+/** Takes rows of a table out of its index, before they are deleted or say something else. */
+export function unindex(database: DatabaseSync, table: Indexed, where: string, ...values: Values): void {
+  const rows = `FROM ${table} WHERE ${where} AND lower IS NOT NULL`
+  database.prepare(`INSERT INTO ${table}_words (${table}_words, rowid, lower) SELECT 'delete', place, lower ${rows}`).run(...values)
 }
 
 /** Deletes nodes with their observations; how many nodes. */
