@@ -60,18 +60,21 @@ export class Providers {
   async #ask(name: string, config: ProviderConfig, about: About, signal: AbortSignal | undefined): Promise<Provided | Gathered['degraded'][number]> {
     const limit = AbortSignal.timeout(config.timeout ?? patience)
     const stop = signal === undefined ? limit : AbortSignal.any([signal, limit])
-    const link = this.#linkTo(name, config, stop)
+    const isOwn = 'url' in config
+    // A program is everybody's: it is started, and goes on, also if whoever was the first to ask gives up.
+    const link = this.#linkTo(name, config, isOwn ? stop : limit)
     try {
       const text = await before(
         stop,
         link.then(({ client }) => ask(client, config, about, stop)),
       )
-      if ('url' in config) this.#end(name, link, false)
+      if (isOwn) this.#end(name, link, false)
       return { from: name, text }
     } catch (error) {
-      this.#end(name, link, true)
-      const why = whyOf(error, limit.aborted)
-      if (signal?.aborted !== true) this.#log('warning', `The context provider ${name} is left out: ${why}.`)
+      const isGivenUp = signal?.aborted === true && !limit.aborted
+      if (isOwn || !isGivenUp) this.#end(name, link, true)
+      const why = whyOf(error, limit.aborted, config)
+      if (!isGivenUp) this.#log('warning', `The context provider ${name} is left out: ${why}.`)
       return { step: `provider ${name}`, why }
     }
   }

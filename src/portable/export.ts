@@ -5,6 +5,7 @@ import type { Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
 import { type Body, link, origin } from './chain.ts'
 import { encrypted } from './encrypt.ts'
+import { GraphAccess, isGraphKey } from './graph/access.ts'
 import { marked, recordOf, type SessionRecord } from './records.ts'
 import { stopIf } from './stop.ts'
 
@@ -13,7 +14,8 @@ const page = 500
 
 /**
  * Everything a store remembers, as the bytes of a bundle: sessions in the order of their keys, each with its messages
- * and derived entries, as it was when its turn came. What is over but not yet ended is exported too.
+ * and derived entries, as it was when its turn came, and the graph of a scope where the engine keeps it. What is over but
+ * not yet ended is exported too.
  *
  * @example
  * await pipeline(exportBundle(store, { scope: 'acme' }), createWriteStream('acme.jsonl'))
@@ -37,13 +39,15 @@ async function* chained(bodies: AsyncIterable<readonly Body[]>): AsyncGenerator<
 
 /** What stands on the lines, a few at a time. */
 async function* bodies(store: Store, options: ExportOptions): AsyncGenerator<readonly Body[]> {
+  await using graph = new GraphAccess(store)
   const done = { sessions: 0, messages: 0, entries: 0 }
   yield [marked]
   for await (const key of keysOf(store, options)) {
     const head = await store.head(key, 0)
     // forgotten since it was listed
     if (head.revision === 0) continue
-    yield [{ session: sessionOf(head) }]
+    const rows = isGraphKey(key) ? await graph.archive().then((archive) => archive?.rows(key.scope) ?? []) : []
+    yield [{ session: sessionOf(head, rows.length) }]
     for await (const messages of messagesOf(store, head)) {
       yield messages
       done.messages += messages.length
@@ -51,8 +55,9 @@ async function* bodies(store: Store, options: ExportOptions): AsyncGenerator<rea
     }
     const derived = [...head.derived].sort((a, b) => (a.id < b.id ? -1 : 1))
     if (derived.length > 0) yield derived.map((entry) => ({ entry }))
+    for (let at = 0; at < rows.length; at += page) yield rows.slice(at, at + page).map(({ row }) => ({ graph: row }))
     done.sessions++
-    done.entries += derived.length
+    done.entries += derived.length + rows.length
     tell(options, done)
   }
   yield [{ end: done }]
@@ -75,8 +80,8 @@ async function* keysOf(store: Store, { scope, key }: ExportOptions): AsyncGenera
   }
 }
 
-function sessionOf({ key, startedAt, touchedAt, expiresAt, last, messages, derived }: Head): SessionRecord {
-  return { key: formatKey(key), startedAt, touchedAt, expiresAt, last, messages, entries: derived.length }
+function sessionOf({ key, startedAt, touchedAt, expiresAt, last, messages, derived }: Head, rows: number): SessionRecord {
+  return { key: formatKey(key), startedAt, touchedAt, expiresAt, last, messages, entries: derived.length + rows }
 }
 
 /** The messages the head counts; those that were added since are left for the next export. */

@@ -3,6 +3,8 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { emptyHead } from '../domain/session.ts'
+import { GraphAccess, isGraphKey } from './graph/access.ts'
+import { type Came, GraphIntake } from './graph/intake.ts'
 import type { Bytes } from './lines.ts'
 import { type Linked, readBundle } from './read.ts'
 import type { SessionRecord } from './records.ts'
@@ -23,10 +25,11 @@ export async function importBundle(store: Store, open: () => Bytes, options: Imp
     throw new MemoryError('bad-option', `onExisting is ${JSON.stringify(onExisting)}; it must be one of ${choices.join(', ')}.`, { param: 'onExisting' })
   const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
   const first = stoppable(readBundle(open(), passphrase), signal, 'Nothing was written.')
-  const surveyed = await survey(store, first, scope)
+  await using graph = new GraphAccess(store)
+  const surveyed = await survey(store, first, scope, graph)
   if (onExisting === 'refuse') refuseOthers(surveyed)
   const second = stoppable(readBundle(open(), passphrase), signal, 'What was written stays; import the same bundle again to continue.')
-  return writeAll(store, asBefore(second, surveyed.hash), surveyed, { ...options, onExisting, scope })
+  return await writeAll({ store, graph }, asBefore(second, surveyed.hash), surveyed, { ...options, onExisting, scope })
 }
 
 async function* stoppable(records: AsyncGenerator<Linked>, signal: AbortSignal | undefined, left: string): AsyncGenerator<Linked> {
@@ -55,8 +58,8 @@ const changed = (cause?: unknown): MemoryError => {
   return new MemoryError('bad-bundle', message, { cause })
 }
 
-function refuseOthers({ known }: Survey): void {
-  const others = [...known].filter(([, standing]) => standing.has === 'other').map(([name]) => name)
+function refuseOthers({ known, rows }: Survey): void {
+  const others = [...[...known].filter(([, standing]) => standing.has === 'other').map(([name]) => name), ...rows]
   if (others.length === 0) return
   const named = others.length > 5 ? `${others.slice(0, 5).join(', ')} and ${others.length - 5} more` : others.join(', ')
   throw new MemoryError(
@@ -69,26 +72,43 @@ function refuseOthers({ known }: Survey): void {
 type Decided = Tended & { readonly scope: Scope | undefined; readonly onExisting: OnExisting }
 type Tally = { -readonly [K in keyof Imported]: Imported[K] extends readonly string[] ? string[] : Imported[K] }
 
-async function writeAll(store: Store, records: AsyncIterable<Linked>, { known }: Survey, options: Decided): Promise<Imported> {
+type Places = { readonly store: Store; readonly graph: GraphAccess }
+
+async function writeAll({ store, graph }: Places, records: AsyncIterable<Linked>, { known }: Survey, options: Decided): Promise<Imported> {
   const tally: Tally = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
   const tell = () => options.progress?.({ sessions: tally.sessions, messages: tally.messages })
-  let writer: SessionWriter | undefined
+  const graphs = new GraphIntake(store, graph, options.onExisting)
+  let into: SessionWriter | GraphIntake | undefined
   for await (const linked of records) {
     const { record } = linked
     if ('session' in record || 'end' in record) {
-      await writer?.finish()
-      if (writer !== undefined) tally.sessions++
+      if (into instanceof SessionWriter) {
+        await into.finish()
+        tally.sessions++
+      }
+      into = undefined
+      count(tally, await graphs.finish('session' in record ? keyIn(options.scope, record.session).scope : undefined))
       tell()
-      writer = undefined
     }
     if ('session' in record) {
-      const { session } = record
-      writer = await writerFor(store, { session, hash: linked.hash }, known.get(formatKey(keyIn(options.scope, session))), options, tally)
-    } else await writer?.add(linked)
-    if (writer !== undefined && 'message' in record && ++tally.messages % 500 === 0) tell()
-    if (writer !== undefined && 'entry' in record) tally.entries++
+      const [{ session }, { hash }] = [record, linked]
+      const key = keyIn(options.scope, session)
+      into = isGraphKey(key) ? graphs.begin(key, session, hash) : await writerFor(store, { session, hash }, known.get(formatKey(key)), options, tally)
+    } else await into?.add(linked)
+    if (into instanceof SessionWriter && 'message' in record && ++tally.messages % 500 === 0) tell()
+    if (into instanceof SessionWriter && 'entry' in record) tally.entries++
   }
   return tally
+}
+
+/** Counts a graph as the session it belongs to. */
+function count(tally: Tally, came: Came | undefined): void {
+  if (came === undefined) return
+  if (came.isChanged) tally.sessions++
+  else if (came.skipped.length === 0) tally.unchanged++
+  tally.entries += came.entries
+  tally.skipped.push(...came.skipped)
+  tally.replaced.push(...came.replaced)
 }
 
 /** Begins or continues a session, or leaves it alone. */

@@ -3,6 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 import { type Key, parseStoredKey } from '../domain/key.ts'
 import { damaged, origin, unlink } from './chain.ts'
 import { decrypted } from './encrypt.ts'
+import { isGraphKey } from './graph/access.ts'
 import { type Bytes, following, linesOf, partFirstLine } from './lines.ts'
 import { type BundleRecord, marked, parseRecord, type SessionRecord } from './records.ts'
 
@@ -105,6 +106,10 @@ function after(place: Place, record: BundleRecord): Place {
     must(session !== undefined, 'is an entry outside a session')
     must(record.entry.id > place.entry, `has the entry ${JSON.stringify(record.entry.id)}, which is out of order`)
     return { ...place, entry: record.entry.id, entries: place.entries + 1, totals: { ...totals, entries: totals.entries + 1 } }
+  }
+  if ('graph' in record) {
+    must(session !== undefined && isGraphKey(parseStoredKey(session.key)), 'is a row of a graph outside a graph')
+    return { ...place, entries: place.entries + 1, totals: { ...totals, entries: totals.entries + 1 } }
   }
   const whole = session === undefined || (session.messages === place.messages && session.entries === place.entries)
   must(whole, `comes too early: session ${session?.key} should have ${session?.messages} messages and ${session?.entries} entries`)

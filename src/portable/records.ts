@@ -1,11 +1,14 @@
 import type { Totals } from '../domain/bundle.ts'
-import { type Check, fields, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
+import { type Check, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
 import type { About, Derived, Message, Millis, Notes, Source, ToolCall } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Parameters, Snapshot, Tuning } from '../domain/tuning.ts'
+import type { GraphRow } from '../graph/archive.ts'
 import { type Body, damaged } from './chain.ts'
+import { graphRow } from './graph/record.ts'
+import { anyText, shaped } from './shape.ts'
 
 /** How every bundle begins. */
 export const marked = { bundle: 'threadkeep', version: 1 } as const
@@ -18,7 +21,7 @@ export type SessionRecord = {
   readonly expiresAt: Millis
   /** The sequence number of the newest message ever written, which may be gone. */
   readonly last: number
-  /** How many of each follow. */
+  /** How many of each follow; the rows of a graph count as entries. */
   readonly messages: number
   readonly entries: number
 }
@@ -27,19 +30,17 @@ export type SessionRecord = {
 export type MessageRecord = Omit<Message, 'kind' | 'id'>
 
 /** What stands on a line, after the header. */
-export type BundleRecord = { readonly session: SessionRecord } | { readonly message: MessageRecord } | { readonly entry: Derived } | { readonly end: Totals }
+export type BundleRecord =
+  | { readonly session: SessionRecord }
+  | { readonly message: MessageRecord }
+  | { readonly entry: Derived }
+  | { readonly graph: GraphRow }
+  | { readonly end: Totals }
 
 export function recordOf({ kind: _, id: __, ...message }: Message): MessageRecord {
   return message
 }
 
-/** Every field of a type with its check; leaving one out, or one that the type does not have, does not compile. */
-type Shape<T> = { readonly [K in keyof T & string as object extends Pick<T, K> ? `${K}?` : K]-?: Check }
-const shaped = <T>(shape: Shape<T>): Check => fields(shape)
-
-const anyText: Check = (value, at) => {
-  if (typeof value !== 'string') reject(at, value, 'text')
-}
 const json: Check = () => undefined
 const key: Check = (value, at) => {
   anyText(value, at)
@@ -162,7 +163,7 @@ const entry: Check = (value, at) => {
   derived[kind as Derived['kind']](value, at)
 }
 
-const kinds: Readonly<Record<string, Check>> = { session, message, entry, end }
+const kinds: Readonly<Record<string, Check>> = { session, message, entry, graph: graphRow, end }
 
 /** Checks what stands on a line; inside, its type carries the proof. */
 export function parseRecord(body: Body, line: number): BundleRecord {

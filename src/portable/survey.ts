@@ -4,6 +4,8 @@ import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.t
 import type { Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
 import { canonical } from './canonical.ts'
+import { type GraphAccess, isGraphKey } from './graph/access.ts'
+import { GraphComparison } from './graph/compare.ts'
 import type { Linked } from './read.ts'
 import { type BundleRecord, type MessageRecord, recordOf, type SessionRecord } from './records.ts'
 import type { Held } from './write.ts'
@@ -14,12 +16,13 @@ import type { Held } from './write.ts'
  */
 export type Standing = { readonly held: Held; readonly has: 'empty' | 'beginning' | 'same' | 'other' }
 
-/** A bundle that is whole, by its last hash, and the sessions of it that the store knows. */
-export type Survey = { readonly hash: string; readonly known: ReadonlyMap<string, Standing> }
+/** A bundle that is whole, by its last hash, the sessions of it that the store knows, and the rows of graphs that it has with other contents. */
+export type Survey = { readonly hash: string; readonly known: ReadonlyMap<string, Standing>; readonly rows: readonly string[] }
 
 /** Reads a bundle to its end, and so proves it, and compares it with the store; writes nothing. */
-export async function survey(store: Store, records: AsyncIterable<Linked>, scope: Scope | undefined): Promise<Survey> {
+export async function survey(store: Store, records: AsyncIterable<Linked>, scope: Scope | undefined, graph: GraphAccess): Promise<Survey> {
   const known = new Map<string, Standing>()
+  const graphs = new GraphComparison(graph)
   let comparison: Comparison | undefined
   let from: Scope | undefined
   let hash = ''
@@ -28,14 +31,19 @@ export async function survey(store: Store, records: AsyncIterable<Linked>, scope
     if ('session' in linked.record || 'end' in linked.record) {
       if (comparison !== undefined) known.set(formatKey(comparison.head.key), comparison.standing())
       comparison = undefined
+      await graphs.finish()
     }
     if ('session' in linked.record) {
       from = onlyScope(from, linked.record.session, scope)
-      const head = await store.head(keyIn(scope, linked.record.session), 0)
-      if (head.revision > 0) comparison = new Comparison(store, head, linked.record.session)
-    } else await comparison?.take(linked.record)
+      const key = keyIn(scope, linked.record.session)
+      const head = await store.head(key, 0)
+      if (head.revision === 0) continue
+      if (isGraphKey(key)) graphs.begin(key)
+      else comparison = new Comparison(store, head, linked.record.session)
+    } else if ('graph' in linked.record) graphs.take(linked.record.graph)
+    else await comparison?.take(linked.record)
   }
-  return { hash, known }
+  return { hash, known, rows: graphs.others }
 }
 
 /** The key of a session in the scope it is imported into. */

@@ -17,8 +17,8 @@ const patient = 60_000
 const ended = 'it ended, or sent more than 1048576 bytes, before it answered'
 
 /** A provider that is a program, with a tool to be asked; patient, because the machine may be busy. */
-const stdio = (tool: string, more: Partial<ProviderConfig> = {}, ...faults: string[]): ProviderConfig => ({
-  ...{ command: process.execPath, args: [program, 'stdio', ...faults], tool, timeout: patient },
+const stdio = (tool: string | undefined, more: Partial<ProviderConfig> = {}, ...faults: string[]): ProviderConfig => ({
+  ...{ command: process.execPath, args: [program, 'stdio', ...faults], timeout: patient, ...(tool === undefined ? {} : { tool }) },
   ...more,
 })
 
@@ -234,6 +234,46 @@ describe('context providers', () => {
     await expect(asked).rejects.toMatchObject({ code: 'aborted' })
     await providers.close()
   }, 60_000)
+
+  verifies(
+    'H-15',
+    'that are programs go on for others when somebody gives up, at the start and later',
+    async () => {
+      const providers = new Providers({ one: stdio('echo') }, { log: () => undefined })
+      const started = async (): Promise<readonly string[]> => {
+        const stop = new AbortController()
+        const [given, other] = [providers.gather('save', about, stop.signal), providers.gather('save', about)]
+        stop.abort()
+        await expect(given).rejects.toMatchObject({ code: 'aborted' })
+        return (await other).provided.map(({ from }) => from)
+      }
+      expect([await started(), await started()]).toEqual([['one'], ['one']])
+      await providers.close()
+    },
+    patient,
+  )
+
+  const leaks: readonly (readonly [what: string, config: ProviderConfig, why: string])[] = [
+    [
+      'the address',
+      { url: 'http://ann:s3cret@127.0.0.1:9/mcp', tool: 'echo', timeout: patient },
+      'Version negotiation probe failed: Request cannot be constructed from a URL that includes credentials: …',
+    ],
+    [
+      'a header',
+      { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer\ns3cret' }, tool: 'echo', timeout: patient },
+      'Version negotiation probe failed: Headers.append: "…" is an invalid header value.',
+    ],
+    ['a variable, with what a terminal would obey', stdio(undefined, { resource: 'leaks://all', env: { TICKETS_KEY: 's3cret' } }), 'the key … [2J is wrong'],
+    ['a variable in an error it answers with', stdio('tells', { env: { TICKETS_KEY: 's3cret' } }), 'it answered with an error: the key … is wrong'],
+  ]
+  for (const [what, config, why] of leaks)
+    verifies(
+      'H-15',
+      `that fail with ${what} in what they say are told of without it`,
+      async () => expect((await gathered({ one: config })).why).toEqual({ one: why }),
+      patient,
+    )
 
   it('fill in each place once', () => {
     expect(filled('{workspace} {session} {other} {text}', { ...about, text: '{workspace}' })).toBe('shop session_1 {other} {workspace}')

@@ -133,7 +133,7 @@ describe('a tool', () => {
     await using host = await openHost({ memory, store: 'ram:', settings, workspaces: [], receipts: async () => [], onFault })
     const [near, far] = InMemoryTransport.createLinkedPair()
     const client = new Client({ name: 'a-client', version: '1.0.0' })
-    await mcpServer(host.desk, { ...host, visitor: visitorOf({ workspace: 'mine' }), tools: [speaking(run)], subscribes: false }).connect(far)
+    await mcpServer(host.desk, { ...host, visitor: visitorOf({ only: ['mine'] }), tools: [speaking(run)], subscribes: false }).connect(far)
     await client.connect(near)
     await use(client, faults)
     await client.close()

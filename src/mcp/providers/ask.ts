@@ -14,7 +14,7 @@ export async function ask(client: Client, config: ProviderConfig, about: About, 
   }
   const answer = await client.callTool({ name: tool, arguments: filledIn(given, known) as Record<string, unknown> }, { signal })
   const text = bounded(toolText(answer))
-  if (answer.isError === true) throw new MemoryError('upstream', `it answered with an error: ${clip(text.replaceAll(/\s+/g, ' '), 200, '…')}`)
+  if (answer.isError === true) throw new MemoryError('upstream', `it answered with an error: ${text}`)
   return text
 }
 

@@ -18,7 +18,7 @@ const grace = 500
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
 const introduced = { name: 'threadkeep', title: 'Threadkeep', version }
 
-/** Connects to a provider, starting it if it is a program; nothing of what this process knows is in its environment but what its configuration gives it. */
+/** Connects to a provider, starting it if it is a program; its environment is what its configuration gives it, PATH, HOME and the like. */
 export async function openLink(config: ProviderConfig, signal: AbortSignal): Promise<Link> {
   return 'command' in config ? linkToProgram(config, signal) : linkToAddress(config, signal)
 }

@@ -1,3 +1,4 @@
+import type { Scope } from '../../domain/key.ts'
 import type { GraphRow, GraphWrite, HeldRow } from '../../graph/archive.ts'
 import type { Node } from '../../graph/graph.ts'
 import type { EntityRow, RelationshipRow } from '../../graph/rows.ts'
@@ -21,6 +22,9 @@ export function merge(held: readonly HeldRow[], came: readonly GraphRow[]): Merg
   const steps = came.map((row) => stepOf(known.get(number(row)), row))
   return { writes: steps.flatMap(({ write }) => write ?? []), others: steps.flatMap(({ other }) => other ?? []) }
 }
+
+/** What a store has with other contents, as a user is told. */
+export const namesIn = (scope: Scope, { others }: Merge): readonly string[] => others.map(({ name }) => `${name} of ${scope}`)
 
 /** Names rows so that those of the same name are the same one, in either graph. */
 function numbering(): (row: GraphRow) => string {
@@ -51,7 +55,7 @@ function stepOf(held: HeldRow | undefined, row: GraphRow): Step {
 function entityStep(place: number, held: EntityRow, came: EntityRow): Step {
   const says = ({ type, properties }: EntityRow): string => canonical([type, properties])
   // What stands in a row is bound to the name it is looked up by.
-  if (says(held) !== says(came)) return { other: { name: `entity ${came.id}`, write: { place, row: { entity: { ...came, id: held.id } } } } }
+  if (says(held) !== says(came)) return { other: { name: `the entity ${came.id}`, write: { place, row: { entity: { ...came, id: held.id } } } } }
   const drawn = new Map([...held.origins, ...came.origins].map((origin) => [canonical(origin), origin]))
   if (drawn.size === held.origins.length) return {}
   return { write: { place, row: { entity: { ...held, origins: [...drawn.values()] } } } }
@@ -61,7 +65,7 @@ function relationshipStep(place: number, held: RelationshipRow, came: Relationsh
   const says = ({ properties, session }: RelationshipRow): string => canonical([properties, session ?? null])
   if (says(held) === says(came)) return {}
   const { from, to, type } = held
-  return { other: { name: `relationship ${from} ${type} ${to}`, write: { place, row: { relationship: { ...came, from, to, type } } } } }
+  return { other: { name: `the relationship ${from} ${type} ${to}`, write: { place, row: { relationship: { ...came, from, to, type } } } } }
 }
 
 function nodeStep(place: number, held: Node, came: Node): Step {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type NodeIncomingMessageLike, toNodeHandler } from '@modelcontextprotocol/node'
-import { createMcpHandler, McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
+import { createMcpHandler, McpServer, ProtocolError, ResourceTemplate } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 
@@ -29,6 +29,7 @@ function provider(): McpServer {
   server.registerTool('escapes', {}, async () => say('red \u001b[31m\u0000text\ud83d'))
   server.registerTool('pictures', {}, async () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] }))
   server.registerTool('fails', {}, async () => ({ ...say('no such\nticket'), isError: true }))
+  server.registerTool('tells', {}, async () => ({ ...say(`the key ${process.env.TICKETS_KEY} is wrong`), isError: true }))
   server.registerTool('hangs', {}, () => never)
   server.registerTool('dies', {}, () => process.exit(1))
   server.registerTool('floods', {}, () => flood())
@@ -38,6 +39,9 @@ function provider(): McpServer {
   })
   const notes = new ResourceTemplate('notes://{workspace}', { list: undefined })
   server.registerResource('notes', notes, {}, async (uri) => ({ contents: [{ uri: uri.href, text: `notes at ${uri.href}` }] }))
+  server.registerResource('leaks', 'leaks://all', {}, () => {
+    throw new ProtocolError(-32_000, `the key ${process.env.TICKETS_KEY} \u001b[2J is wrong`)
+  })
   return server
 }
 
