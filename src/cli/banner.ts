@@ -19,7 +19,7 @@ export function banner(facts: Facts): string {
   const key = asksForKeys ? " -H 'authorization: Bearer tk_…'" : ''
   const lines = [
     `Threadkeep listens on ${url}`,
-    `${answers} answers; base URL for a client: ${url}/v1/demo:me (any tenant:session), API key: ${asksForKeys ? 'one from threadkeep keys create' : 'any'}`,
+    `${answers} answers; base URL for a client: ${url}/v1/demo:me (any tenant:session), API key: ${asksForKeys ? 'one from threadkeep keys create' : 'any'}; MCP: ${url}/mcp`,
     `${restsIn(facts, profile)} Profile ${profile.name} shows at most ${profile.budget} tokens.`,
     ...warnings(facts),
     'Try it, then ask what your cat is called:',

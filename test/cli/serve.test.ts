@@ -44,7 +44,7 @@ describe('threadkeep serve', () => {
       const url = await urlOf(running)
       expect((await running.until('"}]}\'')).split('\n')).toEqual([
         `Threadkeep listens on ${url}`,
-        `threadkeep-offline answers; base URL for a client: ${url}/v1/demo:me (any tenant:session), API key: any`,
+        `threadkeep-offline answers; base URL for a client: ${url}/v1/demo:me (any tenant:session), API key: any; MCP: ${url}/mcp`,
         'Memory is kept in sqlite:threadkeep.db. Profile thread shows at most 16000 tokens.',
         'Try it, then ask what your cat is called:',
         `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,

@@ -124,7 +124,7 @@ export class Credentials {
     const why = cause instanceof Error && 'code' in cause ? cause.code : 'an unknown fault'
     return new MemoryError(
       'bad-store',
-      `The key file ${this.file} cannot be read (${why}), so no key is accepted. Bring it back, or look at its permissions.`,
+      `The key file ${this.file} cannot be read (${why}), so no key is accepted. Bring it back, make it with threadkeep keys create, or look at its permissions.`,
       {
         param: 'file',
         cause,

@@ -130,7 +130,7 @@ describe('the key file', () => {
       expect(readFileSync(file, 'utf8')).toBe(text)
     }
     rmSync(file)
-    const gone = `bad-store: The key file ${file} cannot be read (ENOENT), so no key is accepted. Bring it back, or look at its permissions.`
+    const gone = `bad-store: The key file ${file} cannot be read (ENOENT), so no key is accepted. Bring it back, make it with threadkeep keys create, or look at its permissions.`
     expect(faultOf(() => server.isRequired(now + 1000))).toBe(gone)
     writeFileSync(file, whole)
     expect(server.check(key, now + 2000)).toBeDefined()
