@@ -124,7 +124,8 @@ function itemOf(
     specificity: specificityOf(names.size),
     type: typeOf[category],
     marking: marked ? 1 : 0,
-    ...(means.similarity === undefined ? {} : { similarity: Math.max(0, Math.min(1, means.similarity(content))) }),
+    // vectors may give no number at all
+    ...(means.similarity === undefined ? {} : { similarity: Math.max(0, Math.min(1, means.similarity(content))) || 0 }),
   }
   return { id, category, content, importance: importanceOf(factors, (means.weights ?? evenWeights)[category]), marked, factors, sources: [...sources] }
 }

@@ -75,9 +75,10 @@ export function weave(material: Material, means: WeaveMeans): Woven {
     .filter(({ importance }) => importance >= threshold)
     .sort(byPriority)
     .slice(0, most)
-  const messages = new Set(material.messages.map(({ id }) => id))
+  const said = sayingsOf(material.messages)
+  const messages = new Set(said.map(({ message }) => message.id))
   const given = items.filter((item) => isGiven(item, messages))
-  const sayings = [...given.filter((item) => !isNote(item)).map(givenAs), ...sayingsOf(material.messages)]
+  const sayings = [...given.filter((item) => !isNote(item)).map(givenAs), ...said]
   const all = teller(new Sections(material, given.filter(isNote), tokenizer), sayings, means)
   const { texts, compression } = pressed(
     sayings.map(({ text }) => text),
@@ -108,7 +109,7 @@ const headed = (said: string): string => (said === '' ? '' : `${headings.convers
 const withTexts = (sayings: readonly Saying[], texts: readonly string[]): readonly Saying[] =>
   sayings.map(({ message }, at) => ({ message, text: texts[at] ?? '' }))
 
-/** Tells all that was said, and of what is known as much as there is room for, unless that were less than its share: then it all, and it does not fit. */
+/** Tells all that was said, and as much of what is known as there is room for; where that is less than it must have, all of it, which does not fit. */
 function teller(known: Sections, sayings: readonly Saying[], { budget, tokenizer }: WeaveMeans): (texts: readonly string[]) => Cloth {
   const hasCode = sayings.some(({ text }) => linesOf(text).some(({ fence }) => fence === 'inside'))
   const least = known.least(split(budget, hasCode).metadata)

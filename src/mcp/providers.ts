@@ -85,12 +85,18 @@ export class Providers {
     // The client is loaded when there is somebody to ask: most servers start without.
     const link = import('./providers/link.ts').then(({ openLink }) => openLink(config, stop))
     if ('command' in config) this.#links.set(name, link)
+    // Whoever asked may have given up before it failed.
+    link.catch(() => this.#forget(name, link))
     return link
+  }
+
+  #forget(name: string, link: Promise<Link> | undefined): void {
+    if (this.#links.get(name) === link) this.#links.delete(name)
   }
 
   /** Nobody waits for the end of a provider but `close`. */
   #end(name: string, link: Promise<Link> | undefined, isFaulty: boolean): void {
-    if (this.#links.get(name) === link) this.#links.delete(name)
+    this.#forget(name, link)
     const ending = (link ?? Promise.reject()).then(({ end }) => end(isFaulty)).catch(() => undefined)
     this.#ending.add(ending)
     void ending.then(() => this.#ending.delete(ending))

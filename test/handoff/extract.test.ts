@@ -90,6 +90,8 @@ describe('the importance of an item', () => {
     const messages = conversation(['user', 'TODO: call Ann\nTODO: call Ben'])
     const near = (name: string) => extractItems(messages, { tokenizer, similarity: (text) => (text.includes(name) ? 1 : 0) })[0]?.content
     expect([near('Ann'), near('Ben')]).toEqual(['TODO: call Ann', 'TODO: call Ben'])
+    const [unknown] = extractItems(messages, { tokenizer, similarity: () => Number.NaN })
+    expect([unknown?.factors.similarity, unknown?.importance]).toEqual([0, 5])
   })
   verifies(['H-03', 'H-14'], 'counts for more in a category that weighs more', () => {
     const messages = conversation(['user', '```ts\nrun()\n```\nTODO: more'])

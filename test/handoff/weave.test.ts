@@ -161,6 +161,14 @@ describe('context items in what is told', () => {
       '| a | b |\n|---|---|\n| 1   x | 2 |',
     ])
   })
+  it('of messages that are too long ago to be looked at are told as if they had been given', () => {
+    const code = '```ts\nfunction old() {\n  return 42\n}\n```'
+    const talk = 'a'.repeat(200_000)
+    const messages = conversation(['assistant', code], ...Array.from({ length: 6 }, () => ['user', talk] as const))
+    const { text, items } = woven({ messages, items: [item({ category: 'code', content: code, sources: ['m1'], marked: true, importance: 10 })] }, 500)
+    expect(text).toContain('[tool saved code]\n```ts\nfunction old() {\n  return 42\n}\n```')
+    expect(items).toEqual(['i1'])
+  })
   it('that were given with the conversation are told as well', () => {
     const given = item({ category: 'code', content: 'function given() {\n  return 42\n}', importance: 9 })
     const { text, items } = woven({ messages: conversation(['user', idle(300)]), items: [given] }, 300)

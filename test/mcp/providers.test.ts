@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
@@ -55,13 +56,9 @@ async function answering<T>(listener: RequestListener, work: (url: string) => Pr
   }
 }
 
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
+/** One that has ended may wait for somebody to take note of it; it runs no more. */
+const isRunning = (pid: number): boolean =>
+  /^\d/.test(execFileSync('sh', ['-c', `ps -o pid=,stat= -p ${pid} | grep -v Z || true`], { encoding: 'utf8' }).trim())
 
 describe('context providers', () => {
   verifies(
@@ -220,6 +217,11 @@ describe('context providers', () => {
       const stubborn = new Providers({ one: stdio('echo', { env, timeout: 2_000 }, 'stubborn') }, silent)
       expect((await stubborn.gather('save', about)).degraded).toEqual([{ step: 'provider one', why: 'timeout' }])
       await stubborn.close()
+      expect(isRunning(pid())).toBe(false)
+      const starter = { command: 'sh', args: ['-c', '"$0" "$@"; true', process.execPath, program, 'stdio', 'stubborn'] }
+      const started = new Providers({ one: stdio('echo', { ...starter, env, timeout: 2_000 }) }, silent)
+      expect((await started.gather('save', about)).degraded).toEqual([{ step: 'provider one', why: 'timeout' }])
+      await started.close()
       expect(isRunning(pid())).toBe(false)
       rmSync(folder, { recursive: true })
     },

@@ -8,7 +8,7 @@ import type { Line } from './lines.ts'
 /** Whether an item is told among the notes: what has several lines is told where it was said. */
 export const isNote = ({ category, content }: ContextItem): boolean => category !== 'code' && !content.includes('\n')
 
-/** Whether an item is in none of these messages: whoever saved the conversation has given it besides. */
+/** Whether an item is in none of these messages: it was said too long ago, or given besides by whoever saved the conversation. */
 export const isGiven = ({ sources }: ContextItem, messages: ReadonlySet<string>): boolean => !sources.some((source) => messages.has(source))
 
 /** A given item of several lines, told as if it had been said before everything else. */

@@ -26,6 +26,7 @@ const endless = Number.POSITIVE_INFINITY
 export class Sections {
   readonly #tokenizer: Tokenizer
   readonly #sections: Readonly<Record<Name, Section>>
+  readonly #wants = new Map<Name, Tokens>()
 
   constructor(material: Material, notes: readonly ContextItem[], tokenizer: Tokenizer) {
     this.#tokenizer = tokenizer
@@ -52,7 +53,7 @@ export class Sections {
     return names.reduce((sum, name) => sum + this.#want(name), 0)
   }
 
-  /** What has to be there: of the title, which says that the rest is data, all of it. */
+  /** What it must have where this is its share: no less than the title, which says that the rest is data. */
   least(share: Tokens): Tokens {
     return Math.min(this.tokens, Math.max(share, this.#want('title')))
   }
@@ -78,9 +79,14 @@ export class Sections {
     )
   }
 
+  /** What all of a part costs; asked for many times, worked out once. */
   #want(name: Name): Tokens {
+    const known = this.#wants.get(name)
+    if (known !== undefined) return known
     const text = this.#sections[name](endless)
-    return text === '' ? 0 : this.#tokenizer.count(text) + 1
+    const want = text === '' ? 0 : this.#tokenizer.count(text) + 1
+    this.#wants.set(name, want)
+    return want
   }
 }
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { before } from './before.ts'
 import { boundedFetch } from './boundedFetch.ts'
 import { most, type ProviderConfig } from './config.ts'
+import { Program } from './program.ts'
 
 /** A connection to a provider. */
 export type Link = {
@@ -11,9 +11,6 @@ export type Link = {
   /** Ends it; a program that is faulty is not asked to end, but made to. */
   readonly end: (isFaulty: boolean) => Promise<void>
 }
-
-/** Asked to end, a faulty program has so long before it is ended. */
-const grace = 500
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
 const introduced = { name: 'threadkeep', title: 'Threadkeep', version }
@@ -23,45 +20,15 @@ export async function openLink(config: ProviderConfig, signal: AbortSignal): Pro
   return 'command' in config ? linkToProgram(config, signal) : linkToAddress(config, signal)
 }
 
-async function linkToProgram({ command, args = [], env = {} }: Extract<ProviderConfig, { command: string }>, signal: AbortSignal): Promise<Link> {
-  const transport = new Program({ command, args: [...args], env, stderr: 'ignore', maxBufferSize: most.bytes })
+async function linkToProgram(config: Extract<ProviderConfig, { command: string }>, signal: AbortSignal): Promise<Link> {
+  const program = new Program(config)
   // Programs speak the older protocol, too; to find out about the newer one would start each of them twice.
   const client = new Client(introduced)
-  client.onclose = () => transport.forget()
   const end = async (isFaulty: boolean): Promise<void> => {
-    if (isFaulty) transport.force()
+    await program.end(isFaulty)
     await client.close()
   }
-  return connected({ client, end }, () => client.connect(transport, { signal }), signal)
-}
-
-/** A program that can be made to end: one that floods would go on for seconds if it were asked first. */
-class Program extends StdioClientTransport {
-  #running: number | undefined
-
-  override async start(): Promise<void> {
-    await super.start()
-    this.#running = this.pid ?? undefined
-  }
-
-  /** It is gone, and its number may be another's. */
-  forget(): void {
-    this.#running = undefined
-  }
-
-  /** A starter such as npx passes the first signal on to what it started; nothing survives the second. */
-  force(): void {
-    this.#signal('SIGTERM')
-    setTimeout(() => this.#signal('SIGKILL'), grace).unref()
-  }
-
-  #signal(signal: 'SIGTERM' | 'SIGKILL'): void {
-    try {
-      if (this.#running !== undefined) process.kill(this.#running, signal)
-    } catch {
-      // it is gone already
-    }
-  }
+  return connected({ client, end }, () => client.connect(program, { signal }), signal)
 }
 
 async function linkToAddress({ url, headers = {} }: Extract<ProviderConfig, { url: string }>, signal: AbortSignal): Promise<Link> {
