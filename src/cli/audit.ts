@@ -5,12 +5,10 @@ import type { Line } from '../mcp/files/chain.ts'
 import { exitCodes } from './failure.ts'
 import { aligned, many, say } from './say.ts'
 import { type Environment, setting, wholeNumber } from './settings.ts'
+import { type StoreFlags, storeSettings, withStore } from './store.ts'
 
-type Flags = { readonly log?: string; readonly json?: boolean }
+type Flags = StoreFlags & { readonly log?: string }
 type Wishes = Flags & { readonly limit: string; readonly user?: string; readonly outcome?: string }
-
-/** Where the log is kept unless somebody says otherwise. */
-const defaultAuditLog = 'threadkeep-audit.jsonl'
 
 const help = `
 Whatever a client of the MCP server does with files, or is refused, is a line in the audit log. Each line holds the hash
@@ -39,10 +37,10 @@ export function addAudit(program: Command): void {
 }
 
 const withLog = (command: Command): Command =>
-  command.option('--log <file>', `the audit log (THREADKEEP_AUDIT_LOG; ${defaultAuditLog})`).option('--json', 'answer in JSON').addHelpText('after', help)
+  withStore(command).option('--log <file>', 'the audit log (THREADKEEP_AUDIT_LOG; threadkeep-audit.jsonl beside the store)').addHelpText('after', help)
 
 async function verify(flags: Flags, environment: Environment): Promise<void> {
-  const file = existingLog(flags, environment)
+  const file = await existingLog(flags, environment)
   const { verifyLog } = await import('../mcp/files/log.ts')
   const verdict = await verifyLog(file)
   if (!verdict.whole) {
@@ -57,7 +55,7 @@ async function verify(flags: Flags, environment: Environment): Promise<void> {
 async function show(flags: Wishes, environment: Environment): Promise<void> {
   const limit = wholeNumber(flags.limit, 'limit', 1)
   check('outcome', flags.outcome, /^(?:allowed|refused|failed)$/.test(flags.outcome ?? 'allowed'), 'allowed, refused or failed')
-  const file = existingLog(flags, environment)
+  const file = await existingLog(flags, environment)
   const { verifyLog } = await import('../mcp/files/log.ts')
   const items: Line[] = []
   const verdict = await verifyLog(file, (line) => {
@@ -72,8 +70,13 @@ async function show(flags: Wishes, environment: Environment): Promise<void> {
 }
 
 /** A log that is there already: a typing mistake should not be answered with "whole". */
-function existingLog(flags: Flags, environment: Environment): string {
-  const file = setting(flags.log, environment, 'THREADKEEP_AUDIT_LOG') ?? defaultAuditLog
+async function existingLog(flags: Flags, environment: Environment): Promise<string> {
+  const file = setting(flags.log, environment, 'THREADKEEP_AUDIT_LOG') ?? (await besideStore(flags, environment))
   if (existsSync(file) || existsSync(`${file}.head`)) return file
   throw new MemoryError('bad-option', `There is no audit log at ${file}. Say where it is with --log FILE.`, { param: 'log' })
+}
+
+async function besideStore(flags: Flags, environment: Environment): Promise<string> {
+  const { usualAudit } = await import('../server/config/mcp.ts')
+  return usualAudit(storeSettings(flags, environment).url)
 }

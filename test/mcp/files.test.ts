@@ -19,7 +19,7 @@ async function refused(work: Promise<unknown>): Promise<string> {
   return message
 }
 
-const outside = 'is not in a folder you may use. Name a path inside one of them; whoever runs the server says which those are.'
+const outside = 'is not in a folder you may use. list_directory without a path tells which those are.'
 const name = 'is not a path: it must be text without NUL, at most 4,096 bytes long with names of at most 255.'
 
 type Attack = readonly [what: string, path: (at: (...names: string[]) => string) => string, reason: string]
@@ -206,7 +206,9 @@ describe('files', () => {
     expect(await refused(desk.write('ann', at('app/notes'), 'x'))).toContain('is a folder, not a file.')
     expect(await refused(desk.write('ann', at('app'), 'x'))).toContain('is a folder, not a file.')
     expect(await refused(desk.write('ann', at('app/hello.txt'), 'ü'.repeat(2 * 1024 * 1024 + 1)))).toContain('is larger than 4194304 bytes.')
-    expect(await refused(desk.write('ann', at('app/none/new.txt'), 'x'))).toContain('does not exist.')
+    expect(await refused(desk.write('ann', at('app/none/new.txt'), 'x'))).toContain(
+      'is in a folder that does not exist. Make that with create_directory first.',
+    )
     expect(readFileSync(at('app/hello.txt'), 'utf8')).toBe('Hello.\n')
   })
 

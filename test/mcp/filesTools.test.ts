@@ -67,6 +67,7 @@ describe('the file tools', () => {
     expect(made).toEqual({ text: `${at('app/new/deep')} was made.`, structured: { path: at('app/new/deep'), created: true } })
     expect((await call(desk, 'create_directory', { path: 'new' })).text).toBe(`${at('app/new')} was there already.`)
     expect((await call(desk, 'list_directory', { path: 'new/deep' })).text).toBe('The folder is empty.')
+    expect((await call(desk, 'list_directory', {})).structured).toEqual({ path: '', entries: [{ name: at('app'), kind: 'directory' }], total: 1 })
     expect((await call(desk, 'write_file', { path: 'new/a.txt', text: 'Hi' })).text).toBe(`Wrote 2 bytes to ${at('app/new/a.txt')}.`)
     expect((await call(desk, 'read_file', { path: 'new/a.txt' })).text).toBe('Hi')
     using closed = stage({ write: false })

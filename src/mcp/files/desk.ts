@@ -121,7 +121,7 @@ export class FileDesk {
     const fault = faultOf(path)
     if (fault !== undefined) return { reason: fault }
     if (operation === 'write' && !this.#options.write) return { reason: 'off' }
-    const folders = await this.#foldersOf(user)
+    const folders = await this.folders(user)
     const places = (await Promise.all(meanings(path, folders).map(placeOf))).filter((place) => place !== undefined)
     const inside = places.filter((place) => folders.some((folder) => isWithin(folder, pathOf(place))))
     // A relative path means the first folder that has it, and with none, the first folder.
@@ -129,11 +129,11 @@ export class FileDesk {
     if (place === undefined) return { reason: 'outside', ...(places[0] === undefined ? {} : { real: pathOf(places[0]) }) }
     const real = pathOf(place)
     if (await this.#isKept(real)) return { reason: 'kept', real }
-    return place.rest.length > mayLack[operation] ? { reason: 'missing', real } : { real }
+    return place.rest.length > mayLack[operation] ? { reason: operation === 'write' ? 'homeless' : 'missing', real } : { real }
   }
 
-  /** Real paths of a user's folders; one that is not there allows nothing. */
-  async #foldersOf(user: string): Promise<string[]> {
+  /** The folders a user may use, by their real paths; one that is not there allows nothing. Nobody's files are looked at, so it is not in the log. */
+  async folders(user: string): Promise<readonly string[]> {
     const { allow, users = {} } = this.#options
     const folders = (Object.hasOwn(users, user) ? users[user] : undefined) ?? allow
     const real = await Promise.all(folders.map((folder) => realpath(resolve(folder)).catch(() => undefined)))

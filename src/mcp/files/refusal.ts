@@ -8,10 +8,11 @@ export const most = { bytes: 4 * 1024 * 1024, names: 1_000, path: 4_096, name: 2
 /** Why something is not done with a file, as clients are told; whether a path outside exists, and where a link leads, is none of their business. */
 const reasons = {
   name: 'is not a path: it must be text without NUL, at most 4,096 bytes long with names of at most 255.',
-  outside: 'is not in a folder you may use. Name a path inside one of them; whoever runs the server says which those are.',
+  outside: 'is not in a folder you may use. list_directory without a path tells which those are.',
   off: 'may not be written: writing is off. Whoever runs the server can allow it.',
   kept: 'belongs to the server itself and is not for clients.',
   missing: 'does not exist.',
+  homeless: 'is in a folder that does not exist. Make that with create_directory first.',
   denied: 'may not be opened by the server: look at its permissions.',
   device: 'is neither a file nor a folder.',
   folder: 'is a folder, not a file.',

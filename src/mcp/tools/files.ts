@@ -37,15 +37,16 @@ const readFile = tool({
 const listDirectory = tool({
   name: 'list_directory',
   title: 'List a folder',
-  description: `Lists what is in a folder inside those this client may use, by name, ${most.names} names at most.`,
-  input: z.object({ path }),
+  description: `Lists what is in a folder inside those this client may use, by name, ${most.names} names at most; without a path, those folders themselves.`,
+  input: z.object({ path: path.optional() }),
   output: z.object({
-    path: z.string().describe('Its real path'),
+    path: z.string().describe('Its real path; empty for the folders this client may use'),
     entries: z.array(z.object({ name: z.string(), kind })),
     total: z.int().describe('How many there are, also if not all are listed'),
   }),
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async (input, { desk, client }) => {
+    if (input.path === undefined) return open(await desk.files.folders(client))
     const { path, entries, total } = await desk.files.list(client, input.path)
     const endings = { directory: '/', file: '', link: ' (link)', other: ' (other)' }
     // A name may hold a line break; what it is called to the letter is in the structured answer.
@@ -80,6 +81,11 @@ const createDirectory = tool({
     return { text: `${plain(made.path)} ${made.created ? 'was made' : 'was there already'}.`, structured: { ...made } }
   },
 })
+
+function open(folders: readonly string[]) {
+  const text = folders.length === 0 ? 'No folder is open to you: whoever runs the server opens one with --allow.' : folders.map(plain).join('\n')
+  return { text, structured: { path: '', entries: folders.map((name) => ({ name, kind: 'directory' as const })), total: folders.length } }
+}
 
 const isoOf = (at: number): string => new Date(at).toISOString()
 

@@ -15,7 +15,7 @@ export type McpPlan = {
 }
 
 /** Where looks at files are written down if nobody says otherwise: beside the store. */
-const usualAudit = (store: string): string => join(dirname(fileOf(store) ?? '.'), 'threadkeep-audit.jsonl')
+export const usualAudit = (store: string): string => join(dirname(fileOf(store) ?? '.'), 'threadkeep-audit.jsonl')
 
 /**
  * Makes what a configuration says about handing over into a plan.
