@@ -21,7 +21,7 @@ const { quick = false, folder = tmpdir() } = parseArgs({
 const [entities, observations, rounds] = quick ? [1_000, 10, 3] : [10_000, 10, 9]
 const [ours, peer] = ['threadkeep', 'server-memory'] as const
 /** So many calls make a round; a server that is quick needs more of them to be told from the noise. */
-const calls = { [ours]: 41, [peer]: 3 }
+const usual: Readonly<Record<string, number>> = { [ours]: 41, [peer]: 3 }
 
 const own = mkdtempSync(join(folder, 'threadkeep-mcp-'))
 const [store, file] = [`sqlite:${join(own, 'memory.db')}`, join(own, 'memory.jsonl')]
@@ -29,7 +29,12 @@ const [store, file] = [`sqlite:${join(own, 'memory.db')}`, join(own, 'memory.jso
 async function connected(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Client> {
   const client = new Client({ name: 'bench', version: '1.0.0' })
   await client.connect(
-    new StdioClientTransport({ command: process.execPath, args: [...args], env: { PATH: process.env.PATH ?? '', ...env }, stderr: 'ignore' }),
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [...args],
+      env: { PATH: process.env.PATH ?? '', ...env },
+      stderr: 'ignore',
+    }),
   )
   return client
 }
@@ -50,17 +55,62 @@ async function rate(client: Client, name: string, many: number, input: (call: nu
 }
 
 /** Each contender with its own client, asked the same. */
-function contenders(clients: Readonly<Record<string, Client>>, tool: string, input: (round: number, call: number) => Record<string, unknown>): Contenders {
+function contenders(
+  clients: Readonly<Record<string, Client>>,
+  tool: string,
+  input: (round: number, call: number) => Record<string, unknown>,
+  calls = usual,
+): Contenders {
   return Object.fromEntries(
     Object.entries(clients).map(([name, client]) => [
       name,
       (round) => {
         // The reference leaves its file to be written by and by: nobody else should wait for that.
         syncFile(file)
-        return rate(client, tool, calls[name as keyof typeof calls], (call) => input(round, call))
+        return rate(client, tool, calls[name] ?? 1, (call) => input(round, call))
       },
     ]),
   )
+}
+
+/** A graph that is read whole, and added to. */
+type Whole = { readGraph(): Promise<unknown>; addObservations(observations: readonly { entityName: string; contents: readonly string[] }[]): Promise<unknown> }
+
+/** Reads the whole graph after a write, and again, without a pipe: a client takes longer over such a text than either server. */
+async function readWhole(entityName: string): Promise<void> {
+  process.env.MEMORY_FILE_PATH = file
+  const reference = (await import(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))) as {
+    readonly KnowledgeGraphManager: new (file: string) => Whole
+  }
+  // It is a server as soon as it is loaded.
+  process.stdin.destroy()
+  const own = await openGraph(store)
+  const workspace = 'default'
+  const wholes: Readonly<Record<string, Whole>> = {
+    [ours]: { readGraph: () => own.nodes.readGraph(workspace), addObservations: (observations) => own.nodes.addObservations(workspace, observations) },
+    [peer]: new reference.KnowledgeGraphManager(file),
+  }
+  const playing = (before: (whole: Whole, round: number) => Promise<unknown>): Contenders =>
+    Object.fromEntries(
+      Object.entries(wholes).map(([name, whole]) => [
+        name,
+        async (round) => {
+          await before(whole, round)
+          return 1_000 / (await timed(() => whole.readGraph()))
+        },
+      ]),
+    )
+  const anew = playing((whole, round) => whole.addObservations([{ entityName, contents: [`noted before round ${round}`] }]))
+  report('reading the whole graph after a write, times a second', await inTurn(anew, rounds), [{ ours, peer }])
+  report(
+    'reading the whole graph again, times a second',
+    await inTurn(
+      playing((whole) => whole.readGraph()),
+      rounds,
+    ),
+    [{ ours, peer }],
+  )
+  await own.close()
 }
 
 try {
@@ -85,7 +135,13 @@ try {
   const wordOf = (place: number): string => rareWords[(place * 7_919) % rareWords.length] as string
   const searched = contenders(clients, 'search_nodes', (round, call) => ({ query: wordOf(round * 100 + call) }))
   report('search_nodes, calls a second', await inTurn(searched, rounds), [{ ours, peer, atLeast: 10 }])
+  const some = entities / 100
+  // What one call has deleted no other finds.
+  const namesOf = (at: number): readonly string[] => graph.entities.slice(at * some, (at + 1) * some).map(({ name }) => name)
+  const deleted = contenders(clients, 'delete_entities', (round) => ({ entityNames: namesOf(round) }), { [ours]: 1, [peer]: 1 })
+  report(`delete_entities, ${some} at a time, calls a second`, await inTurn(deleted, rounds), [{ ours, peer }])
   await Promise.all(Object.values(clients).map((client) => client.close()))
+  await readWhole(nameOf(entities - 1))
 } finally {
   rmSync(own, { recursive: true })
 }

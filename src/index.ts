@@ -1,7 +1,7 @@
 import { embeddingWith } from './memory/embedding.ts'
 import { library } from './memory/library.ts'
 import { lifecycleWith } from './memory/lifecycle/lifecycle.ts'
-import type { Portable } from './memory/parts.ts'
+import type { ForgetBeside, Portable } from './memory/parts.ts'
 import { replaying } from './memory/replaying.ts'
 import { secretBarrier } from './memory/secrets.ts'
 import type { Memory } from './memory.ts'
@@ -23,6 +23,9 @@ const portable: Portable = {
   },
 }
 
+/** Loaded only when something is forgotten. */
+const forgetBeside: ForgetBeside = async (...told) => (await import('./graph/beside.ts')).forgetBeside(...told)
+
 /**
  * Opens a memory.
  *
@@ -35,6 +38,7 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
   const platform = {
     openStore,
     portable,
+    forgetBeside,
     tokenizer: tokenizerNamed,
     barrier: secretBarrier,
     dates: whenIn,

@@ -144,7 +144,7 @@ export class Memory implements AsyncDisposable {
       embedding.drop(scope)
       embedding.catchUp()
     }
-    return forgotten
+    return this.parts.forgetBeside?.(this.stores(), target, forgotten) ?? forgotten
   }
 
   /**

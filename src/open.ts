@@ -7,7 +7,7 @@ import type { Rederive } from './memory/forgetting.ts'
 import type { Library } from './memory/library.ts'
 import type { OnSessionEnd } from './memory/lifecycle/ending.ts'
 import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
-import type { Portable } from './memory/parts.ts'
+import type { ForgetBeside, Portable } from './memory/parts.ts'
 import type { Replaying } from './memory/replaying.ts'
 import type { Barrier } from './memory/secrets.ts'
 import { Memory } from './memory.ts'
@@ -53,6 +53,7 @@ export type Platform = {
   readonly openStore: (url: string, key?: string) => Promise<Store & Index>
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
   readonly portable: Portable
+  readonly forgetBeside?: ForgetBeside | undefined
   readonly barrier: MakeBarrier | undefined
   readonly dates?: WhenIn | undefined
   readonly library?: Library | undefined
@@ -68,23 +69,19 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   const profile = profileOf(options.profile ?? 'thread')
   keepsPromise(profile, options)
   const store = await opened(platform, options.store ?? 'ram:', options.storeKey)
-  const sessions =
-    profile.durability === 'durable'
-      ? store
-      : options.sessions === undefined && store.durability === 'ram'
-        ? store
-        : await opened(platform, options.sessions ?? 'ram:')
+  const isShared = profile.durability === 'durable' || (options.sessions === undefined && store.durability === 'ram')
+  const sessions = isShared ? store : await opened(platform, options.sessions ?? 'ram:')
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive, clock = platform.clock } = options
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
   const barrier = profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
   if (barrier === undefined) keepsSecrets(profile, options, store)
-  const { portable, dates, library } = platform
   const embedding = options.embedding ?? platform.embedding
   const replaying = options.replaying ?? platform.replaying
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) keepsLimits(profile, options)
   return new Memory({
+    ...platform,
     profile,
     store,
     sessions,
@@ -96,9 +93,6 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
     rederive,
     replaying,
     barrier,
-    dates,
-    library,
-    portable,
     clock,
   })
 }
@@ -106,7 +100,7 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {
   if (typeof store === 'string') return platform.openStore(store, key)
   if (key === undefined) return store
-  throw new MemoryError('bad-option', 'storeKey goes with the URL of a store. Seal a store of your own with openSealed, and leave storeKey out.', {
+  throw new MemoryError('bad-option', 'storeKey goes with the URL of a store. Seal your own with openSealed.', {
     param: 'storeKey',
   })
 }
@@ -146,8 +140,7 @@ function keepsPromise(profile: Profile, { store, sessions }: MemoryOptions): voi
   )
 }
 
-const isDurable = (store: string | Store | undefined): boolean =>
-  typeof store === 'string' ? store.startsWith('sqlite:') : store !== undefined && store.durability === 'durable'
+const isDurable = (store: string | Store | undefined): boolean => (typeof store === 'string' ? store.startsWith('sqlite:') : store?.durability === 'durable')
 
 /** The profile of this name, or a checked one. */
 export function profileOf(profile: string | Profile): Profile {

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { parseKey } from '../domain/key.ts'
 import type { Handoff } from '../handoff/handoff.ts'
 import { failureOf } from './failure.ts'
 import { type Environment, setting } from './settings.ts'
@@ -10,7 +9,8 @@ export type HandoffFlags = StoreFlags & { readonly workspace?: string; readonly 
 /** The sessions of one workspace, opened for a command. */
 export type Opened = AsyncDisposable & { readonly handoff: Handoff; readonly workspace: string }
 
-const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+/** An option that may be given again for more. */
+export const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 /** The options of commands that save sessions and go on with them. */
 export function withHandoff(command: Command): Command {
@@ -21,8 +21,13 @@ export function withHandoff(command: Command): Command {
 
 /** Opens the sessions of a file as the MCP server does: looks at files are written down in the same log. */
 export async function openHandoff(flags: HandoffFlags, environment: Environment, place: ReturnType<typeof storeSettings>): Promise<Opened> {
-  const workspace = parseKey(setting(flags.workspace, environment, 'THREADKEEP_WORKSPACE') ?? 'default').scope
-  const [{ openMemory }, { openHost }, { mcpPlanOf }] = await Promise.all([import('../index.ts'), import('../mcp/host.ts'), import('../server/config/mcp.ts')])
+  const [{ openMemory }, { openHost }, { visitorOf }, { mcpPlanOf }] = await Promise.all([
+    import('../index.ts'),
+    import('../mcp/host.ts'),
+    import('../mcp/scope.ts'),
+    import('../server/config/mcp.ts'),
+  ])
+  const { home: workspace } = visitorOf({ workspace: setting(flags.workspace, environment, 'THREADKEEP_WORKSPACE') })
   const { url, key } = place
   const storeKey = key === undefined ? {} : { storeKey: key }
   const plan = mcpPlanOf({ mcp: { allow: [...(flags.allow ?? [])] }, store: url })

@@ -15,7 +15,8 @@ type Flags = StoreFlags & { readonly scope?: string; readonly onExisting: string
 const help = `
 What can be imported: a bundle of threadkeep export, the conversations.json of a ChatGPT or Claude data export, JSON
 Lines of OpenAI-style messages, and the memory file of the MCP server-memory. A bundle is proved whole before anything
-is written. The same file again changes nothing; an import that was interrupted is continued.
+is written. The same file again changes nothing; an import that was interrupted is continued. A graph is joined with the
+one that is there, row by row.
 
 Examples:
   threadkeep import memory.jsonl

@@ -6,6 +6,7 @@ import type { Visitor } from '../mcp/scope.ts'
 import type { Connection } from '../mcp/stdio.ts'
 import type { Config } from '../server/config/schema.ts'
 import { exitCodes } from './failure.ts'
+import { several } from './handoff.ts'
 import { many } from './say.ts'
 import { type Environment, setting } from './settings.ts'
 import { type StoreFlags, storeSettings, withStore } from './store.ts'
@@ -32,8 +33,6 @@ Examples:
   threadkeep mcp --import ~/memory.jsonl
 
 ${exitCodes}`
-
-const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 /** The command that speaks the Model Context Protocol with the client that starts it. */
 export function addMcp(program: Command): void {
@@ -66,7 +65,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   await using memory = await openMemory({ profile: plan.profile, ...place })
   const receipts = async (session: Key) => (await listReceipts(memory.parts.sessions, session, 100)).items
   const onFault = (error: unknown): void => tell(traceOf(error))
-  await using host = await openHost({ memory, ...place, settings: plan.settings, workspaces: [visitor.home], receipts, onFault })
+  await using host = await openHost({ memory, ...place, settings: plan.settings, workspaces: visitor.only ?? [visitor.home], receipts, onFault })
   await imported(host, visitor.home, setting(flags.import, environment, 'MEMORY_FILE_PATH'))
   // A client that is gone ends the connection, not what is under way.
   process.stdout.removeAllListeners('error')

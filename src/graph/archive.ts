@@ -1,10 +1,12 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
+import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
 import type { GraphFile } from './file.ts'
 import type { Link, Node } from './graph.ts'
 import type { Home, Homes } from './home.ts'
-import { addLink, addNode, type Held, heldLinks, heldNodes, observe, retype } from './nodeRows.ts'
+import { addLink, addNode, type Held, heldLinks, heldNodes, heldObservations, observe, retype } from './nodeRows.ts'
 import { columns, type EntityRow, entityOf, type Origin, type RelationshipRow, type Row, relationshipOf } from './rows.ts'
+import { isSaid, saying } from './saying.ts'
 import { putEntity, putRelationship } from './write.ts'
 
 /** One piece of a graph as it is carried elsewhere; `adopted` is when the file of the reference memory server was taken in. */
@@ -50,6 +52,20 @@ export class Archive {
     })
   }
 
+  /** Forgets the rows in which one of these texts stands, in whichever case, inside a transaction; which ones, by their numbers. */
+  forget(home: Home, texts: readonly string[]): readonly string[] {
+    const { entity, relationship, node, link, observed } = saying(this.held(home), texts)
+    const observation = observed.flatMap((place) => heldObservations(this.file, home, place).filter(({ row }) => isSaid(row, texts)))
+    const { database } = this.file
+    for (const place of node) this.file.run(`DELETE FROM graph_link WHERE ${ofNode}`, place)
+    deleteIndexed(database, 'graph_observation', among, JSON.stringify(observation.map(({ place }) => place)))
+    deleteNodes(database, among, JSON.stringify(node))
+    for (const [table, places] of Object.entries({ entity, relationship, link }))
+      this.file.run(`DELETE FROM graph_${table} WHERE ${among}`, JSON.stringify(places))
+    const gone = { entity, relationship, node, link, observation: observation.map(({ place }) => place) }
+    return Object.entries(gone).flatMap(([kind, places]) => places.map((place) => `${kind} ${place}`))
+  }
+
   private held(home: Home): readonly HeldRow[] {
     const { file } = this
     const origins = this.originsOf(home)
@@ -92,6 +108,12 @@ export class Archive {
     }
   }
 }
+
+/** Rows with one of these numbers. */
+const among = 'place IN (SELECT value FROM json_each(?))'
+/** Links with this node at an end. */
+const ofNode = `home = (SELECT home FROM graph_node WHERE place = ?1)
+  AND place IN (SELECT l.place FROM graph_link l JOIN graph_node n ON n.home = l.home AND n.ref IN (l.source, l.target) WHERE n.place = ?1)`
 
 /** A relationship, and the session it was drawn from. */
 type Drawn = readonly [...Row, session: string | null]

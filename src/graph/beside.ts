@@ -1,11 +1,13 @@
+import { formatKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import { type Keyring, wipe } from '../stores/sealed/keyring.ts'
+import type { Forgotten, Target } from '../memory/forgetting.ts'
+import { type InFile, isHeard, isInFile } from '../stores/beside.ts'
+import { wipe } from '../stores/sealed/keyring.ts'
+import { connectReader } from '../stores/sqlite/connect.ts'
+import { foundIn, graphKey } from '../stores/sqlite/graph.ts'
 import { GraphFile } from './file.ts'
 import { Homes } from './home.ts'
 import { SqliteGraph } from './sqlite.ts'
-
-/** A store that says in which file it lies; one that is encrypted gives a copy of its keys too. */
-type InFile = Store & { readonly path: string; readonly keys?: () => Keyring }
 
 /**
  * Opens the graph in the file of a store; undefined if the store lies in none.
@@ -14,14 +16,53 @@ type InFile = Store & { readonly path: string; readonly keys?: () => Keyring }
  * const graph = await graphBeside(sqliteStore('memory.db'))
  */
 export async function graphBeside(store: Store): Promise<SqliteGraph | undefined> {
-  if (!isInFile(store)) return undefined
-  const ring = store.keys?.()
+  return isInFile(store) ? opened(store) : undefined
+}
+
+/**
+ * Forgets in the graphs beside stores what a memory was told to forget in a scope: rows that say a text or, where a graph
+ * does not lie in the file of its store and so does not go with it, all of them. Adds to the receipt what went, by names
+ * that tell nothing.
+ *
+ * @example
+ * await forgetBeside([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }
+ */
+export async function forgetBeside(stores: readonly Store[], target: Target, forgotten: Forgotten): Promise<Forgotten> {
+  if (!('scope' in target)) return forgotten
+  const { scope } = target
+  const gone: string[] = []
+  for (const store of stores) gone.push(...(await goneFrom(store, scope, 'text' in target ? [target.text] : undefined)))
+  return gone.length === 0 ? forgotten : { ...forgotten, sessions: [...forgotten.sessions, { key: formatKey(graphKey(scope)), entries: gone }] }
+}
+
+async function goneFrom(store: Store, scope: Scope, texts: readonly string[] | undefined): Promise<readonly string[]> {
+  const gone: string[] = []
+  for (const listener of isHeard(store) ? store.listeners : []) gone.push(...(await listener.forget(scope, texts)))
+  if (texts === undefined || !isInFile(store) || !hasGraph(store.path)) return gone
+  const graph = opened(store)
   try {
-    const file = new GraphFile(store.path)
+    return [...gone, ...(await graph.forget(scope, texts))]
+  } finally {
+    await graph.close()
+  }
+}
+
+function opened({ path, keys }: InFile): SqliteGraph {
+  const ring = keys?.()
+  try {
+    const file = new GraphFile(path)
     return new SqliteGraph(file, new Homes(file, ring), Date.now)
   } finally {
     if (ring !== undefined) wipe(ring)
   }
 }
 
-const isInFile = (store: Store): store is InFile => 'path' in store && typeof store.path === 'string'
+/** Whether anybody has ever opened a graph on a file: to look into it makes none. */
+function hasGraph(path: string): boolean {
+  const database = connectReader(path)
+  try {
+    return foundIn(database) !== undefined
+  } finally {
+    database.close()
+  }
+}

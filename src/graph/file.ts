@@ -27,6 +27,7 @@ export class GraphFile {
   private open: DatabaseSync | undefined
   private running: Promise<void> | undefined
   private isClosed = false
+  private latest: { readonly version: string; readonly value: unknown } | undefined
 
   /** Without a path, in RAM. */
   constructor(path?: string) {
@@ -54,6 +55,17 @@ export class GraphFile {
   run(sql: string, ...values: readonly SQLInputValue[]): { readonly changes: number; readonly place: number } {
     const { changes, lastInsertRowid } = this.prepared(sql).run(...values)
     return { changes: Number(changes), place: Number(lastInsertRowid) }
+  }
+
+  /**
+   * To be called inside `read`: what takes long to read, which is at hand when it is asked for again before anybody, here
+   * or elsewhere, has written. Only the latest is kept.
+   */
+  kept<T>(name: string, make: () => T): T {
+    const [others] = this.one<[number]>('PRAGMA data_version') ?? []
+    const version = `${name} ${others}`
+    if (this.latest?.version !== version) this.latest = { version, value: make() }
+    return this.latest.value as T
   }
 
   /** Sees one moment of the file, whoever else writes. */
@@ -112,6 +124,7 @@ export class GraphFile {
       try {
         for (const end = performance.now() + patience; !this.hasBegun(end); ) await new Promise((resolve) => setTimeout(resolve, 5))
         // From here to the end nobody else gets a turn: what others read in between would be part of this.
+        this.latest = undefined
         const outcomes = turn.map(({ work }) => this.attempt(work))
         this.database.exec('COMMIT')
         for (const [at, outcome] of outcomes.entries()) settle(turn[at] as Waiting, outcome)
@@ -173,6 +186,7 @@ export class GraphFile {
     // What is in RAM is lost with its connection, and no disk can fail there.
     if (this.path === undefined && !this.isClosed) return
     this.open = undefined
+    this.latest = undefined
     this.statements.clear()
     try {
       open?.close()

@@ -59,25 +59,47 @@ export function heldNodes(file: GraphFile, { seal }: Home, where: string, ...val
   const rows = file.all<[number, string, string]>(`SELECT place, ref, body FROM graph_node WHERE ${where} ORDER BY place`, ...values)
   const places = JSON.stringify(rows.map(([place]) => place))
   const observed = new Map(file.all<[number, string]>(observedOf, places))
-  return rows.map(([place, ref, body]) => {
-    const { name, entityType } = JSON.parse(seal.take(body, ref)) as Node
-    return { place, row: { name, entityType, observations: observationsIn(observed.get(place), ref, seal) } }
+  const nodes = parsedTogether<Node>(rows.map(([, ref, body]) => seal.take(body, ref)))
+  const observations = parsedTogether<readonly string[]>(rows.map(([place, ref]) => `[${observationsIn(observed.get(place), ref, seal)}]`))
+  return rows.map(([place], at) => {
+    const { name, entityType } = nodes[at] as Node
+    return { place, row: { name, entityType, observations: observations[at] as readonly string[] } }
   })
+}
+
+/** JSON texts as the values they are: to parse many at once takes half as long. */
+function parsedTogether<T>(texts: readonly string[]): readonly T[] {
+  const values = JSON.parse(`[${texts.join(',')}]`) as readonly T[]
+  if (values.length === texts.length) return values
+  throw new SyntaxError('a row holds several values')
+}
+
+/** The observations of a node, each by itself. */
+export function heldObservations(file: GraphFile, { seal }: Home, node: number): readonly Held<string>[] {
+  const rows = file.all<[number, string, string]>(
+    'SELECT o.place, n.ref, o.body FROM graph_observation o JOIN graph_node n ON n.place = o.node WHERE o.node = ? ORDER BY o.place',
+    node,
+  )
+  return rows.map(([place, ref, body]) => ({ place, row: JSON.parse(seal.take(body, ref)) as string }))
 }
 
 /** Links in the order in which they were made. */
 export function heldLinks(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Held<Link>[] {
   const rows = file.all<[number, string, string]>(`SELECT place, ref, body FROM graph_link WHERE ${where} ORDER BY place`, ...values)
-  return rows.map(([place, ref, body]) => ({ place, row: JSON.parse(seal.take(body, ref)) as Link }))
+  const links = parsedTogether<Link>(rows.map(([, ref, body]) => seal.take(body, ref)))
+  return rows.map(([place], at) => ({ place, row: links[at] as Link }))
 }
 
-/** The observations of nodes, a list of places, each in the order in which they were made. */
-const observedOf = `SELECT node, group_concat(body, ',' ORDER BY place) FROM graph_observation
-  WHERE node IN (SELECT value FROM json_each(?)) GROUP BY node`
+/** The observations of nodes, a list of places, each in the order in which they were made: that of the index, so that nothing has to be sorted. */
+const observedOf = `SELECT node, group_concat(body, ',') FROM (
+    SELECT node, body FROM graph_observation INDEXED BY graph_observation_node WHERE node IN (SELECT value FROM json_each(?)) ORDER BY node, place)
+  GROUP BY node`
 
-/** Observations as they come out of one row: JSON, or boxes, with commas in between. */
-function observationsIn(bodies: string | undefined, ref: string, seal: Seal): readonly string[] {
-  if (bodies === undefined) return []
-  if (seal.isPlain) return JSON.parse(`[${bodies}]`) as string[]
-  return bodies.split(',').map((box) => JSON.parse(seal.take(box, ref)) as string)
+/** Observations as they come out of one row, JSON or boxes with commas in between, as JSON with commas in between. */
+function observationsIn(bodies: string | undefined, ref: string, seal: Seal): string {
+  if (bodies === undefined || seal.isPlain) return bodies ?? ''
+  return bodies
+    .split(',')
+    .map((box) => seal.take(box, ref))
+    .join(',')
 }

@@ -21,6 +21,20 @@ export async function importNodes(nodes: Nodes, workspace: string, text: string)
 }
 
 /**
+ * The nodes of a workspace as the reference memory server writes its file, to the byte: a user can go back to it.
+ *
+ * @example
+ * await writeFile('memory.jsonl', exportNodes(await graph.nodes.readGraph('my-project')))
+ */
+export const exportNodes = ({ entities, relations }: NodeGraph): string =>
+  [
+    ...entities.map(({ name, entityType, observations }) => ({ type: 'entity', name, entityType, observations })),
+    ...relations.map(({ from, to, relationType }) => ({ type: 'relation', from, to, relationType })),
+  ]
+    .map((line) => JSON.stringify(line))
+    .join('\n')
+
+/**
  * Begins a workspace that has no nodes with the file of the reference memory server: once, so that what is deleted later
  * does not come back at the next start. Undefined if there is no such file, or if it is not wanted any more.
  */

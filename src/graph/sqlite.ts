@@ -1,5 +1,6 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
+import type { Heard, Listener } from '../stores/beside.ts'
 import { deleteNodes, GraphEraser, graphKey } from '../stores/sqlite/graph.ts'
 import { Archive } from './archive.ts'
 import type { GraphFile } from './file.ts'
@@ -22,6 +23,7 @@ export class SqliteGraph implements Graph {
   private readonly file: GraphFile
   private readonly homes: Homes
   private readonly clock: Clock
+  private unfollow: () => void = () => undefined
 
   constructor(file: GraphFile, homes: Homes, clock: Clock) {
     this.file = file
@@ -62,16 +64,42 @@ export class SqliteGraph implements Graph {
       if (home === undefined) return 0
       return session === undefined ? this.eraseAll(home) : new GraphEraser(this.file.database).erase({ ...graphKey(workspace), id: session })
     })
+    await this.clean(workspace)
+    return gone
+  }
+
+  /** Forgets whatever says one of these texts, in whichever case; which rows, by their numbers. */
+  async forget(workspace: string, texts: readonly string[]): Promise<readonly string[]> {
+    const gone = await this.file.write(() => {
+      const home = this.homes.find(workspace)
+      return home === undefined ? [] : this.archive.forget(home, texts)
+    })
+    await this.clean(workspace)
+    return gone
+  }
+
+  /** Forgets what a store forgets, for a graph that does not lie in its file. */
+  follow({ listeners }: Heard): void {
+    const listener: Listener = {
+      erased: (key, entries) => this.file.write(() => void new GraphEraser(this.file.database).erase(key, entries)),
+      forget: async (scope, texts) => (texts !== undefined ? this.forget(scope, texts) : (await this.erase(scope)) === 0 ? [] : ['graph']),
+    }
+    listeners.add(listener)
+    this.unfollow = () => listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    this.unfollow()
+    await this.file.close()
+    this.homes.close()
+  }
+
+  /** Nothing of what is forgotten stays in the log. */
+  private async clean(workspace: string): Promise<void> {
     for (let tries = 1; !(await this.file.clean()); tries++) {
       if (tries === patienceToClean)
         throw new MemoryError('busy', `It is forgotten, but a reader keeps the log of ${workspace} from being cleaned. Forget it again in a moment.`)
     }
-    return gone
-  }
-
-  async close(): Promise<void> {
-    await this.file.close()
-    this.homes.close()
   }
 
   private eraseAll({ id }: Home): number {

@@ -2,7 +2,8 @@ import { anchorsIn, isCompound } from '../text/anchors.ts'
 import { existingChain } from './chain.ts'
 import { every } from './every.ts'
 import type { Category, ContextItem } from './item.ts'
-import { itemOf, keyOf, type Measured, type Restoration } from './sessions.ts'
+import { itemOf, type Measured, type Restoration, restorationOf } from './records.ts'
+import { keyOf } from './sessions.ts'
 import type { HandoffParts } from './settings.ts'
 
 /** An item as analytics name it. */
@@ -39,9 +40,9 @@ const mostNames = 50
 export async function analysed(parts: HandoffParts, workspace: string, session: string): Promise<Analytics> {
   const rows = await existingChain(parts, workspace, session)
   const steps: Step[] = []
-  for (const { id, properties } of rows) {
-    const restored = properties.restored as unknown as Restoration | undefined
-    if (restored !== undefined) steps.push(await stepOf(parts, workspace, id, restored))
+  for (const row of rows) {
+    const restored = restorationOf(row)
+    if (restored !== undefined) steps.push(await stepOf(parts, workspace, row.id, restored))
   }
   const sum = (count: (step: Step) => number): number => steps.reduce((total, step) => total + count(step), 0)
   return {
@@ -81,7 +82,7 @@ async function stepOf(
 async function itemsBy({ graph }: HandoffParts, workspace: string, session: string, ids: readonly string[]): Promise<readonly ContextItem[]> {
   const entities = await every(async (page) => (await graph.entities(workspace, { types: ['context_item'], session, sort: [{ by: 'id' }], ...page })).entities)
   const wanted = new Set(ids)
-  return entities.filter(({ id }) => wanted.has(id)).map(itemOf)
+  return entities.filter(({ id }) => wanted.has(id)).flatMap((row) => itemOf(row) ?? [])
 }
 
 /** Items of which some name stands in a text, each with those that do. */

@@ -1,5 +1,6 @@
 import type { Entity } from '../graph/graph.ts'
-import { type Kept, type Measured, metadataOf, notFound, type Restoration, sessionRow } from './sessions.ts'
+import { type Measured, metadataOf, restorationOf } from './records.ts'
+import { type Kept, notFound, sessionRow } from './sessions.ts'
 import type { HandoffParts } from './settings.ts'
 
 /** A session in its chain. */
@@ -52,7 +53,7 @@ export async function earlierOf(parts: HandoffParts, workspace: string, { metada
 export async function lastMeasured(parts: HandoffParts, workspace: string, session: string): Promise<Measured | undefined> {
   const after = await rowsAfter(parts, workspace, session)
   return after
-    .map(({ properties }) => (properties.restored as Restoration | undefined)?.preservation)
+    .map((row) => restorationOf(row)?.preservation)
     .filter((measured) => measured !== undefined)
     .sort((left, right) => (left.at < right.at ? 1 : -1))[0]
 }
@@ -73,7 +74,8 @@ async function rowsBefore(parts: HandoffParts, workspace: string, row: Entity, m
 
 async function rowsAfter(parts: HandoffParts, workspace: string, session: string): Promise<readonly Entity[]> {
   const filters = [{ property: 'continued_from', op: 'eq', value: session }] as const
-  const { entities } = await parts.graph.entities(workspace, { types: ['session'], filters, limit: longest })
+  const sort = [{ by: 'created_at', order: 'desc' }] as const
+  const { entities } = await parts.graph.entities(workspace, { types: ['session'], filters, sort, limit: longest })
   const rows = await Promise.all(entities.map(({ id }) => sessionRow(parts, workspace, id)))
   return rows.filter((row) => row !== undefined).sort((left, right) => (metadataOf(left).createdAt < metadataOf(right).createdAt ? -1 : 1))
 }
@@ -99,7 +101,7 @@ export async function existingChain(parts: HandoffParts, workspace: string, sess
 
 function linkOf(row: Entity): Link {
   const { sessionId, title, summary, createdAt, messageCount, continuedFrom } = metadataOf(row)
-  const measured = (row.properties.restored as Restoration | undefined)?.preservation
+  const measured = restorationOf(row)?.preservation
   return {
     sessionId,
     title,

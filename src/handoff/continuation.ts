@@ -1,5 +1,6 @@
 import { isBlank, type Message } from '../domain/entry.ts'
-import { listed, metadataOf, type SessionMetadata, sessionRow } from './sessions.ts'
+import { metadataOf, type SessionMetadata } from './records.ts'
+import { listed, sessionRow } from './sessions.ts'
 import type { HandoffParts } from './settings.ts'
 
 /** A session that a new chat may be going on with. */

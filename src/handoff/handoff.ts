@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto'
+import type { Message } from '../domain/entry.ts'
 import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Memory } from '../memory.ts'
 import { type Analytics, analysed } from './analytics.ts'
 import { chainOf, type Link, lastMeasured } from './chain.ts'
 import { type Suggestion, suggested } from './continuation.ts'
+import { eraseRows } from './erase.ts'
 import { type Exported, type ExportLayout, exportLayout, type ImportLayout, importLayout, type Taken } from './layout.ts'
 import { type Marked, type Marking, marked } from './mark.ts'
 import { type Appended, type AppendRequest, type CheckRequest, Monitor, type Reading } from './monitor.ts'
 import { Pending, type Waiting } from './pending.ts'
+import type { Measured, SessionMetadata } from './records.ts'
 import { type Restored, type RestoreRequest, restored } from './restore.ts'
 import { sweep } from './retention.ts'
 import { type SaveRequest, type SaveResult, saved } from './save.ts'
-import { bare, type Kept, kept, keyOf, type Listing, listed, type Measured, notFound, type SessionMetadata, sessionRow, unsaved } from './sessions.ts'
+import { bare, type Kept, kept, keyOf, type Listing, listed, notFound, sessionRow, unsaved } from './sessions.ts'
 import { type Attending, type ContextSources, type FileEyes, type HandoffParts, type HandoffSettings, type Later, settingsOf } from './settings.ts'
 
 export type HandoffOptions = {
@@ -82,8 +85,7 @@ export class Handoff {
 
   /** What is known of a session, also of one that was only added to yet. */
   async get(workspace: string, session: string): Promise<SessionDetails> {
-    const found = this.pendings.kept(workspace, session) ?? (await kept(this.parts, workspace, session)) ?? (await unsaved(this.parts, workspace, session))
-    if (found === undefined) throw notFound(session)
+    const found = await this.found(workspace, session)
     const isStored = found.metadata.degraded === undefined
     const preservation = isStored ? await lastMeasured(this.parts, workspace, session) : undefined
     return {
@@ -96,6 +98,11 @@ export class Handoff {
     }
   }
 
+  /** Everything that was said in a session, in order, also in one that waits for the store. */
+  async transcript(workspace: string, session: string): Promise<readonly Message[]> {
+    return (await this.found(workspace, session)).messages()
+  }
+
   /** Forgets a session for good: what was said, and everything made of it. */
   async delete(workspace: string, session: string): Promise<void> {
     const { memory, graph } = this.parts
@@ -103,7 +110,7 @@ export class Handoff {
     const isKnown = (await this.pendings.drop(workspace, session)) || (await sessionRow(this.parts, workspace, session)) !== undefined
     if (!isKnown && (await memory.parts.sessions.head(key, 0)).revision === 0) throw notFound(session)
     await memory.forget({ key: `${workspace}:${session}` })
-    await graph.erase(workspace, session)
+    await eraseRows(graph, workspace, session)
     this.monitor.forget(workspace, session)
   }
 
@@ -133,7 +140,8 @@ export class Handoff {
   }
 
   /** What was kept, used and missed over a chain of sessions. */
-  analytics(workspace: string, session: string): Promise<Analytics> {
+  async analytics(workspace: string, session: string): Promise<Analytics> {
+    this.pendings.refuseWaiting(workspace, session)
     return analysed(this.parts, workspace, session)
   }
 
@@ -165,6 +173,12 @@ export class Handoff {
   /** Tries a last time to write what waits, and stops. Memory and graph are closed by whoever opened them. */
   async close(): Promise<void> {
     await this.pendings.close()
+  }
+
+  private async found(workspace: string, session: string): Promise<Kept> {
+    const found = this.pendings.kept(workspace, session) ?? (await kept(this.parts, workspace, session)) ?? (await unsaved(this.parts, workspace, session))
+    if (found === undefined) throw notFound(session)
+    return found
   }
 }
 

@@ -12,6 +12,8 @@ export type Marked = { readonly sessionId: string; readonly marked: readonly str
 /** Marks what was said as important, and weighs the items of the session anew. */
 export async function marked(parts: HandoffParts, pending: Pending, workspace: string, session: string, marking: Marking): Promise<Marked> {
   const { memory, graph } = parts
+  await pending.retry()
+  pending.refuseWaiting(workspace, session)
   const messages = await memory.transcript(keyOf(workspace, session))
   const before = await kept(parts, workspace, session)
   if (before === undefined && messages.length === 0) throw notFound(session)

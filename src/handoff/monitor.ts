@@ -7,8 +7,9 @@ import { isExpired } from '../domain/session.ts'
 import { weighed } from '../recall/render.ts'
 import { type Suggestion, suggested } from './continuation.ts'
 import type { Pending } from './pending.ts'
+import { countOf } from './save/accept.ts'
 import type { SaveRequest, SaveResult } from './save.ts'
-import { keyOf, notFound, sessionRow } from './sessions.ts'
+import { keyOf, notFound, refuseTaken, sessionRow } from './sessions.ts'
 import type { Attending, HandoffParts, HandoffSettings } from './settings.ts'
 
 /** What to count: a session as it is stored, messages, a text, or a count that the client has made. */
@@ -90,9 +91,9 @@ export class Monitor {
     const now = this.parts.clock()
     const counts: readonly Count[] = [
       ...(sessionId === undefined ? [] : [await this.stored(workspace, sessionId)]),
-      ...(messages === undefined ? [] : [countOf(tokenizer, messages, now)]),
+      ...(messages === undefined ? [] : [weightOf(tokenizer, messages, now)]),
       ...(text === undefined ? [] : [{ tokens: tokenizer.count(text), exact: tokenizer.isExact(text) }]),
-      ...(tokenCount === undefined ? [] : [{ tokens: given(tokenCount), exact: true }]),
+      ...(tokenCount === undefined ? [] : [{ tokens: countOf(tokenCount), exact: true }]),
     ]
     if (counts.length === 0)
       throw new MemoryError('bad-option', 'There is nothing to count. Give sessionId, messages, text or tokenCount.', { param: 'messages' })
@@ -114,7 +115,7 @@ export class Monitor {
     const stored = await this.kept(workspace, sessionId, request)
     if (stored === undefined) return { sessionId, messageIds: [], reading: await this.check(workspace, { messages, ...within }), degraded: 'not durable' }
     const reading = await this.check(workspace, { sessionId, ...within })
-    const saved = reading.crossed ? await this.save(workspace, { sessionId }, attending) : undefined
+    const saved = reading.crossed ? await this.savedNow(workspace, sessionId, attending) : undefined
     const suggestion = stored[0]?.sequence === 1 ? await this.suggestion(workspace, sessionId, messages) : undefined
     return {
       sessionId,
@@ -132,7 +133,10 @@ export class Monitor {
     const now = clock()
     // Said now, whenever it is written.
     const said = messages.map((message, place) => ({ ...message, at: parseMessage(message, place, now).at }))
-    const write = (): Promise<readonly Message[]> => memory.append(key, said, { operationId })
+    const write = async (): Promise<readonly Message[]> => {
+      await refuseTaken(this.parts, workspace, session)
+      return memory.append(key, said, { operationId })
+    }
     await this.pending.retry()
     if (!this.pending.isWaiting(workspace, session)) {
       try {
@@ -143,6 +147,16 @@ export class Monitor {
     }
     this.pending.keep({ workspace, session, bytes: JSON.stringify(said).length, write })
     return undefined
+  }
+
+  /** A crossing whose save fails is none yet: the next message crosses once more. */
+  private async savedNow(workspace: string, sessionId: string, attending: Attending): Promise<SaveResult> {
+    try {
+      return await this.save(workspace, { sessionId }, attending)
+    } catch (error) {
+      this.forget(workspace, sessionId)
+      throw error
+    }
   }
 
   /** An earlier session that one which begins like this may be going on from. */
@@ -158,6 +172,8 @@ export class Monitor {
   /** What the messages of a session cost together, without reading them: each knows what lies before it. */
   private async stored(workspace: string, session: string): Promise<Count> {
     const { memory, clock } = this.parts
+    const waiting = await this.pending.kept(workspace, session)?.messages()
+    if (waiting !== undefined) return { tokens: sumOf(waiting), exact: true }
     const head = await memory.parts.sessions.head(keyOf(workspace, session), 1)
     const newest = head.recent.at(-1)
     if (newest === undefined || isExpired(head, clock())) {
@@ -166,7 +182,7 @@ export class Monitor {
     }
     const isWhole = head.gaps.length === 0 && memory.profile.cap === undefined
     const messages = isWhole ? [] : await memory.transcript(keyOf(workspace, session))
-    return { tokens: isWhole ? newest.offset + newest.weight : messages.reduce((sum, message) => sum + message.tokens, 0), exact: true }
+    return { tokens: isWhole ? newest.offset + newest.weight : sumOf(messages), exact: true }
   }
 
   private reading(chat: string, tokens: Tokens, limit: Tokens, exact: boolean): Reading {
@@ -185,12 +201,9 @@ export class Monitor {
 
 type Count = { readonly tokens: Tokens; readonly exact: boolean }
 
-function countOf(tokenizer: Tokenizer, messages: readonly Incoming[], now: Millis): Count {
-  const said = messages.map((message, place) => weighed(tokenizer, parseMessage(message, place, now)))
-  return { tokens: said.reduce((sum, { tokens }) => sum + tokens, 0), exact: said.every(({ content }) => tokenizer.isExact(content)) }
-}
+const sumOf = (messages: readonly { readonly tokens: Tokens }[]): Tokens => messages.reduce((sum, { tokens }) => sum + tokens, 0)
 
-function given(tokens: Tokens): Tokens {
-  check('tokenCount', tokens, Number.isFinite(tokens) && tokens >= 0, 'a number of tokens, 0 or more')
-  return Math.round(tokens)
+function weightOf(tokenizer: Tokenizer, messages: readonly Incoming[], now: Millis): Count {
+  const said = messages.map((message, place) => weighed(tokenizer, parseMessage(message, place, now)))
+  return { tokens: sumOf(said), exact: said.every(({ content }) => tokenizer.isExact(content)) }
 }

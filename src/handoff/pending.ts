@@ -78,6 +78,12 @@ export class Pending {
     return this.of(workspace, session).length > 0
   }
 
+  /** Refuses what can only be done with a session that is stored. */
+  refuseWaiting(workspace: string, session: string): void {
+    if (this.isWaiting(workspace, session))
+      throw new MemoryError('not-durable', `Session ${session} is not stored yet: the store fails. Try again when it works; restore_session works now.`)
+  }
+
   /** A session as it will be once it is written. */
   kept(workspace: string, session: string): Kept | undefined {
     return this.of(workspace, session).findLast((job) => job.kept !== undefined)?.kept

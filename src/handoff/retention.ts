@@ -1,5 +1,6 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Lifetime } from '../domain/profile.ts'
+import { eraseRows } from './erase.ts'
 import type { HandoffParts } from './settings.ts'
 
 /** Sessions that began at this time or before are over; undefined where they are kept for good. */
@@ -19,13 +20,13 @@ export async function sweep(parts: HandoffParts, workspaces: readonly string[], 
   const ended = new Set((await memory.sweep(now)).ended)
   for (const key of ended) {
     const [workspace, session, inner] = key.split(':')
-    if (workspace !== undefined && session !== undefined && inner === undefined) await graph.erase(workspace, session)
+    if (workspace !== undefined && session !== undefined && inner === undefined) await eraseRows(graph, workspace, session)
   }
   const since = startsAfter(memory.profile.lifetime, now)
   for (const workspace of since === undefined ? [] : workspaces) {
     for (const session of await over(parts, workspace, since as Millis)) {
       await memory.forget({ key: `${workspace}:${session}` })
-      await graph.erase(workspace, session)
+      await eraseRows(graph, workspace, session)
       ended.add(`${workspace}:${session}`)
     }
   }

@@ -1,15 +1,18 @@
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { parseMessage } from '../domain/chat.ts'
 import { type Message, messageId, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { stopIf } from '../portable/stop.ts'
 import { weighed } from '../recall/render.ts'
+import { eraseRows } from './erase.ts'
 import type { Pending } from './pending.ts'
-import { type Accepted, accepted, type SaveRequest } from './save/accept.ts'
+import type { Restoration } from './records.ts'
+import { type Accepted, accepted, isGiven, type SaveRequest } from './save/accept.ts'
 import { type Basis, drafted } from './save/draft.ts'
 import { fingerprint, fresh } from './save/fresh.ts'
 import { type Draft, fileId, rowsOf, workspaceRowId } from './save/rows.ts'
-import { isBegun, type Kept, kept, keyOf, notFound, type Restoration, sessionRow } from './sessions.ts'
+import { isBegun, type Kept, kept, keyOf, notFound, refuseTaken, sessionRow } from './sessions.ts'
 import type { Attending, HandoffParts } from './settings.ts'
 
 export type { GivenFile, GivenItem, SaveRequest } from './save/accept.ts'
@@ -55,7 +58,13 @@ export async function saved(parts: HandoffParts, pending: Pending, workspace: st
     }
   }
   const { draft, added, preview } = await previewed(parts, asked, pending.kept(workspace, asked.id))
-  pending.keep({ workspace, session: asked.id, bytes: JSON.stringify(asked).length, kept: preview, write: () => written(parts, asked, { client }) })
+  pending.keep({
+    workspace,
+    session: asked.id,
+    bytes: JSON.stringify(asked).length,
+    kept: preview,
+    write: async () => written(parts, await unbound(parts, asked), { client }),
+  })
   return { ...resultOf(draft, added, []), degraded: 'not durable' }
 }
 
@@ -64,28 +73,42 @@ async function written(parts: HandoffParts, asked: Accepted, attending: Attendin
   const { sessions } = memory.parts
   const { workspace, id } = asked
   const key = keyOf(workspace, id)
-  const before = asked.isNew ? undefined : await standing(parts, workspace, id)
-  if (asked.continues !== undefined && (await sessionRow(parts, workspace, asked.continues)) === undefined) throw notFound(asked.continues)
+  // Read first: whoever deletes it from here on has the last word.
   const { epoch } = await sessions.head(key, 0)
+  for (const one of [asked.isNew ? undefined : id, asked.continues]) if (one !== undefined && !(await isThere(parts, workspace, one))) throw notFound(one)
+  await refuseTaken(parts, workspace, id)
   const added = await appended(parts, asked, epoch, attending)
   attending.progress?.(1, 5, `stored ${added} messages`)
   for (;;) {
-    const { startedAt, last } = await sessions.head(key, 0)
+    const head = await sessions.head(key, 0)
+    if (head.epoch !== epoch) await takenBack(parts, workspace, id)
+    const before = await kept(parts, workspace, id)
     const messages = await memory.transcript(key)
-    const { draft, warnings } = await drafted(parts, { accepted: asked, before, messages, startedAt }, attending)
+    const { draft, warnings } = await drafted(parts, { accepted: asked, before, messages, startedAt: head.startedAt }, attending)
+    // Whoever has named or marked something meanwhile is not overruled by what was read before: the rows are made again.
+    if (!isDeepStrictEqual(toldOf(before), toldOf(await kept(parts, workspace, id)))) continue
     await writtenRows(parts, draft, before)
     const now = await sessions.head(key, 0)
-    if (now.epoch !== epoch) await takenBack(parts, workspace, id)
     // Whoever has added to the session meanwhile may have written before this: then the rows are made again of everything.
-    if (now.last > last) continue
+    if (now.epoch !== epoch || now.last > head.last) continue
     attending.progress?.(5, 5, 'saved')
     return resultOf(draft, added, warnings)
   }
 }
 
+/** What clients have said of a session, besides what was said in it. */
+const toldOf = (session: Kept | undefined): unknown =>
+  session && [
+    session.metadata.title,
+    session.metadata.continuedFrom,
+    session.state,
+    session.marked,
+    session.items.filter((item) => isGiven(session.metadata.sessionId, item)),
+  ]
+
 /** A session that was deleted while it was saved stays deleted. */
 async function takenBack({ graph }: HandoffParts, workspace: string, id: string): Promise<never> {
-  await graph.erase(workspace, id)
+  await eraseRows(graph, workspace, id)
   throw new MemoryError('erased', `Session ${id} was deleted while it was being saved. Save it without a sessionId to begin a new one.`)
 }
 
@@ -99,12 +122,15 @@ async function writtenRows(parts: HandoffParts, draft: Draft, before: Kept | und
   await parts.graph.write(workspace, { ...rows, entities, drop: known.filter((one) => !left.has(one)) })
 }
 
-/** A session that is saved again must be there: saved before, or begun. */
-async function standing(parts: HandoffParts, workspace: string, id: string): Promise<Kept | undefined> {
-  const before = await kept(parts, workspace, id)
-  if (before === undefined && !(await isBegun(parts, workspace, id))) throw notFound(id)
-  return before
+/** What it goes on from may have been deleted while it waited: that is no reason to lose what was said since. */
+async function unbound(parts: HandoffParts, asked: Accepted): Promise<Accepted> {
+  const { workspace, continues } = asked
+  return continues === undefined || (await isThere(parts, workspace, continues)) ? asked : { ...asked, continues: undefined }
 }
+
+/** Whether a session can be saved again, or gone on from: it was saved before, or begun. */
+const isThere = async (parts: HandoffParts, workspace: string, id: string): Promise<boolean> =>
+  (await sessionRow(parts, workspace, id)) !== undefined || isBegun(parts, workspace, id)
 
 /** The workspace's own row, which sessions hang on to; it is written once. */
 async function workspaceRow({ graph }: HandoffParts, workspace: string) {
@@ -113,12 +139,13 @@ async function workspaceRow({ graph }: HandoffParts, workspace: string) {
 }
 
 /** Stores what is not stored yet. The same messages after the same ones are the same operation, whoever stores them. */
-async function appended({ memory }: HandoffParts, { workspace, id, isNew, said, at }: Accepted, epoch: number, { signal }: Attending): Promise<number> {
+async function appended({ memory }: HandoffParts, { workspace, id, said, at }: Accepted, epoch: number, { signal }: Attending): Promise<number> {
   const key = keyOf(workspace, id)
-  const stored = isNew ? [] : await memory.transcript(key)
+  // Read first: what somebody stores in between is then found among what is stored. What was forgotten still counts, so that it can be said again.
+  const { last } = await memory.parts.sessions.head(key, 0)
+  const stored = await memory.transcript(key)
   const told = said.map((message, place) => fingerprint(parseMessage(message, place, at)))
   const from = fresh(stored.map(fingerprint), told)
-  const last = stored.at(-1)?.sequence ?? 0
   for (let place = from; place < said.length; place += most) {
     stopIf(signal, 'Saving was stopped by the caller. What was stored stays; save the same again to continue.')
     const operationId = `save ${last + place - from} ${hash('sha256', told.slice(place, place + most).join('\n'))}`

@@ -1,52 +1,27 @@
-import type { Json, Message, Millis, Tokens } from '../domain/entry.ts'
+import type { Message, Millis } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import { isExpired } from '../domain/session.ts'
 import type { Entity, Filter } from '../graph/graph.ts'
 import { every } from './every.ts'
-import type { Category, ContextItem, Factors } from './item.ts'
-import type { Preservation } from './preserve.ts'
+import type { ContextItem } from './item.ts'
+import {
+  fileOf,
+  itemOf,
+  levelsOf,
+  metadataOf,
+  type Provided,
+  type Restoration,
+  restorationOf,
+  type SessionMetadata,
+  stateOf,
+  textIn,
+  type WorkspaceState,
+} from './records.ts'
 import type { FileReference } from './references.ts'
 import { startsAfter } from './retention.ts'
 import { originId } from './save/rows.ts'
 import type { HandoffParts } from './settings.ts'
-
-export type WorkspaceState = { readonly activeProject?: string; readonly enabledMcps?: readonly string[]; readonly settings?: Json }
-
-/** What another server said: data, whatever it says. */
-export type Provided = { readonly from: string; readonly text: string }
-
-/** How much of a session came through when it was last restored, in all and by category. */
-export type Measured = Preservation & {
-  readonly budget: Tokens
-  readonly at: string
-  readonly categories: Readonly<Partial<Record<Category, Preservation>>>
-}
-
-/** What a session was restored with: which items of the one before it were shown, and which were left out. */
-export type Restoration = {
-  readonly from: string
-  readonly budget: Tokens
-  readonly tokens: Tokens
-  readonly items: readonly string[]
-  readonly left: readonly string[]
-  readonly preservation: Measured
-}
-
-/** A saved session in a list: enough to choose it by. */
-export type SessionMetadata = {
-  readonly sessionId: string
-  readonly workspaceId: string
-  readonly title: string
-  readonly createdAt: string
-  readonly savedAt: string
-  readonly tokenCount: Tokens
-  readonly messageCount: number
-  readonly summary: string
-  readonly continuedFrom?: string
-  /** Kept in memory only, until the store is back. */
-  readonly degraded?: 'not durable'
-}
 
 /** Everything that is kept of a saved session; what was said is read when it is asked for. */
 export type Kept = {
@@ -108,14 +83,14 @@ export async function kept(parts: HandoffParts, workspace: string, session: stri
   const entities = await every(async (page) => (await parts.graph.entities(workspace, { types, session, sort, ...page })).entities)
   const of = (type: string): readonly Entity[] => entities.filter((entity) => entity.type === type)
   const state = of('workspace_state')[0]
-  const { restored } = row.properties as { restored?: Restoration }
+  const restored = restorationOf(row)
   return {
     metadata: metadataOf(row),
     marked: of('mark').map((entity) => textIn(entity, 'message')),
     ...(restored === undefined ? {} : { restored }),
     levels: levelsOf(of('conversation')[0]),
-    items: of('context_item').map(itemOf),
-    files: of('file_reference').map((entity) => entity.properties as unknown as FileReference),
+    items: of('context_item').flatMap((one) => itemOf(one) ?? []),
+    files: of('file_reference').flatMap((one) => fileOf(one) ?? []),
     ...(state === undefined ? {} : { state: stateOf(state) }),
     provided: of('provided').map((entity) => ({ from: textIn(entity, 'from'), text: textIn(entity, 'text') })),
     messages: () => parts.memory.transcript(keyOf(workspace, session)),
@@ -154,7 +129,16 @@ export async function bare(parts: HandoffParts, workspace: string): Promise<read
   return ids.filter((_, at) => isBare[at])
 }
 
-/** Whether something was said in a session that nobody has saved yet. */
+/** Refuses an id by which the graph knows something else: a session would take its place. */
+export async function refuseTaken({ graph }: HandoffParts, workspace: string, session: string): Promise<void> {
+  const found = await graph.entity(workspace, session)
+  if (found === undefined || found.type === 'session') return
+  throw new MemoryError('bad-option', `${JSON.stringify(session)} is the id of something else in this workspace. Choose another sessionId.`, {
+    param: 'sessionId',
+  })
+}
+
+/** Whether something was said in a session, saved or not, that is not over. */
 export async function isBegun({ memory, clock }: HandoffParts, workspace: string, session: string): Promise<boolean> {
   const head = await memory.parts.sessions.head(keyOf(workspace, session), 0)
   return head.messages > 0 && !isExpired(head, clock())
@@ -184,64 +168,3 @@ export async function unsaved(parts: HandoffParts, workspace: string, session: s
 
 /** A time as rows hold it: their texts are in the order of the times. */
 export const isoOf = (at: Millis): string => new Date(at).toISOString()
-
-const textIn = ({ properties }: Entity, name: string): string => (typeof properties[name] === 'string' ? properties[name] : '')
-const numberIn = ({ properties }: Entity, name: string): number => (typeof properties[name] === 'number' ? properties[name] : 0)
-
-/** A session in a list, as its row tells it. */
-export function metadataOf(row: Entity): SessionMetadata {
-  const { continued_from: continuedFrom } = row.properties as { continued_from?: string }
-  return {
-    sessionId: row.id,
-    workspaceId: textIn(row, 'workspace_id'),
-    title: textIn(row, 'title'),
-    createdAt: textIn(row, 'created_at'),
-    savedAt: textIn(row, 'saved_at'),
-    tokenCount: numberIn(row, 'token_count'),
-    messageCount: numberIn(row, 'message_count'),
-    summary: textIn(row, 'summary'),
-    ...(continuedFrom === undefined ? {} : { continuedFrom }),
-  }
-}
-
-function levelsOf(conversation: Entity | undefined): readonly string[] {
-  const context = conversation?.properties.context
-  return Array.isArray(context) ? context.filter((level) => typeof level === 'string') : []
-}
-
-/** A context item as its row tells it. */
-export function itemOf(row: Entity): ContextItem {
-  const { category, factors, sources, marked } = row.properties as unknown as {
-    category: Category
-    factors?: Factors
-    sources?: readonly string[]
-    marked?: boolean
-  }
-  return {
-    id: row.id,
-    category,
-    content: textIn(row, 'content'),
-    importance: numberIn(row, 'importance'),
-    tokens: numberIn(row, 'token_count'),
-    marked: marked === true,
-    factors: factors ?? { recency: 0, frequency: 0, specificity: 0, type: 0, marking: 0 },
-    sources: sources ?? [],
-  }
-}
-
-function stateOf(row: Entity): WorkspaceState {
-  const {
-    active_project: activeProject,
-    enabled_mcps: enabledMcps,
-    settings,
-  } = row.properties as {
-    active_project?: string
-    enabled_mcps?: readonly string[]
-    settings?: Json
-  }
-  return {
-    ...(activeProject === undefined ? {} : { activeProject }),
-    ...(enabledMcps === undefined ? {} : { enabledMcps }),
-    ...(settings === undefined ? {} : { settings }),
-  }
-}

@@ -1,8 +1,8 @@
 import type { Entity } from '../graph/graph.ts'
 import { type Category, categories, evenWeights, type Weights } from './item.ts'
 import { adapted, averageOf } from './preserve.ts'
+import { type Measured, restorationOf } from './records.ts'
 import { workspaceRowId } from './save/rows.ts'
-import type { Measured } from './sessions.ts'
 import type { HandoffParts } from './settings.ts'
 
 /** So many of the newest restores tell how a category fares. */
@@ -27,7 +27,7 @@ export async function learned(parts: HandoffParts, workspace: string, measured: 
     sort: [{ by: 'created_at', order: 'desc' }],
     limit: newest,
   })
-  const earlier = entities.map(({ properties }) => (properties.restored as { preservation?: Measured } | undefined)?.preservation)
+  const earlier = entities.map((row) => restorationOf(row)?.preservation)
   return adapted(await weightsOf(parts, workspace), averagesOf([measured, ...earlier]))
 }
 

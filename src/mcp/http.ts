@@ -19,15 +19,29 @@ export class McpEndpoint {
     this.closeMemory = closeMemory
   }
 
-  /** Answers a request whose body was read, and whose sender may use what `visitor` says. */
-  async answer(visitor: Visitor, request: IncomingMessage, response: ServerResponse, body: Readonly<Record<string, unknown>>): Promise<void> {
+  /** Answers a request whose body was read, and whose sender may use what `visitor` says for as long as `isWelcome`. */
+  async answer(
+    visitor: Visitor,
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Readonly<Record<string, unknown>>,
+    isWelcome: () => boolean = () => true,
+  ): Promise<void> {
     const handler = this.handlerFor(visitor)
-    const isStream = body.method === 'subscriptions/listen'
-    // A stream of changes would keep a server that stops waiting for ever.
-    const untilLeaving = (asked: Request): Request => new Request(asked, { signal: AbortSignal.any([asked.signal, this.leaving.signal]) })
-    const fetch: McpHttpHandler['fetch'] = (asked, options) => handler.fetch(isStream ? untilLeaving(asked) : asked, options)
+    const end = body.method === 'subscriptions/listen' ? this.endOfStream(response, isWelcome) : undefined
+    const fetch: McpHttpHandler['fetch'] = (asked, options) =>
+      handler.fetch(end === undefined ? asked : new Request(asked, { signal: AbortSignal.any([asked.signal, end]) }), options)
     const onerror = (error: Error): void => this.host.onFault(error)
     await toNodeHandler({ fetch }, { onerror })(request as NodeIncomingMessageLike, response, body)
+  }
+
+  /** A stream of changes would keep a server that stops waiting for ever, and tell somebody whose key was revoked what happens next. */
+  private endOfStream(response: ServerResponse, isWelcome: () => boolean): AbortSignal {
+    const refused = new AbortController()
+    // Heard before the stream hears it: what it would have told is not told any more.
+    const leave = this.host.changes.listen(() => void (isWelcome() || refused.abort()))
+    response.once('close', leave)
+    return AbortSignal.any([this.leaving.signal, refused.signal])
   }
 
   /** Ends the streams of changes, which have no end of their own. */

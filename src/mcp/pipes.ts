@@ -17,6 +17,9 @@ import { type Glimpse, type Line, linesOf } from './lines.ts'
 /** The most bytes a message may have; what is longer is refused, and what follows it is answered. */
 const longestMessage = 33_554_432
 
+/** As over HTTP: code that follows nested values could be made to run out of stack. */
+const deepest = 64
+
 export type Pipes = { readonly input: Readable; readonly output: Writable; readonly longest?: number }
 
 /**
@@ -101,12 +104,16 @@ export class StdioTransport implements Transport {
       this.refuse(null, ProtocolErrorCode.ParseError, 'This is not JSON. Send one JSON-RPC message on each line.')
       return undefined
     }
+    const id = (value as { readonly id?: unknown } | null)?.id
+    const known = typeof id === 'string' || typeof id === 'number' ? id : null
+    if (isDeeper(value, deepest)) {
+      this.refuse(known, ProtocolErrorCode.InvalidRequest, `The message is nested deeper than ${deepest} levels. Send deep data as text.`)
+      return undefined
+    }
     try {
       return parseJSONRPCMessage(value)
     } catch {
-      const id = (value as { readonly id?: unknown } | null)?.id
-      const isId = typeof id === 'string' || typeof id === 'number'
-      this.refuse(isId ? id : null, ProtocolErrorCode.InvalidRequest, 'This is no JSON-RPC 2.0 message.')
+      this.refuse(known, ProtocolErrorCode.InvalidRequest, 'This is no JSON-RPC 2.0 message.')
       return undefined
     }
   }
@@ -126,6 +133,9 @@ export class StdioTransport implements Transport {
     if (this.asked.size === 0) this.answered()
   }
 }
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' && value !== null && (levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1)))
 
 /** The id of a message of which only the beginning and the end are known; clients write it at one of them. */
 function idIn({ begins, ends }: Glimpse): RequestId | null {

@@ -59,14 +59,16 @@ const kinds: readonly Kind[] = [
 export function addResources(mcp: Mcp): void {
   const { server, desk, visitor } = mcp
   const graph = { title: 'Knowledge Graph', description: 'The full knowledge graph with all entities and relations', mimeType }
-  server.registerResource('knowledge-graph', graphUri, graph, (uri) => reading(mcp, uri, () => desk.graph.nodes.readGraph(visitor.home)))
+  server.registerResource('knowledge-graph', graphUri, graph, (uri) =>
+    reading(mcp, uri, async () => desk.graph.nodes.readGraph(workspaceFor(visitor, undefined))),
+  )
   for (const { name, template, title, description, read } of kinds) {
     const complete = {
       workspace: (begun: string) => workspacesLike(mcp, begun),
       id: (begun: string, about?: { readonly arguments?: Readonly<Record<string, string>> }) => idsLike(mcp, about?.arguments?.workspace, begun),
     }
     server.registerResource(name, new ResourceTemplate(template, { list: undefined, complete }), { title, description, mimeType }, (uri, { workspace, id }) =>
-      reading(mcp, uri, () => read(mcp, workspaceFor(visitor, String(workspace)), String(id ?? ''))),
+      reading(mcp, uri, async () => read(mcp, workspaceFor(visitor, String(workspace)), String(id ?? ''))),
     )
   }
   server.server.setRequestHandler('resources/list', ({ params }) => answering(mcp.onFault, () => page(mcp, params?.cursor)))
@@ -86,16 +88,17 @@ function reading({ onFault }: Mcp, uri: URL, read: () => Promise<unknown>): Prom
 }
 
 async function transcriptOf({ desk }: Mcp, workspace: string, id: string): Promise<unknown> {
-  const { sessionId } = await desk.handoff.get(workspace, id)
-  const messages = await desk.memory.transcript(`${workspace}:${sessionId}`)
+  const messages = await desk.handoff.transcript(workspace, id)
   return {
-    session: sessionId,
-    messages: messages.map(({ id: message, role, content, at, calls }) => ({
+    session: id,
+    messages: messages.map(({ id: message, role, content, at, name, calls, answers }) => ({
       id: message,
       at: new Date(at).toISOString(),
       role,
       content,
+      ...(name !== undefined && { name }),
       ...(calls && { calls }),
+      ...(answers !== undefined && { answers }),
     })),
   }
 }
@@ -103,6 +106,7 @@ async function transcriptOf({ desk }: Mcp, workspace: string, id: string): Promi
 /** A page of what there is: first what is always there, then the sessions of the visitor's own workspaces with their transcripts. */
 async function page({ desk, visitor }: Mcp, cursor: string | undefined): Promise<ListResourcesResult> {
   const workspaces = visitor.only ?? [visitor.home]
+  if (workspaces.length === 0) return { resources: [] }
   const { place, offset } = placeIn(cursor, workspaces.length)
   const workspace = workspaces[place] as string
   const { sessions, total } = await desk.handoff.list(workspace, { limit: perPage, offset })

@@ -4,7 +4,7 @@ import type { Profile } from '../domain/profile.ts'
 import type { WhenIn } from '../text/when.ts'
 import type { Upkeep, UpkeepMeans } from '../upkeep/upkeep.ts'
 import type { MakeEmbedding } from './embedding.ts'
-import type { Rederive } from './forgetting.ts'
+import type { Forgotten, Rederive, Target } from './forgetting.ts'
 import type { Library } from './library.ts'
 import type { Lifecycle, LifecycleMeans } from './lifecycle/lifecycle.ts'
 import type { Replaying } from './replaying.ts'
@@ -35,8 +35,12 @@ export type Parts = {
   /** Makes contexts anew, as another profile would have. */
   readonly replaying?: Replaying | undefined
   readonly portable: Portable
+  readonly forgetBeside?: ForgetBeside | undefined
   readonly clock: Clock
 }
+
+/** Forgets what lies beside the sessions of stores, such as a graph, and was told to be forgotten; adds it to the receipt. */
+export type ForgetBeside = (stores: readonly Store[], target: Target, forgotten: Forgotten) => Promise<Forgotten>
 
 /** Writes and reads portable bundles; not everywhere is there what it takes. */
 export type Portable = {

@@ -35,12 +35,10 @@ export function compose(gathered: Gathered, profile: Profile, renderer: Renderer
     ),
     degraded: [...degraded, ...(notesIn(gathered.head.derived)?.faults ?? [])],
   }
-  let made: string | undefined
   return {
     messages,
     get text() {
-      made ??= text()
-      return made
+      return text()
     },
     ledger,
   }

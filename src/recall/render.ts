@@ -37,8 +37,6 @@ export const asTurn: Manner = { show: 'turns', label: '', separator: '\n\n' }
 export class Renderer {
   readonly tokenizer: Tokenizer
   private readonly forms = new WeakMap<Message, Map<string, Form | null>>()
-  /** Single messages, whole, as turns: found without a name. */
-  private readonly turns = new WeakMap<Message, Form | null>()
   private readonly statements = new WeakMap<Derived, Map<string, Form>>()
   private readonly wholes = new WeakMap<Derived, Form | null>()
   private readonly fees = new Map<string, Tokens>()
@@ -110,25 +108,28 @@ export class Renderer {
   }
 
   private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
-    if (rung.as === 'whole' && manner === asTurn && isAlone(unit)) return this.turn(unit)
+    const isWhole = rung.as === 'whole'
+    const plain = isWhole && manner === asTurn && isAlone(unit) ? this.plain(unit) : undefined
     const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
-    return this.remembered(unit, manner, name, () => this.form(unit, manner, rung.as === 'whole' ? asSaid : (content, role) => shorten(content, rung, role)))
+    return plain ?? this.remembered(unit, manner, name, () => this.form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)))
   }
 
-  private turn(unit: Unit): Form | null {
+  /** Words alone are mostly sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept. */
+  private plain(unit: Unit): Form | undefined {
     const message = unit.messages[0] as Message
-    const form = this.plain(unit, message) ?? this.turns.get(message)
-    if (form !== undefined) return form
-    const made = this.form(unit, asTurn, asSaid)
-    this.turns.set(message, made)
-    return made
-  }
-
-  /** Most are sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept. */
-  private plain(unit: Unit, message: Message): Form | undefined {
-    if (!isPlain(message)) return undefined
-    const tokens = this.known(unit, asTurn)
-    return tokens === undefined ? undefined : new Plain(message, tokens, this.tokenizer.isExact(plainText(message)))
+    const { content } = message
+    const tokens = content.isWellFormed() ? this.known(unit, asTurn) : undefined
+    return tokens === undefined
+      ? undefined
+      : {
+          chat: [chatOf(message, content, true)],
+          tokens,
+          shortened: false,
+          exact: this.tokenizer.isExact(content),
+          get text() {
+            return `${lineOf(message, content, true)}\n\n`
+          },
+        }
   }
 
   private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
@@ -196,30 +197,6 @@ export class Renderer {
     return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= room)
   }
 }
-
-/** A message that is nothing but words, shown as it was said. */
-class Plain implements Form {
-  readonly chat: readonly ChatMessage[]
-  readonly tokens: Tokens
-  readonly shortened = false
-  readonly exact: boolean
-  private readonly message: Message
-
-  constructor(message: Message, tokens: Tokens, exact: boolean) {
-    this.message = message
-    this.chat = [chatOf(message, message.content, true)]
-    this.tokens = tokens
-    this.exact = exact
-  }
-
-  get text(): string {
-    return plainText(this.message)
-  }
-}
-
-const isPlain = ({ role, content, name, calls }: Message): boolean =>
-  role !== 'tool' && name === undefined && calls === undefined && !isBlank(content) && content.isWellFormed()
-const plainText = (message: Message): string => `${lineOf(message, message.content, true)}${asTurn.separator}`
 
 const isAlone = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined
 const asSaid = (content: string): string => content

@@ -1,8 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import type { McpEndpoint } from '../mcp/http.ts'
 import { mayUse, type Visitor } from '../mcp/scope.ts'
 import { readJson } from './body.ts'
 import type { Handler } from './exchange.ts'
+import { admit } from './gate/admit.ts'
 import { type Credential, everywhere } from './gate/credential.ts'
+import type { House } from './house.ts'
 import { notFound, type Problem } from './problem.ts'
 
 /** Opens what answers at `/mcp`; `visitor` is whoever's key does not tell more. */
@@ -44,7 +47,17 @@ export const speakMcp: Handler = async ({ house, request, client, credential }) 
   if (house.mcp === undefined) throw notFound()
   const body = await readJson(request, house.largest.body)
   const endpoint = await house.mcp.endpoint()
-  await endpoint.answer(visitorFor(credential, house.mcp.visitor), request, client.response, body)
+  const isWelcome = (): boolean => credential === undefined || isAdmitted(house, request)
+  await endpoint.answer(visitorFor(credential, house.mcp.visitor), request, client.response, body, isWelcome)
+}
+
+/** Whether the key of a request that is still being answered is good now. */
+function isAdmitted({ credentials, clock }: House, { headers }: IncomingMessage): boolean {
+  try {
+    return admit(credentials, headers, clock()) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** Who asks: without keys everybody may use whatever is open, and has no name that could be trusted. */

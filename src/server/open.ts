@@ -8,6 +8,7 @@ import { visitorOf } from '../mcp/scope.ts'
 import { type Barrier, secretBarrier } from '../memory/secrets.ts'
 import type { Memory } from '../memory.ts'
 import type { MakeBarrier } from '../open.ts'
+import { heard } from '../stores/beside.ts'
 import { borrowed } from '../stores/borrowed.ts'
 import { openStore } from '../stores/open.ts'
 import { zstd } from '../stores/pack.ts'
@@ -86,7 +87,7 @@ type Stores = { readonly durable: Store & Index; readonly ram: Store & Index; cl
 
 /** One place for what is kept and one for what lives in RAM, lent to every memory: that is the same place where nothing is kept. */
 async function openStores({ store, storeKey, ram: bytes }: Plan): Promise<Stores> {
-  const ram = ramStore({ ...(bytes === undefined ? {} : { bytes }), ...(zstd === undefined ? {} : { pack: zstd }) })
+  const ram = heard(ramStore({ ...(bytes === undefined ? {} : { bytes }), ...(zstd === undefined ? {} : { pack: zstd }) }))
   const kept = store === 'ram:' && storeKey === undefined ? ram : await openStore(store, storeKey)
   const inRam = borrowed(ram)
   const close = async (): Promise<void> => {

@@ -1,4 +1,5 @@
 import type { Index, Store } from '../domain/ports.ts'
+import { besideOf } from './beside.ts'
 import type { Bounded } from './ram/attic.ts'
 
 /**
@@ -10,6 +11,7 @@ import type { Bounded } from './ram/attic.ts'
  */
 export function borrowed(store: Store & Index): Store & Index {
   const lent: Store & Index = {
+    ...besideOf(store),
     durability: store.durability,
     head: (key, recent) => store.head(key, recent),
     page: (key, range) => store.page(key, range),

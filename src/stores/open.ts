@@ -1,5 +1,6 @@
 import { MemoryError, unknownStore } from '../domain/error.ts'
 import type { Index, Store } from '../domain/ports.ts'
+import { heard } from './beside.ts'
 import { zstd } from './pack.ts'
 import { ramStore } from './ram.ts'
 
@@ -17,7 +18,7 @@ export async function openStore(url: string, key?: string): Promise<Store & Inde
   const file = fileOf(url)
   if (key !== undefined && url === 'ram:')
     throw new MemoryError('bad-option', 'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.', { param: 'storeKey' })
-  if (url === 'ram:') return ramStore(zstd === undefined ? {} : { pack: zstd })
+  if (url === 'ram:') return heard(ramStore(zstd === undefined ? {} : { pack: zstd }))
   if (file === undefined) throw unknownStore(url, 'ram: or sqlite:PATH')
   // Loaded only now: a program that keeps nothing on a disk needs no database.
   const { sqliteStore } = await import('./sqlite.ts')

@@ -2,6 +2,7 @@ import type { Index, Store } from '../domain/ports.ts'
 import { Finder } from '../recall/find.ts'
 import { Meaning } from '../recall/meaning.ts'
 import { searchTerms } from '../recall/terms.ts'
+import { besideOf } from './beside.ts'
 import { type Keyring, wipe } from './sealed/keyring.ts'
 import { loadKeyring } from './sealed/load.ts'
 import { SealedSessions } from './sealed/sessions.ts'
@@ -21,6 +22,7 @@ export async function sealedStore(inner: Store & Index, ring: Keyring): Promise<
   const vectors = new SealedVectors(sessions)
   const finder = finderOf(inner, sessions, vectors)
   return {
+    ...besideOf(inner, () => sessions.keyring()),
     durability: inner.durability,
     head: (key, recent) => sessions.head(key, recent),
     page: (key, range) => sessions.page(key, range),

@@ -41,6 +41,7 @@ describe('threadkeep save', () => {
     [['chat.txt', '--directory', 'x'], 'A file to save and --directory do not go together; choose one.'],
     [['--store', 'ram:'], 'store is "ram:"; what is saved there is lost at once. Choose sqlite:PATH.'],
     [['--session', 'session_1'], 'There is no session "session_1" in this workspace. list_sessions tells which there are.'],
+    [['--workspace', 'billing:x'], 'workspace is "billing:x"; it must be a name such as my-project, without a colon.'],
     [[], 'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.'],
   ]
   for (const [args, message] of wrong)

@@ -29,6 +29,33 @@ describe('the file of a graph', () => {
     await graph.close()
   })
 
+  it('is read whole once for as long as nobody writes, here or elsewhere', async () => {
+    const file = fresh()
+    const [one, two] = [await openGraph(`sqlite:${file}`), await openGraph(`sqlite:${file}`)]
+    const names = async () => (await one.nodes.readGraph('acme')).entities.map(({ name }) => name)
+    const node = (name: string) => [{ name, entityType: 'thing', observations: [] }]
+    await one.nodes.createEntities('acme', node('a'))
+    const read = await one.nodes.readGraph('acme')
+    expect(await one.nodes.readGraph('acme')).toBe(read)
+    await two.nodes.createEntities('acme', node('b'))
+    expect(await names()).toEqual(['a', 'b'])
+    await one.nodes.deleteEntities('acme', ['a'])
+    expect(await names()).toEqual(['b'])
+    const other = new DatabaseSync(file)
+    other.exec('BEGIN IMMEDIATE')
+    const writing = one.nodes.createEntities('acme', node('c'))
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    // It is read once more while the write still waits for its turn.
+    expect(await names()).toEqual(['b'])
+    other.exec('COMMIT')
+    other.close()
+    await writing
+    expect(await names()).toEqual(['b', 'c'])
+    await one.erase('acme')
+    expect(await names()).toEqual([])
+    await Promise.all([one.close(), two.close()])
+  })
+
   verifies('H-08', 'grows by rows: one observation of a thousand entities is one row and its letters', async () => {
     const file = fresh()
     const graph = await openGraph(`sqlite:${file}`)

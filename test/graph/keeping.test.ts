@@ -98,6 +98,7 @@ describe('a store with a graph', () => {
     await to.import(() => from.export())
     expect((await to.transcript('acme:s1')).map(({ content }) => content)).toEqual(['Hello.'])
     const begun = await openGraph(`sqlite:${other}`)
+    await whole(begun)
     expect(await begun.write('acme', { entities: [person('ann')] })).toMatchObject({ written: 1 })
     await Promise.all([from.close(), to.close(), graph.close(), begun.close()])
   })

@@ -41,7 +41,7 @@ describe('context items', () => {
       'We decided to keep the cache.',
     ])
   })
-  it('are tasks: what is left to do, what fails, and questions that nobody has answered', () => {
+  it('are tasks: what is left to do, and questions that nobody has answered; what a test run prints is data', () => {
     const items = extract(
       ['user', 'Is it done?'],
       [
@@ -49,7 +49,9 @@ describe('context items', () => {
         '- [ ] Write tests\n- [x] Write code\n\n## Next steps\n1. Ship it\n2. Rest\n\nThen:\n- nothing\n```\nFAIL test/a.test.ts\nok\n```\nShall I go on?',
       ],
     )
-    expect(contents(items, 'task').sort()).toEqual(['- [ ] Write tests', '1. Ship it', '2. Rest', 'FAIL test/a.test.ts', 'Shall I go on?'])
+    expect(contents(items, 'task').sort()).toEqual(['- [ ] Write tests', '1. Ship it', '2. Rest', 'Shall I go on?'])
+    expect(contents(items, 'data')).toContain('FAIL test/a.test.ts')
+    expect(contents(extract(['tool', '✗ login > answers 401 [481.84ms]']), 'task')).toEqual([])
   })
   it('have the price of what they say, and an id that stays', () => {
     const [first] = extract(['user', 'TODO: call Ann'])

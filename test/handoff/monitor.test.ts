@@ -45,6 +45,21 @@ describe('the token monitor', () => {
     expect(await crossed(700, 'bob')).toBe(true)
   })
 
+  verifies('H-02', 'tries again with the next message if the save that was due has failed', async () => {
+    let isBroken = true
+    const providers = {
+      gather: async () => {
+        if (isBroken) throw new Error('broken')
+        return { provided: [], degraded: [] }
+      },
+    }
+    await using at = await stage({ providers })
+    const add = (content: string) => at.handoff.append(workspace, { sessionId: session, messages: [{ role: 'user', content }], limit: 1_000 })
+    await expect(add(words(700))).rejects.toThrow('broken')
+    isBroken = false
+    expect((await add('More.')).saved?.messages).toBe(2)
+  })
+
   verifies('H-02', 'has a session saved by itself that is added to until it comes near the limit', async () => {
     await using at = await stage()
     const { handoff } = at

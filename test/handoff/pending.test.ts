@@ -126,6 +126,33 @@ describe('a store that fails', () => {
     fault.code = undefined
   })
 
+  verifies('H-11', 'says of a session that waits what can be said, and never that it is not there', async () => {
+    const fault: Fault = { code: 'full' }
+    await using at = await stage({ fault })
+    const { handoff } = at
+    await handoff.save(workspace, { messages: coding })
+    expect((await handoff.transcript(workspace, first)).map(({ content }) => content)).toEqual(coding.map(({ content }) => content))
+    expect((await handoff.check(workspace, { sessionId: first })).tokens).toBe((await handoff.check(workspace, { messages: coding })).tokens)
+    const waits = `Session ${first} is not stored yet: the store fails. Try again when it works; restore_session works now.`
+    await expect(handoff.mark(workspace, first, { messageIds: ['m1'] })).rejects.toThrow(waits)
+    await expect(handoff.analytics(workspace, first)).rejects.toThrow(waits)
+    fault.code = undefined
+    expect((await handoff.mark(workspace, first, { messageIds: ['m1'] })).marked).toEqual(['m1'])
+  })
+
+  verifies('H-11', 'does not lose a session because the one it goes on from was deleted meanwhile', async () => {
+    const fault: Fault = {}
+    await using at = await stage({ fault })
+    await at.handoff.save(workspace, { messages: coding })
+    fault.code = 'full'
+    const { sessionId } = await at.handoff.save(workspace, { conversationContext: 'User: We go on.', continues: first })
+    fault.code = undefined
+    await using other = await stage({ file: at.file })
+    await other.handoff.delete(workspace, first)
+    expect([await at.handoff.retry(), at.handoff.pending()]).toEqual([0, []])
+    expect((await at.handoff.get(workspace, sessionId)).messageCount).toBe(1)
+  })
+
   it('lets a session that waits be deleted', async () => {
     const fault: Fault = { code: 'full' }
     await using at = await stage({ fault })

@@ -23,6 +23,26 @@ describe('sessions', () => {
     expect([(await graph.relationships(workspace)).total, await memory.transcript(`${workspace}:${first}`)]).toEqual([0, []])
   })
 
+  verifies(['H-04', 'H-06'], 'are deleted, and are over, with what somebody has written over their rows', async () => {
+    await using at = await stage()
+    const { handoff, graph, time } = at
+    const overwritten = async (): Promise<string> => {
+      const { sessionId } = await handoff.save(workspace, { messages: coding, workspaceState: { activeProject: 'portal' } })
+      const { entities } = await graph.entities(workspace, { session: sessionId, types: ['session', 'session_origin', 'conversation', 'workspace_state'] })
+      await graph.write(workspace, {
+        entities: entities.map(({ type, id, properties }) => ({ type, id, properties: { ...properties, note: 'Written over.' } })),
+      })
+      return sessionId
+    }
+    const left = async (): Promise<readonly string[]> => (await graph.entities(workspace)).entities.map(({ type }) => type)
+    await handoff.delete(workspace, await overwritten())
+    expect(await left()).toEqual(['workspace'])
+    await overwritten()
+    time.now += 30 * day
+    await handoff.sweep([workspace])
+    expect(await left()).toEqual(['workspace'])
+  })
+
   verifies('H-04', 'are listed page by page with their total, the one saved last first, and deleted for good', async () => {
     await using at = await stage()
     const { handoff, graph, memory, time } = at

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Incoming } from '../../src/domain/chat.ts'
 import { MemoryError } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { coding, day, noon, stage } from './stage.ts'
@@ -193,6 +194,44 @@ describe('saving a session', () => {
     await at.handoff.save(workspace, { messages: coding })
     await at.memory.forget({ key: `${workspace}:${first}`, messageId: 'm4' })
     expect(await at.handoff.save(workspace, { sessionId: first })).toMatchObject({ messages: 3, added: 0 })
+  })
+
+  it('takes what was forgotten when it is said again', async () => {
+    await using at = await stage()
+    const [question, answer] = coding.slice(0, 2) as [Incoming, Incoming]
+    await at.handoff.save(workspace, { messages: [question] })
+    await at.handoff.save(workspace, { sessionId: first, messages: [question, answer] })
+    await at.memory.forget({ key: `${workspace}:${first}`, messageId: 'm2' })
+    expect(await at.handoff.save(workspace, { sessionId: first, messages: [question, answer] })).toMatchObject({ messages: 2, added: 1 })
+    expect((await at.memory.transcript(`${workspace}:${first}`)).map(({ id }) => id)).toEqual(['m1', 'm3'])
+  })
+
+  verifies('H-05', 'goes on from one that was only added to, and never from itself', async () => {
+    await using at = await stage()
+    await at.handoff.append(workspace, { sessionId: 'talk', messages: coding })
+    expect((await at.handoff.save(workspace, { messages: coding, continues: 'talk' })).continues).toBe('talk')
+    expect(await refused(at.handoff.save(workspace, { sessionId: first, continues: first }))).toBe(
+      `bad-option: continues is "${first}"; it must be another session than the one that is saved.`,
+    )
+  })
+
+  verifies('H-06', 'never takes the place of something else in the graph that has its id', async () => {
+    await using at = await stage()
+    await at.graph.write(workspace, { entities: [{ type: 'person', id: 'ann', properties: { likes: 'tea' } }] })
+    const taken = 'bad-option: "ann" is the id of something else in this workspace. Choose another sessionId.'
+    expect(await refused(at.handoff.append(workspace, { sessionId: 'ann', messages: coding }))).toBe(taken)
+    await at.memory.append(`${workspace}:ann`, coding)
+    expect(await refused(at.handoff.save(workspace, { sessionId: 'ann' }))).toBe(taken)
+    expect(await at.graph.entity(workspace, 'ann')).toMatchObject({ type: 'person', properties: { likes: 'tea' } })
+  })
+
+  it('believes no count of tokens that nobody could have counted', async () => {
+    await using at = await stage()
+    for (const tokenCount of [-1, Number.NaN, 1e300])
+      expect(await refused(at.handoff.save(workspace, { messages: coding, tokenCount }))).toMatch(
+        /^bad-option: tokenCount is .*; it must be a number of tokens/,
+      )
+    expect((await at.handoff.list(workspace)).total).toBe(0)
   })
 
   verifies('H-04', 'that is deleted meanwhile stays deleted', async () => {

@@ -50,6 +50,16 @@ describe('the tools of the graph', () => {
     await close()
   })
 
+  verifies('H-06', 'let nothing else take the place of a saved session', async () => {
+    const { ask, close } = await asking()
+    await ask('upsert_entity', { type: 'session', id: 'session_1', properties: { title: 'One' } })
+    await expect(ask('upsert_entity', { type: 'note', id: 'session_1', properties: {} })).rejects.toThrow(
+      '"session_1" is a saved session, and stays one. Choose another id.',
+    )
+    expect(await ask('upsert_entity', { type: 'session', id: 'session_1', properties: { title: 'Two' } })).toEqual({ id: 'session_1', changed: true })
+    await close()
+  })
+
   verifies('H-06', 'relate entities of one workspace only', async () => {
     const { ask, close } = await asking()
     for (const id of ['ann', 'oslo']) await ask('upsert_entity', { type: 'thing', id, properties: {} })

@@ -106,6 +106,38 @@ describe('keys over MCP', () => {
     expect(await heard).toBe('threadkeep://sessions/globex')
   })
 
+  verifies('H-09', 'that open nothing here find nothing here, by whatever way', async () => {
+    await using server = await startMcp([['acme'], ['globex']], { only: ['acme'] })
+    const [acme, globex] = server.keys
+    await using first = await overHttp(server.url, '2026-07-28', acme)
+    await using second = await overHttp(server.url, '2026-07-28', globex)
+    await first.client.callTool({ name: 'create_entities', arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] } })
+    await saved(first.client, 'Hello.')
+    const { client } = second
+    for (const name of ['read_graph', 'list_sessions', 'query_entities'])
+      expect(textOf(await client.callTool({ name }))).toBe('Workspace acme was not found. Leave out workspace, or name one that is open to you.')
+    for (const uri of ['memory://knowledge-graph', 'threadkeep://sessions/acme', 'threadkeep://sessions/globex'])
+      await expect(client.readResource({ uri })).rejects.toThrow(`Resource not found: ${uri}`)
+    expect((await client.listResources()).resources).toEqual([])
+    await expect(client.getPrompt({ name: 'continue-session' })).rejects.toThrow('Workspace acme was not found.')
+    const argument = { name: 'workspace', value: '' }
+    expect((await client.complete({ ref: { type: 'ref/prompt', name: 'continue-session' }, argument })).completion.values).toEqual([])
+  })
+
+  verifies('H-09', 'that are taken back end the streams they have opened', async () => {
+    await using server = await startMcp([['acme'], ['acme']])
+    const [former, other] = server.keys
+    await using first = await overHttp(server.url, '2026-07-28', former)
+    await using second = await overHttp(server.url, '2026-07-28', other)
+    const subscription = await first.client.listen({ resourceSubscriptions: ['threadkeep://sessions/acme'] })
+    await server.revoke(former)
+    let closed: unknown
+    void subscription.closed.then((why) => (closed = why))
+    // Keys are looked at once a second, and the next change then ends the stream.
+    while (closed === undefined) await saved(second.client, 'Hello.')
+    expect(closed).toBeTypeOf('string')
+  })
+
   it('may open several workspaces, of which calls name one', async () => {
     await using server = await startMcp([['acme', 'globex']])
     await using both = await overHttp(server.url, '2026-07-28', server.keys[0])

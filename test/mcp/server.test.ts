@@ -171,6 +171,22 @@ describe('a tool', () => {
       async (client) => expect(textOf(await client.callTool({ name: 'probe' }))).not.toContain('/var/lib'),
     ))
 
+  for (const code of ['busy', 'full', 'not-durable'] as const)
+    it(`that cannot use the store (${code}) does not tell where it is, and whoever runs the server hears of it`, () =>
+      withTool(
+        () => Promise.reject(new MemoryError(code, 'There is no room left for /var/lib/threadkeep.db.', { cause: new Error('SQLITE_FULL') })),
+        async (client, faults) => {
+          const message = `The store failed (${code}); nothing is known to be stored. Try again in a moment.`
+          expect([textOf(await client.callTool({ name: 'probe' })), faults.length]).toEqual([message, 1])
+        },
+      ))
+
+  it('that is refused for a limit is told which', () =>
+    withTool(
+      () => Promise.reject(new MemoryError('full', 'A session holds at most 5 messages.', { param: 'lifetime.messages' })),
+      async (client) => expect(textOf(await client.callTool({ name: 'probe' }))).toBe('A session holds at most 5 messages.'),
+    ))
+
   verifies('S-04', 'hears that its client has given up', async () => {
     const heard = Promise.withResolvers<string>()
     const begun = Promise.withResolvers<void>()

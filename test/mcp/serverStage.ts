@@ -50,21 +50,29 @@ export type Served = AsyncDisposable & {
   readonly url: string
   /** A key for each list of scopes that was wanted; where there are none, nobody needs one. */
   readonly keys: readonly string[]
+  /** Takes back a key, as whoever runs the server does. */
+  revoke(key: string | undefined): Promise<unknown>
 }
 
 /** The real server, on a free port and in RAM. */
-export async function startMcp(wanted: readonly (readonly string[])[] = []): Promise<Served> {
+export async function startMcp(wanted: readonly (readonly string[])[] = [], mcp: Config['mcp'] = {}): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-mcp-'))
   const file = join(folder, 'keys.json')
   const credentials = new Credentials(file, { isExpected: false, onFault: () => undefined })
   const keys: string[] = []
-  for (const scopes of wanted) keys.push((await credentials.create({ scopes }, Date.now())).key)
-  const inRam: Config = { listen: { port: 0 }, store: 'ram:', keys: { file, required: false }, mcp: { audit: join(folder, 'audit.jsonl') } }
+  const ids = new Map<string | undefined, string>()
+  for (const scopes of wanted) {
+    const { key, credential } = await credentials.create({ scopes }, Date.now())
+    keys.push(key)
+    ids.set(key, credential.id)
+  }
+  const inRam: Config = { listen: { port: 0 }, store: 'ram:', keys: { file, required: false }, mcp: { ...mcp, audit: join(folder, 'audit.jsonl') } }
   const given = givenIn(parseConfig(inRam), 'file')
   const server = await openServer(planOf(settle([given], undefined), {}))
   return {
     url: server.url,
     keys,
+    revoke: (key) => credentials.revoke(ids.get(key) ?? '', Date.now()),
     [Symbol.asyncDispose]: async () => {
       await server.close(1_000)
       rmSync(folder, { recursive: true })

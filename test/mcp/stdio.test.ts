@@ -75,6 +75,15 @@ describe('threadkeep mcp', () => {
     expect(answerTo(stdout, 6)?.result).toEqual({})
   })
 
+  it('refuses what is nested so deep that nobody could follow it, and goes on', async () => {
+    const nested = (id: number, levels: number): string =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"upsert_entity","arguments":{"type":"a","id":"b","properties":{"deep":${'['.repeat(levels)}${']'.repeat(levels)}}}}}\n`
+    const { stdout } = await said(nested(1, 60) + nested(2, 61) + nested(3, 1_000_000))
+    const refusal = { code: -32_600, message: 'The message is nested deeper than 64 levels. Send deep data as text.' }
+    expect(answerTo(stdout, 1)?.result).toMatchObject({ structuredContent: { changed: true } })
+    expect([2, 3].map((id) => answerTo(stdout, id)?.error)).toEqual([refusal, refusal])
+  })
+
   it('refuses what it does not know, and says so', async () => {
     const unknown = [calling(1, 'drop_everything', {}), line({ id: 2, method: 'resources/read', params: { uri: 'file:///etc/passwd' } })]
     const { stdout } = await said(unknown.join('') + line({ id: 3, method: 'no/such/method' }) + line({ id: 4, method: 'prompts/get', params: { name: 'x' } }))

@@ -175,8 +175,8 @@ describe('a forged bundle', () => {
     expect(await fault(header, { session }, { message: { ...said, role: 'god' } })).toEqual(cannot('message.role is "god"'))
     expect(await fault(header, { session }, { message: { ...said, secret: 1 } })).toEqual(cannot('message.secret is 1; it must be left out'))
     expect(await fault(header, { session }, { message: said }, { entry: { ...item, kind: 'x' } })).toEqual(cannot('entry.kind is "x"'))
-    expect(await fault(header, { session, end })).toBe('2 must hold one of session, message, entry, end')
-    expect(await fault(header, { cipher: {} })).toBe('2 must hold one of session, message, entry, end')
+    expect(await fault(header, { session, end })).toBe('2 must hold one of session, message, entry, graph, end')
+    expect(await fault(header, { cipher: {} })).toBe('2 must hold one of session, message, entry, graph, end')
     expect(await fault({ ...header, cipher: { name: 'rot13' } })).toEqual(cannot('cipher.name is "rot13"; it must be one of aes-256-gcm'))
   })
 

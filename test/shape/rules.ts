@@ -24,7 +24,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   files: ['domain', 'text', 'recall', 'upkeep', 'memory'],
   portable: [...below, 'graph'],
   models: below,
-  index: [...below, 'portable', 'models', 'open'],
+  index: [...below, 'graph', 'portable', 'models', 'open'],
   'adapters/session-memory': ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'browser'],
   adapters: face,
   graph: below,

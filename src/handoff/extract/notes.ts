@@ -38,7 +38,9 @@ export function notesIn(text: string, lines: readonly FencedLine[], anchors: rea
 
 /** What a line is; `isBinding` when its speaker may forbid and decide. */
 function categoryOf(line: string, anchors: readonly Anchor[], isBinding: boolean): Category | undefined {
-  if (task.test(line) || failed.test(line)) return 'task'
+  if (task.test(line)) return 'task'
+  // what a program reports is nobody's wish
+  if (failed.test(line)) return 'data'
   if ((isBinding && anchors.some(({ kind }) => kind === 'constraint')) || decided.test(line) || defined.test(line)) return 'concept'
   return anchors.some(isFigure) ? 'data' : undefined
 }
@@ -50,7 +52,7 @@ const isFigure = ({ kind, text }: Anchor): boolean => kind === 'url' || kind ===
 export function failuresIn(text: string): readonly Found[] {
   return linesOf(text).flatMap(({ start, end, fence }): Found[] => {
     const line = text.slice(start, end)
-    return fence === 'inside' && line.length <= longest && failed.test(line) ? [{ category: 'task', content: line.trim(), start, end }] : []
+    return fence === 'inside' && line.length <= longest && failed.test(line) ? [{ category: 'data', content: line.trim(), start, end }] : []
   })
 }
 

@@ -53,8 +53,8 @@ export const hashOf = (text: string): string => hash('sha256', text)
 export const listText = (values: readonly unknown[]): string => (values.length === 0 ? '[]\n' : `[\n${values.map(canonical).join(',\n')}\n]\n`)
 export const linesText = (values: readonly unknown[]): string => values.map((value) => `${canonical(value)}\n`).join('')
 
-/** No session is larger than this; a file that claims to be is not unpacked. */
-const largest = 1_024 * 1_024 * 1_024
+/** No file of a session is larger than this, in bytes; one that is, or claims to be, is not read. */
+export const largest = 256 * 1_024 * 1_024
 
 export const compressed = (text: string): Promise<Uint8Array> =>
   promisify<Buffer, object, Buffer>(zstdCompress)(Buffer.from(text), {

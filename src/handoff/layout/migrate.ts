@@ -3,14 +3,14 @@ import { type Incoming, parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { type Json, messageId } from '../../domain/entry.ts'
 import { type Category, type ContextItem, categories } from '../item.ts'
+import { stateOf } from '../records.ts'
 import type { FileReference } from '../references.ts'
 import { type Draft, itemId, rowsOf } from '../save/rows.ts'
 import { turnsOf } from '../save/turns.ts'
-import type { WorkspaceState } from '../sessions.ts'
 import { damaged, type Packed, type PackedMessage } from './format.ts'
 import { assembled } from './pack.ts'
 
-type Row = { readonly type: string; readonly id: string; readonly properties: Readonly<Record<string, unknown>> }
+type Row = { readonly type: string; readonly id: string; readonly properties: Readonly<Record<string, Json>> }
 
 /**
  * A session of the plain layout that came first, without versions and transcripts: the conversation is one text, and what
@@ -45,7 +45,7 @@ export function migrated(
     files: of('file_reference').map(fileFrom),
     provided: [],
     references: [],
-    ...(state === undefined ? {} : { state: stateFrom(state) }),
+    ...(state === undefined ? {} : { state: stateOf(state) }),
     ...(continues === undefined ? {} : { continues }),
   }
   const { entities: packedRows, relationships: links } = rowsOf(draft)
@@ -94,15 +94,6 @@ const fileFrom = ({ properties }: Row): FileReference => ({
   size: 0,
   lines: '',
 })
-
-function stateFrom({ properties }: Row): WorkspaceState {
-  const { active_project: activeProject, enabled_mcps: enabledMcps, settings } = properties
-  return {
-    ...(typeof activeProject === 'string' ? { activeProject } : {}),
-    ...(Array.isArray(enabledMcps) ? { enabledMcps: enabledMcps.filter((one) => typeof one === 'string') } : {}),
-    ...(settings === undefined ? {} : { settings: settings as Json }),
-  }
-}
 
 /** Numbers stood there as text too. */
 const numberOf = (value: unknown): number => (Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value ?? 0) : 0)

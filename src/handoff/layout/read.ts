@@ -8,6 +8,7 @@ import {
   damaged,
   decoded,
   hashOf,
+  largest,
   metadataFile,
   type Packed,
   type PackedEntity,
@@ -130,22 +131,27 @@ async function textIn(file: string): Promise<string> {
   try {
     return bytes === undefined ? decoded((await bytesOf(file)) ?? missing(file)) : await uncompressed(bytes)
   } catch (cause) {
-    throw cause instanceof Error && cause.name === 'MemoryError' ? cause : damaged(`${file.split(/[\\/]/).at(-1)} cannot be unpacked`, cause)
+    throw cause instanceof Error && cause.name === 'MemoryError' ? cause : damaged(`${nameOf(file)} cannot be unpacked`, cause)
   }
 }
 
+const nameOf = (file: string): string => file.split(/[\\/]/).at(-1) ?? file
+
 const missing = (file: string): never => {
-  throw damaged(`${file.split(/[\\/]/).at(-1)} is missing`)
+  throw damaged(`${nameOf(file)} is missing`)
 }
 
 async function bytesOf(file: string): Promise<Uint8Array | undefined> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW).catch((cause: NodeJS.ErrnoException) => {
+  // Without waiting: a pipe in the place of a file would keep whoever opens it for ever.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') return undefined
-    throw damaged(`${file.split(/[\\/]/).at(-1)} cannot be read`, cause)
+    throw damaged(`${nameOf(file)} cannot be read`, cause)
   })
   try {
     if (handle === undefined) return undefined
-    if (!(await handle.stat()).isFile()) throw damaged(`${file.split(/[\\/]/).at(-1)} is no file`)
+    const found = await handle.stat()
+    if (!found.isFile()) throw damaged(`${nameOf(file)} is no file`)
+    if (found.size > largest) throw damaged(`${nameOf(file)} is larger than ${largest} bytes`)
     return await handle.readFile()
   } finally {
     await handle?.close()

@@ -6,6 +6,7 @@ import { never } from '../../domain/session.ts'
 import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/graph.ts'
 import { canonical } from '../../portable/canonical.ts'
 import { weighed } from '../../recall/render.ts'
+import { itemOf } from '../records.ts'
 import { startsAfter } from '../retention.ts'
 import { conversationId, fileId, itemId, originId, stateId, workspaceRowId } from '../save/rows.ts'
 import { isoOf, keyOf } from '../sessions.ts'
@@ -24,8 +25,10 @@ export async function taken(parts: HandoffParts, given: Packed): Promise<Outcome
   if (since !== undefined && created_at <= isoOf(since)) return { why: 'it is older than sessions are kept' }
   const key = keyOf(workspace, session)
   const drafts = given.entities.map((entity) => entityDraft(given, entity))
+  if (!drafts.some(({ type }) => type === 'session' || type === 'session_origin')) throw damaged('it says nothing of its session')
   const messages = given.messages.map((message, at) => incoming(message, at))
   const row = await parts.graph.entity(workspace, session)
+  if (row !== undefined && row.type !== 'session') return { why: 'its id is that of something else here' }
   const here = row === undefined ? undefined : await packed(parts, workspace, row)
   if (here !== undefined) {
     if (canonical(here.metadata) === canonical(given.metadata)) return 'unchanged'
@@ -90,15 +93,15 @@ async function rows(parts: HandoffParts, given: Packed, drafts: readonly EntityD
 
 /** An entity that belongs to its session; a folder can say nothing about another one. */
 function entityDraft(given: Packed, { type, id, properties, shared }: PackedEntity): EntityDraft {
-  const { workspace, session } = given.metadata
+  const { workspace, session, created_at, saved_at } = given.metadata
   const held = shared === undefined ? properties : parsed(given.shared.get(shared) ?? 'null', `shared file reference ${shared}`)
   if (!isObject(held)) throw damaged(`entity ${JSON.stringify(id)} has no properties`)
   const all = given.messages.map((message) => message.id)
   const fits: Readonly<Record<string, () => readonly [boolean, readonly string[]]>> = {
-    session: () => [id === session && held.workspace_id === workspace, all],
+    session: () => [id === session && held.workspace_id === workspace && held.created_at === created_at && held.saved_at === saved_at, all],
     session_origin: () => [id === originId(session), []],
     conversation: () => [id === conversationId(session), all],
-    context_item: () => [id.startsWith(itemId(session, '')), textsIn(held.sources)],
+    context_item: () => [id.startsWith(itemId(session, '')) && itemOf({ id, properties: held as Entity['properties'] }) !== undefined, textsIn(held.sources)],
     file_reference: () => [typeof held.path === 'string' && id === fileId(session, held.path), []],
     workspace_state: () => [id === stateId(session), []],
     provided: () => [id.startsWith(`provided_${session}_`), []],
@@ -109,10 +112,12 @@ function entityDraft(given: Packed, { type, id, properties, shared }: PackedEnti
   return { type, id, session, properties: held as Entity['properties'], ...(sources.length === 0 ? {} : { sources }) }
 }
 
+const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 const textsIn = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [])
 
 /** A message as a caller would give it, checked like any other. */
 function incoming({ id, at, role, content, name, calls, answers }: PackedMessage, place: number): Incoming {
+  if (calls !== undefined && !isListOfObjects(calls)) throw damaged('its messages have calls that are none')
   const said: Incoming = {
     role: role as Incoming['role'],
     content,

@@ -1,8 +1,9 @@
 import type { Message } from '../../domain/entry.ts'
 import { earlierOf } from '../chain.ts'
 import { matched, type Reference } from '../continuation.ts'
+import type { Provided } from '../records.ts'
 import { resolve } from '../references.ts'
-import { type Kept, kept, keyOf, type Provided } from '../sessions.ts'
+import { type Kept, kept, keyOf } from '../sessions.ts'
 import type { Attending, HandoffParts } from '../settings.ts'
 import type { FileState, Material } from '../weave.ts'
 

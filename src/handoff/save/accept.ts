@@ -3,7 +3,8 @@ import { type Incoming, parseMessage } from '../../domain/chat.ts'
 import type { Json, Millis, Tokens } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
 import { type Category, type ContextItem, categories } from '../item.ts'
-import { keyOf, type WorkspaceState } from '../sessions.ts'
+import type { WorkspaceState } from '../records.ts'
+import { keyOf } from '../sessions.ts'
 import type { HandoffParts } from '../settings.ts'
 import { itemId } from './rows.ts'
 import { turnsOf } from './turns.ts'
@@ -56,24 +57,31 @@ export async function accepted({ memory, clock, name }: HandoffParts, workspace:
     throw new MemoryError('bad-option', 'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.', {
       param: 'conversationContext',
     })
-  check('tokenCount', tokenCount, tokenCount === undefined || (Number.isFinite(tokenCount) && tokenCount >= 0), 'a number of tokens, 0 or more')
+  const tokens = tokenCount === undefined ? undefined : countOf(tokenCount)
   for (const [param, list] of Object.entries({ contextItems, fileReferences })) check(param, list.length, list.length <= most, `a list of at most ${most}`)
   const id = sessionId ?? name(at)
   const key = keyOf(workspace, id)
   if (continues !== undefined) keyOf(workspace, continues)
+  check('continues', continues, continues !== id, 'another session than the one that is saved')
   return {
     workspace,
     id,
     isNew: sessionId === undefined,
     at,
     said,
-    tokens: tokenCount === undefined ? undefined : Math.round(tokenCount),
+    tokens,
     items: await Promise.all(contextItems.map(async (item) => itemOf(memory.tokenizer, id, { ...item, content: await memory.masked(key, item.content) }))),
     files: (await memory.masked(key, fileReferences as unknown as Json)) as unknown as readonly GivenFile[],
     state: workspaceState === undefined ? undefined : ((await memory.masked(key, workspaceState as Json)) as WorkspaceState),
     title: title === undefined ? undefined : await memory.masked(key, title),
     continues,
   }
+}
+
+/** A number of tokens as clients count them. */
+export function countOf(tokens: Tokens): Tokens {
+  check('tokenCount', tokens, tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER, 'a number of tokens, 0 or more')
+  return Math.round(tokens)
 }
 
 /** What was said, each message with its time, so that the same request is the same whenever it is written. */

@@ -12,9 +12,19 @@ import { barringSecrets } from '../../text/secretMark.ts'
  */
 export const fresh = (stored: readonly string[], told: readonly string[]): number => Math.max(overlap(stored, told), retold(stored, told))
 
-/** How many messages are told again from the beginning on. One alone is no history: somebody says the same again. */
+/**
+ * How many messages are told again from the beginning on. One alone is no history, and neither is one that was said more
+ * than once: somebody says the same again.
+ */
 function retold(stored: readonly string[], told: readonly string[]): number {
-  if (told.length < 2 || told[0] !== stored[0]) return 0
+  const [first] = stored
+  if (told.length < 2 || told[0] !== first) return 0
+  const again = inOrder(stored, told)
+  return again === 1 && stored.lastIndexOf(first as string) > 0 ? 0 : again
+}
+
+/** How many of the first messages told are found among those stored, in order. */
+function inOrder(stored: readonly string[], told: readonly string[]): number {
   let place = 0
   for (const [at, message] of told.entries()) {
     while (place < stored.length && stored[place] !== message) place++

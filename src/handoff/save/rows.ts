@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { Json, Tokens } from '../../domain/entry.ts'
 import type { EntityDraft, GraphChange, RelationshipDraft } from '../../graph/graph.ts'
 import type { ContextItem } from '../item.ts'
+import type { Provided, WorkspaceState } from '../records.ts'
 import type { FileReference } from '../references.ts'
-import type { Provided, WorkspaceState } from '../sessions.ts'
 import type { Level } from './levels.ts'
 
 /** What is known of a session besides what was made of its messages. */

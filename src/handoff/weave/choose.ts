@@ -1,4 +1,5 @@
 import type { Tokens } from '../../domain/entry.ts'
+import type { Foremost } from './first.ts'
 import { kindOf, type Line } from './lines.ts'
 import { Queue } from './queue.ts'
 import type { Worth } from './worth.ts'
@@ -9,39 +10,50 @@ export type Rooms = { readonly code: Tokens; readonly conversation: Tokens }
 export type Wanted = {
   readonly rooms: Rooms
   readonly worth: Worth
-  /** Lines that are told together, the most important first: those the user marked, and other pieces of code and data. */
-  readonly marked: readonly (readonly number[])[]
+  /** What is told before all else, line by line, and of the line that has no room its beginning. */
+  readonly foremost: readonly Foremost[]
+  /** Important pieces of code and data, each told whole, the most important first. */
   readonly pieces: readonly (readonly number[])[]
+  /** The places that are told with each line; where there are none, it is told in pieces only. */
+  readonly company: readonly (readonly number[])[]
   /** What naming the speaker of each message costs. */
   readonly labels: readonly Tokens[]
+  /** The beginning of a text in so many tokens, empty if there is no room for any. */
+  readonly shortened: (text: string, room: Tokens) => string
 }
+
+/** Places of lines, in their order, and what is told of those that are not told whole. */
+export type Chosen = { readonly places: readonly number[]; readonly clipped: ReadonlyMap<number, string> }
 
 /** No line costs less: a word and a line break. */
 const least = 2
+/** A line is not begun after others when so little of it could be told. */
+const leastBegun = 8
 /** What each step may spend of what is left: the newest lines are told as they are, whole pieces stay whole, and the rest is for what tells most. */
-const parts = { marked: 0.5, newest: 0.4, pieces: 0.2 }
+const parts = { newest: 0.4, pieces: 0.2 }
 /** When so much of a room is left, nothing of its kind is small enough for it. */
 const unused = 0.05
 
 /**
- * The places of the lines to tell: what the user marked, the newest, important pieces, and then line by line whatever tells
- * most that is not told yet, for what it costs.
+ * The lines to tell: those that come before all else, the newest, important pieces, and then whatever tells most that is not
+ * told yet, for what it costs.
  */
-export function choose(lines: readonly Line[], wanted: Wanted): readonly number[] {
+export function choose(lines: readonly Line[], wanted: Wanted): Chosen {
   const choice = new Choice(lines, wanted)
-  choice.take(wanted.marked, parts.marked)
+  for (const { places, room } of wanted.foremost) choice.begin(places, room)
   choice.takeNewest(parts.newest)
   choice.take(wanted.pieces, parts.pieces)
   choice.takeBest()
   choice.takeNewest(1)
   if (choice.lend('code', 'conversation') || choice.lend('conversation', 'code')) choice.takeBest()
-  return choice.places
+  return choice.chosen
 }
 
 class Choice {
   readonly #lines: readonly Line[]
   readonly #wanted: Wanted
   readonly #chosen = new Set<number>()
+  readonly #clipped = new Map<number, string>()
   /** Names that are told, and the messages and blocks of code of which something is. */
   readonly #told = new Set<string>()
   readonly #open = new Set<unknown>()
@@ -53,9 +65,26 @@ class Choice {
     this.#left = { ...wanted.rooms }
   }
 
-  /** In the order of the conversation. */
-  get places(): readonly number[] {
-    return [...this.#chosen].sort((left, right) => left - right)
+  get chosen(): Chosen {
+    return { places: [...this.#chosen].sort((left, right) => left - right), clipped: this.#clipped }
+  }
+
+  /** As many lines as a room of their own holds, and the beginning of the next one. */
+  begin(places: readonly number[], room: Tokens): void {
+    let left = room
+    for (const [at, place] of places.entries()) {
+      if (this.#chosen.has(place)) continue
+      const cost = this.#cost([place])
+      if (cost > left) {
+        const { text, tokens } = this.#line(place)
+        const rest = left - (cost - tokens)
+        const some = at > 0 && rest < leastBegun ? '' : this.#wanted.shortened(text, rest - 1)
+        if (some !== '') this.#add([place], left, some)
+        return
+      }
+      this.#add([place], cost)
+      left -= cost
+    }
   }
 
   /** Pieces of several lines, each whole or not at all. */
@@ -65,9 +94,9 @@ class Choice {
       const rest = piece.filter((place) => !this.#chosen.has(place))
       const costs = { code: 0, conversation: 0 }
       // too much if they are of one message and one block, and then the piece is passed over: there will be smaller ones
-      for (const place of rest) costs[kindOf(this.#line(place))] += this.#cost(place)
+      for (const place of rest) costs[kindOf(this.#line(place))] += this.#cost([place])
       if (this.#left.code - costs.code < floor.code || this.#left.conversation - costs.conversation < floor.conversation) continue
-      for (const place of rest) this.#takeAbove(place, floor)
+      for (const place of rest) this.#add([place], this.#cost([place]))
     }
   }
 
@@ -77,17 +106,17 @@ class Choice {
     const isFull = { code: false, conversation: false }
     for (let place = this.#lines.length - 1; place >= 0 && !(isFull.code && isFull.conversation); place--) {
       const kind = kindOf(this.#line(place))
-      if (!isFull[kind] && !this.#chosen.has(place)) isFull[kind] = !this.#takeAbove(place, floor)
+      if (!isFull[kind] && this.#isOpen(place)) isFull[kind] = !this.#takeAbove(place, floor)
     }
   }
 
   takeBest(): void {
     const floor = this.#floor(1)
     const queue = new Queue()
-    for (const place of this.#lines.keys()) if (!this.#chosen.has(place)) queue.add(place, this.#gain(place))
+    for (const place of this.#lines.keys()) if (this.#isOpen(place)) queue.add(place, this.#gain(place))
     for (let next = queue.take(); next !== undefined && Math.max(this.#left.code, this.#left.conversation) >= least; next = queue.take()) {
       const { place, worth } = next
-      if (this.#chosen.has(place)) continue
+      if (!this.#isOpen(place)) continue
       const gain = this.#gain(place)
       if (gain <= 0) continue
       // what it tells may have been told since
@@ -105,50 +134,82 @@ class Choice {
     return true
   }
 
+  /** Whether a line may still be told for itself. */
+  #isOpen = (place: number): boolean => !this.#chosen.has(place) && (this.#wanted.company[place]?.length ?? 0) > 0
+
   /** Beside a line that is told, a name at the edge of another has its neighbour. */
   #requeue(place: number, queue: Queue): void {
-    for (const other of [place - 1, place + 1]) if (this.#lines[other] !== undefined && !this.#chosen.has(other)) queue.add(other, this.#gain(other))
+    for (const near of this.#wanted.company[place] ?? [])
+      for (const other of [near - 1, near + 1]) if (this.#lines[other] !== undefined && this.#isOpen(other)) queue.add(other, this.#gain(other))
   }
 
-  /** What a line adds, by what it costs. */
+  /** A line and what is told with it, as far as it is not told yet. */
+  #group = (place: number): readonly number[] => (this.#wanted.company[place] ?? []).filter((other) => !this.#chosen.has(other))
+
+  /** What a line adds with its company, by what that costs. */
   #gain(place: number): number {
     const { worth } = this.#wanted
-    let gain = worth.base(place)
-    for (const name of this.#toldBy(place)) if (!this.#told.has(name)) gain += worth.names.get(name) ?? 0
-    return gain / this.#cost(place)
+    const group = this.#group(place)
+    let gain = 0
+    for (const own of group) gain += worth.base(own)
+    for (const name of this.#toldBy(group)) if (!this.#told.has(name)) gain += worth.names.get(name) ?? 0
+    return gain / this.#cost(group)
   }
 
-  /** The names that are told once this line is: its own, and those at the edges of its neighbours that have waited for it. */
-  #toldBy(place: number): ReadonlySet<string> {
+  /** The names that are told once these lines are: their own, and those at the edges of their neighbours that have waited for them. */
+  #toldBy(group: readonly number[]): ReadonlySet<string> {
     const names = new Set<string>()
-    const isTold = (other: number): boolean => other === place || this.#chosen.has(other)
-    for (const near of [place - 1, place, place + 1]) {
-      if (!isTold(near)) continue
-      for (const { name, before, after } of this.#lines[near]?.mentions ?? [])
-        if ((!before || isTold(near - 1)) && (!after || isTold(near + 1))) names.add(name)
-    }
+    const isTold = (other: number): boolean => group.includes(other) || (this.#chosen.has(other) && !this.#clipped.has(other))
+    for (const place of group)
+      for (const near of [place - 1, place, place + 1]) {
+        if (!isTold(near)) continue
+        for (const { name, before, after } of this.#lines[near]?.mentions ?? [])
+          if ((!before || isTold(near - 1)) && (!after || isTold(near + 1))) names.add(name)
+      }
     return names
   }
 
-  /** Takes a line unless less than the floor would be left. */
+  /** Takes a line and its company, all at its own cost, unless less than the floor would be left. */
   #takeAbove(place: number, floor: Rooms): boolean {
-    const line = this.#line(place)
-    const kind = kindOf(line)
-    const left = this.#left[kind] - this.#cost(place)
-    if (left < floor[kind]) return false
-    this.#left[kind] = left
-    for (const name of this.#toldBy(place)) this.#told.add(name)
-    this.#chosen.add(place)
-    this.#open.add(line.saying).add(line.block)
+    const group = this.#group(place)
+    const kind = kindOf(this.#line(place))
+    const cost = this.#cost(group)
+    if (this.#left[kind] - cost < floor[kind]) return false
+    this.#add(group, cost)
     return true
+  }
+
+  /** Where a room is too small for what comes first, the other one pays. */
+  #add(group: readonly number[], cost: Tokens, clipped?: string): void {
+    const own = kindOf(this.#line(group[0] ?? 0))
+    const other = own === 'code' ? 'conversation' : 'code'
+    this.#left[own] -= cost
+    if (this.#left[own] < 0) {
+      this.#left[other] += this.#left[own]
+      this.#left[own] = 0
+    }
+    if (clipped === undefined) for (const name of this.#toldBy(group)) this.#told.add(name)
+    for (const place of group) {
+      this.#chosen.add(place)
+      if (clipped !== undefined) this.#clipped.set(place, clipped)
+      this.#open.add(this.#line(place).saying).add(this.#line(place).block)
+    }
   }
 
   #floor = (part: number): Rooms => ({ code: this.#left.code * (1 - part), conversation: this.#left.conversation * (1 - part) })
 
-  /** With what it takes to say who speaks, and to fence code, if no line has paid for that. */
-  #cost(place: number): Tokens {
-    const { tokens, saying, block } = this.#line(place)
-    return tokens + (this.#open.has(saying) ? 0 : (this.#wanted.labels[saying] ?? 0)) + (block === undefined || this.#open.has(block) ? 0 : block.tokens)
+  /** What lines of one message cost, with what it takes to say who speaks, and to fence code, if no line has paid for that. */
+  #cost(group: readonly number[]): Tokens {
+    const blocks = new Set<Line['block']>()
+    const { saying } = this.#line(group[0] ?? 0)
+    let cost = this.#open.has(saying) ? 0 : (this.#wanted.labels[saying] ?? 0)
+    for (const place of group) {
+      const { tokens, block } = this.#line(place)
+      if (block !== undefined && !this.#open.has(block) && !blocks.has(block)) cost += block.tokens
+      blocks.add(block)
+      cost += tokens
+    }
+    return cost
   }
 
   #line(place: number): Line {

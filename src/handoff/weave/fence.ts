@@ -11,6 +11,7 @@ export const headings = {
   notes: '## Notes',
   workspace: '## Workspace',
   earlier: '## Earlier sessions',
+  before: '## Before that',
   provided: '## From',
   conversation: '## Conversation',
 } as const

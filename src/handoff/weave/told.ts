@@ -1,6 +1,7 @@
 import type { Message } from '../../domain/entry.ts'
 import { type FencedLine, linesOf } from '../../text/fences.ts'
 import type { Saying } from '../extract/said.ts'
+import type { Chosen } from './choose.ts'
 import { inLine, unforged } from './fence.ts'
 import type { Block, Line } from './lines.ts'
 
@@ -8,12 +9,15 @@ import type { Block, Line } from './lines.ts'
 export const labelOf = ({ role, name }: Pick<Message, 'role' | 'name'>): string =>
   name === undefined ? `[${role}]` : `[${role} ${inLine(name.replace(/[[\]]/g, ' '))}]`
 
-/** Lines of a conversation as text: who speaks, code in its fences, and a blank line where something was left out. */
-export function told(lines: readonly Line[], places: readonly number[], sayings: readonly Saying[]): string {
+/** Stands for lines and messages that are not told. */
+export const leftOut = '…'
+
+/** Lines of a conversation as text: who speaks, code in its fences, and a mark where something was left out. */
+export function told(lines: readonly Line[], { places, clipped }: Chosen, sayings: readonly Saying[]): string {
   const rows: string[] = []
   let saying = -1
   let block: Block | undefined
-  let before = Number.NaN
+  let before = -1
   const close = (): void => {
     if (block !== undefined) rows.push(block.close)
     block = undefined
@@ -21,15 +25,17 @@ export function told(lines: readonly Line[], places: readonly number[], sayings:
   for (const place of places) {
     const line = lines[place] as Line
     if (line.block !== block || line.saying !== saying) close()
+    if (place !== before + 1) rows.push(leftOut)
     if (line.saying !== saying) rows.push(labelOf((sayings[line.saying] as Saying).message))
-    else if (place !== before + 1) rows.push('')
     if (line.block !== undefined && line.block !== block) rows.push(line.block.open)
-    rows.push(line.block === undefined ? unforged(line.text) : line.text)
+    const text = clipped.get(place) ?? line.text
+    rows.push(line.block === undefined ? unforged(text) : text)
     saying = line.saying
     block = line.block
     before = place
   }
   close()
+  if (before < lines.length - 1) rows.push(leftOut)
   return rows.join('\n')
 }
 

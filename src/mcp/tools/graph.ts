@@ -52,6 +52,8 @@ const upsertEntity = tool({
   output: z.object({ id: z.string(), changed: z.boolean().describe('False if all this was known already') }),
   annotations: upserts,
   run: async ({ type, id, properties }, { desk, workspace }) => {
+    if (type !== 'session' && (await desk.graph.entity(workspace, id))?.type === 'session')
+      throw new MemoryError('bad-option', `${JSON.stringify(id)} is a saved session, and stays one. Choose another id.`, { param: 'id' })
     const { written } = await desk.graph.write(workspace, { entities: [{ type, id, properties: properties as Properties }] })
     return { text: written > 0 ? `Stored ${type} ${id}.` : `${type} ${id} was stored like this already.`, structured: { id, changed: written > 0 } }
   },

@@ -25,7 +25,7 @@ const saveSession = tool({
   name: 'save_session',
   title: 'Save this conversation',
   description:
-    'Saves a conversation so that it can go on in another chat. Give all of it, or everything since the last save with the same sessionId: what is stored already is not stored twice. Secrets are masked. Save before the chat is full; check_tokens tells when.',
+    'Saves a conversation so that it can go on in another chat. Give all of it; or, with the sessionId of the last save, only what came since, beginning with the last message that was saved. What is stored already is not stored twice. Secrets are masked. Save before the chat is full; check_tokens tells when.',
   input: z.object({
     workspaceId,
     conversationContext: z.string().optional().describe('The conversation as text, with speakers such as "User:" and "Assistant:" at the beginning of lines'),

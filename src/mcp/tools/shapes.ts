@@ -18,6 +18,9 @@ export function sameWorkspace({ workspace }: Pick<Call, 'workspace'>, named: str
 const part = z.looseObject({ type: z.string(), text: z.string().optional() })
 const toolCall = z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string(), arguments: z.string() }) })
 
+/** No date is further from the beginning of 1970. */
+const longest = 8.64e15
+
 /** A message as OpenAI's chat API has it. */
 export const message = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
@@ -25,7 +28,7 @@ export const message = z.looseObject({
   name: z.string().optional(),
   tool_calls: z.array(toolCall).optional(),
   tool_call_id: z.string().optional(),
-  at: z.number().optional().describe('When it was said, in milliseconds'),
+  at: z.number().min(-longest).max(longest).optional().describe('When it was said, in milliseconds'),
 })
 
 export const category = z.enum(categories)

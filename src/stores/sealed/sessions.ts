@@ -83,6 +83,11 @@ export class SealedSessions implements Omit<Store, 'durability'> {
     return gone.filter((id) => !isKeyEntry({ id }))
   }
 
+  /** A copy of the keys, for what lies beside the sessions; whoever takes it wipes it. */
+  keyring(): Keyring {
+    return copyOf(this.keys)
+  }
+
   async close(): Promise<void> {
     this.isClosed = true
     this.forgetKeys()

@@ -158,7 +158,7 @@ export function prepareGraph(database: DatabaseSync, path: string): void {
 }
 
 /** The form of the tables in a file; undefined if it has none. */
-const foundIn = (database: DatabaseSync): number | undefined =>
+export const foundIn = (database: DatabaseSync): number | undefined =>
   (database.prepare("SELECT value FROM meta WHERE name = 'graph'").get() as { value: number } | undefined)?.value
 
 function formatOf(database: DatabaseSync, path: string): number | undefined {

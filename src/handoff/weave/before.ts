@@ -1,0 +1,49 @@
+import type { Tokens } from '../../domain/entry.ts'
+import type { Tokenizer } from '../../domain/ports.ts'
+import { pressed } from '../compression.ts'
+import { type Saying, sayingsOf } from '../extract/said.ts'
+import { byPriority } from '../priority.ts'
+import type { Earlier } from '../weave.ts'
+import { headed } from './cloth.ts'
+import { headings, inLine } from './fence.ts'
+import { inShort } from './short.ts'
+import { whole } from './told.ts'
+
+/** Less room than this is not worth a heading. */
+const least = 80
+
+/** What was said in earlier sessions, the oldest first, and which they are. */
+export type Before = { readonly texts: readonly string[]; readonly sessions: ReadonlySet<string> }
+
+/** What was said in the sessions before, from the newest back while there is room, each whole if it fits and else in short. */
+export function before(earlier: readonly Earlier[], room: Tokens, means: { readonly tokenizer: Tokenizer; readonly query?: string }): Before {
+  const texts: string[] = []
+  const sessions = new Set<string>()
+  let left = room
+  for (const one of [...earlier].reverse()) {
+    if (left < least) break
+    const text = toldOf(one, left, means)
+    if (text === '') continue
+    texts.unshift(text)
+    sessions.add(one.session)
+    left -= means.tokenizer.count(text) + 1
+  }
+  return { texts, sessions }
+}
+
+function toldOf({ session, messages = [], items = [] }: Earlier, budget: Tokens, means: { readonly tokenizer: Tokenizer; readonly query?: string }): string {
+  const sayings = sayingsOf(messages)
+  if (sayings.length === 0) return ''
+  const heading = `${headings.before} (${inLine(session)})`
+  const said = (texts: readonly string[]): readonly Saying[] => sayings.map(({ message }, at) => ({ message, text: texts[at] ?? '' }))
+  const all = (texts: readonly string[]): string => headed(heading, whole(said(texts)))
+  const { texts, compression } = pressed(
+    sayings.map(({ text }) => text),
+    (some) => means.tokenizer.count(all(some)) <= budget,
+  )
+  if (compression !== 'sections') return all(texts)
+  const known = { tokens: 0, within: () => '' }
+  // what was decided and is left to do has no list of its own here
+  const long = { sayings: said(texts), items: [...items].sort(byPriority), isListed: () => false, known, hem: { opening: '', heading, closing: '' } }
+  return inShort(long, { ...means, budget }).text
+}

@@ -1,0 +1,63 @@
+import type { Line } from './lines.ts'
+
+/** No more lines than these are told for the sake of one. */
+const most = 4
+
+/**
+ * For each line the places that are told with it, its own among them: a bracket says nothing without the line before it, a
+ * line that leads in to something nothing without the one after it, a line of code little without a neighbour, and a line of a
+ * diff nothing without the head of its hunk. A line that would say nothing even so has none.
+ */
+export function companyOf(lines: readonly Line[]): readonly (readonly number[])[] {
+  const hunks = hunksIn(lines)
+  return lines.map((_, place) => {
+    const group = needed(lines, place)
+    const code = [...group].filter((at) => lines[at]?.block !== undefined && !isBare(lines[at]))
+    const partner = code.length === 1 ? partnerOf(lines, code[0] as number, group) : undefined
+    if (partner !== undefined) group.add(partner)
+    const hunk = hunks[place]
+    if (hunk !== undefined) group.add(hunk)
+    return [...group].every((at) => isBare(lines[at])) ? [] : [...group]
+  })
+}
+
+/** A line, and those without which it says nothing. */
+function needed(lines: readonly Line[], place: number): Set<number> {
+  const group = new Set([place])
+  for (const at of group) {
+    if (group.size >= most) break
+    const line = lines[at] as Line
+    if (isBare(line) && isBeside(line, lines[at - 1])) group.add(at - 1)
+    if (leadsIn(line) && lines[at + 1]?.saying === line.saying) group.add(at + 1)
+  }
+  return group
+}
+
+/** Without a name, a number or a word. */
+const isBare = (line: Line | undefined): boolean => line !== undefined && !/[\p{L}\p{N}]/u.test(line.text)
+
+/** What goes on in the next line: a signature without its body looks like an empty one. */
+const leadsIn = ({ text, block }: Line): boolean => (block === undefined ? text.endsWith(':') : /[[({:]$/.test(text))
+
+const isBeside = (line: Line, other: Line | undefined): boolean => other?.saying === line.saying && other.block === line.block
+
+/** The neighbour that makes most of a line of code: what leads in to it, else what goes on from it. */
+function partnerOf(lines: readonly Line[], place: number, group: ReadonlySet<number>): number | undefined {
+  const line = lines[place] as Line
+  const sides = [place + 1, place - 1].filter((side) => isBeside(line, lines[side]) && !group.has(side))
+  if (sides.includes(place - 1) && leadsIn(lines[place - 1] as Line)) return place - 1
+  return sides.find((side) => !isBare(lines[side]) && !(side > place && leadsIn(lines[side] as Line))) ?? sides[0]
+}
+
+const head = /^@@ -\d/
+const changed = /^(?:[-+ \\]|@@)/
+
+/** The place of the head of the hunk that a line belongs to, where it belongs to one. */
+function hunksIn(lines: readonly Line[]): readonly (number | undefined)[] {
+  let hunk: number | undefined
+  return lines.map((line, place) => {
+    if (head.test(line.text)) hunk = place
+    else if (hunk !== undefined && !(isBeside(line, lines[hunk]) && changed.test(line.text))) hunk = undefined
+    return hunk === place ? undefined : hunk
+  })
+}
