@@ -62,7 +62,7 @@ export class Memory implements AsyncDisposable {
   /** What is old and how it is kept small: summaries, facts, the optimizer. */
   get upkeep(): Upkeep {
     if (this.keeping !== undefined) return this.keeping
-    throw new MemoryError('bad-option', 'This memory does no upkeep. Open it without upkeep: false; in a browser pass upkeep from threadkeep/upkeep.', {
+    throw new MemoryError('bad-option', 'This memory does no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.', {
       param: 'upkeep',
     })
   }

@@ -100,14 +100,12 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {
   if (typeof store === 'string') return platform.openStore(store, key)
   if (key === undefined) return store
-  throw new MemoryError('bad-option', 'storeKey goes with the URL of a store. Seal your own with openSealed.', {
-    param: 'storeKey',
-  })
+  throw new MemoryError('bad-option', 'storeKey goes with the URL of a store. Seal your own with openSealed.', { param: 'storeKey' })
 }
 
 /** Without a barrier secrets must not leave RAM: nothing is opened that could take them elsewhere. */
 function keepsSecrets(profile: Profile, { embedder, model, upkeep }: MemoryOptions, store: Store): void {
-  const leaves = store.durability === 'durable' || embedder !== undefined || model !== undefined || upkeep !== undefined
+  const leaves = isDurable(store) || (embedder ?? model ?? upkeep) !== undefined
   if (profile.secrets === 'keep' || !leaves) return
   throw new MemoryError(
     'bad-option',

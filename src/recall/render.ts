@@ -109,27 +109,22 @@ export class Renderer {
 
   private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
     const isWhole = rung.as === 'whole'
-    const plain = isWhole && manner === asTurn && isAlone(unit) ? this.plain(unit) : undefined
-    const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
-    return plain ?? this.remembered(unit, manner, name, () => this.form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)))
-  }
-
-  /** Words alone are mostly sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept. */
-  private plain(unit: Unit): Form | undefined {
     const message = unit.messages[0] as Message
     const { content } = message
-    const tokens = content.isWellFormed() ? this.known(unit, asTurn) : undefined
-    return tokens === undefined
-      ? undefined
-      : {
-          chat: [chatOf(message, content, true)],
-          tokens,
-          shortened: false,
-          exact: this.tokenizer.isExact(content),
-          get text() {
-            return `${lineOf(message, content, true)}\n\n`
-          },
-        }
+    // Words alone are mostly sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept.
+    const tokens = isWhole && manner === asTurn && isAlone(unit) && content.isWellFormed() ? this.known(unit, manner) : undefined
+    if (tokens !== undefined)
+      return {
+        chat: [chatOf(message, content, true)],
+        tokens,
+        shortened: false,
+        exact: this.tokenizer.isExact(content),
+        get text() {
+          return `${lineOf(message, content, true)}\n\n`
+        },
+      }
+    const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
+    return this.remembered(unit, manner, name, () => this.form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)))
   }
 
   private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
