@@ -38,7 +38,7 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
   const platform = {
     openStore,
     portable,
-    forgetBeside,
+    beside: forgetBeside,
     tokenizer: tokenizerNamed,
     barrier: secretBarrier,
     dates: whenIn,

@@ -62,7 +62,7 @@ export class Memory implements AsyncDisposable {
   /** What is old and how it is kept small: summaries, facts, the optimizer. */
   get upkeep(): Upkeep {
     if (this.keeping !== undefined) return this.keeping
-    throw new MemoryError('bad-option', 'This memory does no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.', {
+    throw new MemoryError('bad-option', 'This memory has no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.', {
       param: 'upkeep',
     })
   }
@@ -144,7 +144,7 @@ export class Memory implements AsyncDisposable {
       embedding.drop(scope)
       embedding.catchUp()
     }
-    return this.parts.forgetBeside?.(this.stores(), target, forgotten) ?? forgotten
+    return this.parts.beside?.(this.stores(), target, forgotten) ?? forgotten
   }
 
   /**

@@ -53,7 +53,7 @@ export type Platform = {
   readonly openStore: (url: string, key?: string) => Promise<Store & Index>
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
   readonly portable: Portable
-  readonly forgetBeside?: ForgetBeside | undefined
+  readonly beside?: ForgetBeside | undefined
   readonly barrier: MakeBarrier | undefined
   readonly dates?: WhenIn | undefined
   readonly library?: Library | undefined
@@ -100,7 +100,7 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {
   if (typeof store === 'string') return platform.openStore(store, key)
   if (key === undefined) return store
-  throw new MemoryError('bad-option', 'storeKey goes with the URL of a store. Seal your own with openSealed.', { param: 'storeKey' })
+  throw new MemoryError('bad-option', 'storeKey goes with a URL. Seal a store of your own with openSealed.', { param: 'storeKey' })
 }
 
 /** Without a barrier secrets must not leave RAM: nothing is opened that could take them elsewhere. */
@@ -109,7 +109,7 @@ function keepsSecrets(profile: Profile, { embedder, model, upkeep }: MemoryOptio
   if (profile.secrets === 'keep' || !leaves) return
   throw new MemoryError(
     'bad-option',
-    `Profile ${profile.name} keeps secrets back, and nothing here does so. Pass barrier: secretBarrier from threadkeep/secrets, or a profile with secrets: 'keep'.`,
+    `Profile ${profile.name} keeps secrets back, and nothing here does. Pass barrier: secretBarrier from threadkeep/secrets, or a profile with secrets: 'keep'.`,
     { param: 'barrier' },
   )
 }
@@ -117,13 +117,9 @@ function keepsSecrets(profile: Profile, { embedder, model, upkeep }: MemoryOptio
 /** What nobody sees to is not promised. */
 function keepsLimits({ name, lifetime }: Profile, { onSessionEnd }: MemoryOptions): void {
   if (onSessionEnd === undefined && lifetime.bytes === undefined && lifetime.sessionsPerScope === undefined) return
-  throw new MemoryError(
-    'bad-option',
-    `Nothing here sees to the ends and limits of profile ${name}. Pass lifecycle: lifecycleWith() from threadkeep/lifecycle.`,
-    {
-      param: 'lifecycle',
-    },
-  )
+  throw new MemoryError('bad-option', `Nothing here sees to the limits of profile ${name}. Pass lifecycle: lifecycleWith() from threadkeep/lifecycle.`, {
+    param: 'lifecycle',
+  })
 }
 
 /** A profile that lives in RAM is not opened where a byte of it could be written; nothing is opened, or made, to find that out. */

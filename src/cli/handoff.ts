@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { MemoryError } from '../domain/error.ts'
 import type { Handoff } from '../handoff/handoff.ts'
 import { failureOf } from './failure.ts'
 import { type Environment, setting } from './settings.ts'
@@ -16,7 +17,37 @@ export const several = (value: string, before: readonly string[] = []): readonly
 export function withHandoff(command: Command): Command {
   return withStore(command)
     .option('--workspace <name>', 'the workspace (THREADKEEP_WORKSPACE; default)')
-    .option('--allow <folder>', 'a folder whose files are looked at if the conversation speaks of them, again for more', several)
+    .option('--allow <folder>', 'a folder whose files are looked at if the conversation speaks of them; again for more', several)
+}
+
+/** The same flags, in the workspace that stands before the id of a session, if nobody names another. */
+export function inWorkspaceOf<F extends HandoffFlags>(flags: F, session: string | undefined): F {
+  const colon = session?.indexOf(':') ?? -1
+  return colon < 1 || flags.workspace !== undefined ? flags : { ...flags, workspace: session?.slice(0, colon) }
+}
+
+/** What is said to clients of tools, as it is said to those who type commands. */
+const commands: readonly (readonly [tool: string, command: string])[] = [
+  ['list_sessions tells which', 'threadkeep sessions list tells which'],
+  ['Save one with save_session, or name another workspace.', 'Save one with threadkeep save, or name another one with --workspace.'],
+  [
+    'Give conversationContext or messages, or the sessionId of a session to save again.',
+    'Name a file, or write the conversation to the standard input; --session alone saves a session again.',
+  ],
+  ['Save it without a sessionId to begin a new one.', 'Save it without --session to begin a new one.'],
+  ['Choose another sessionId.', 'Choose another one with --session.'],
+  ['continues is', '--continues is'],
+]
+
+/** Does something, and tells what is wrong with it in the words of the command line. */
+export async function inCommands<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error
+    const message = commands.reduce((text, [tool, command]) => text.replace(tool, command), error.message)
+    throw new MemoryError(error.code, message, { cause: error, ...(error.param === undefined ? {} : { param: error.param }) })
+  }
 }
 
 /** Opens the sessions of a file as the MCP server does: looks at files are written down in the same log. */

@@ -42,8 +42,8 @@ export function addMcp(program: Command): void {
     .option('--workspace <name>', 'the workspace of calls that name none (THREADKEEP_WORKSPACE; default)')
     .option('--only <name>', 'a workspace that may be used, again for more; all when left out', several)
     .option('--import <file>', 'take in the file of the reference memory server, if the graph is empty (MEMORY_FILE_PATH)')
-    .option('--allow <folder>', 'a folder whose files may be read, again for more', several)
-    .option('--write', 'let files be written there')
+    .option('--allow <folder>', 'a folder whose files may be read, and in which folders may be made; again for more', several)
+    .option('--write', 'let files be written there, too')
     .addHelpText('after', help)
     .action((flags: Flags) => run(flags, process.env))
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import type { Restored } from '../handoff/restore.ts'
 import { exitCodes } from './failure.ts'
-import { type HandoffFlags, type Opened, openHandoff, withHandoff } from './handoff.ts'
+import { type HandoffFlags, inCommands, inWorkspaceOf, type Opened, openHandoff, withHandoff } from './handoff.ts'
 import { many, printable, progressLine, say } from './say.ts'
 import { wholeNumber } from './settings.ts'
 import { existingFile, storeSettings } from './store.ts'
@@ -10,8 +10,8 @@ import { existingFile, storeSettings } from './store.ts'
 type Flags = HandoffFlags & { readonly budget?: string; readonly query?: string; readonly directory?: string }
 
 const help = `
-The text is written to the standard output and never has more tokens than the budget: paste it into a new chat. Which
-session the new chat then is, and what has become of files, is told on the standard error; --json gives everything.
+The text is written to the standard output and never has more tokens than the budget: paste it into a new chat. It ends
+with the id of the session that the new chat is; what has become of files is told on the standard error; --json gives everything.
 
 With --directory, sessions that threadkeep save --directory has written are taken into the store instead; what is newer
 here stays, and a session that is damaged is left out and named.
@@ -35,7 +35,8 @@ export function addRestore(program: Command): void {
     .action(run)
 }
 
-async function run(session: string | undefined, flags: Flags): Promise<void> {
+async function run(session: string | undefined, given: Flags): Promise<void> {
+  const flags = inWorkspaceOf(given, session)
   if (session !== undefined && flags.directory !== undefined)
     throw new MemoryError('bad-option', 'A session to restore and --directory do not go together; choose one.', { param: 'directory' })
   const budget = flags.budget === undefined ? undefined : wholeNumber(flags.budget, 'budget', 1)
@@ -51,8 +52,9 @@ async function run(session: string | undefined, flags: Flags): Promise<void> {
       ...(session === undefined ? {} : { sessionId: session }),
       ...(budget === undefined ? {} : { budget }),
       ...(flags.query === undefined ? {} : { query: flags.query }),
+      means: 'command' as const,
     }
-    const restored = await opened.handoff.restore(opened.workspace, request, { client: 'cli', progress })
+    const restored = await inCommands(() => opened.handoff.restore(opened.workspace, request, { client: 'cli', progress }))
     line.end()
     tell(restored, flags)
   } finally {
@@ -60,16 +62,17 @@ async function run(session: string | undefined, flags: Flags): Promise<void> {
   }
 }
 
-function tell(restored: Restored, { json }: Flags): void {
+function tell(restored: Restored, { json, allow }: Flags): void {
   const { context, sessionId, continues, tokens, fileReferences, warnings } = restored
   say(json, restored, [context])
   if (json === true) return
-  const files = fileReferences
+  const unseen = fileReferences.length === 0 ? [] : [`${many(fileReferences.length, 'file was', 'files were')} not looked at: --allow opens a folder to that.`]
+  const seen = fileReferences
     .filter(({ status }) => status !== 'unchanged')
     .map(({ path, status, note }) => `${path} is ${status}${note === undefined ? '' : `: ${note}`}`)
   const lines = [
     `The new chat is session ${sessionId}, which goes on from ${continues}; ${many(tokens, 'token')}.`,
-    ...files,
+    ...(allow === undefined ? unseen : seen),
     ...warnings.map((one) => `warning: ${one}`),
   ]
   process.stderr.write(lines.map((one) => `${printable(one)}\n`).join(''))
@@ -87,7 +90,7 @@ async function take(
   end()
   const unchanged = done.unchanged === 0 ? [] : [`${many(done.unchanged, 'session was', 'sessions were')} there already.`]
   say(flags.json, done, [
-    `${many(done.messages, 'message')} of ${many(done.sessions, 'session')} were taken in.`,
+    `${many(done.messages, 'message')} of ${many(done.sessions, 'session')} ${done.messages === 1 ? 'was' : 'were'} taken in.`,
     ...unchanged,
     ...done.skipped.map(({ session, why }) => `left out: ${session}: ${why}`),
   ])

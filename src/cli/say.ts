@@ -5,8 +5,8 @@ export function say(json: boolean | undefined, value: unknown, lines: readonly s
   process.stdout.write(json === true ? `${JSON.stringify(value)}\n` : lines.map((line) => `${printable(line)}\n`).join(''))
 }
 
-/** Text without the control characters a terminal would obey. */
-export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]/gu, '')
+/** Text without the control characters a terminal would obey, also those that turn the order of letters round. */
+export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
 
 /** Tells people how far long work has come, on one line that is written over; programs and files are told nothing. */
 export function progressLine(): { readonly tell: (text: string) => void; readonly end: () => void } {
@@ -23,8 +23,7 @@ export function progressLine(): { readonly tell: (text: string) => void; readonl
   }
 }
 
-/** `1 message`, `2 messages`. */
-export const many = (count: number, one: string, more = `${one}s`): string => `${count} ${count === 1 ? one : more}`
+export { many } from '../text/many.ts'
 
 /** A time as people read it. */
 export const timeOf = (at: number): string =>

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { formatKey, isInner, type Key, parseKey } from '../domain/key.ts'
 import type { Index, Store } from '../domain/ports.ts'
+import type { Graph } from '../graph/graph.ts'
+import { chainText } from '../handoff/chain.ts'
 import type { SessionDetails } from '../handoff/handoff.ts'
 import { exitCodes } from './failure.ts'
 import { glimpse, many, say, timeOf } from './say.ts'
@@ -40,14 +42,59 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
   try {
     const found = await store.list({ ...(scope === undefined ? {} : { scope: parseKey(scope).scope }), after: flags.after ?? '', limit })
     // What the engine keeps for itself is no session that anybody could name.
-    const items = found.filter(({ key }) => !isInner(key)).map(({ key, ...listed }) => ({ key: formatKey(key), ...listed }))
+    const shown = found.filter(({ key }) => !isInner(key))
+    const titles = await titlesOf(
+      store,
+      shown.map(({ key }) => key),
+      flags,
+    )
+    const items = shown.map(({ key, ...listed }) => ({ key: formatKey(key), ...listed, ...titled(titles.get(formatKey(key))) }))
     const last = found.length === limit ? found.at(-1) : undefined
     const next = last && formatKey(last.key)
     const more = next === undefined ? [] : [`There may be more: --after ${next}`]
-    const lines = items.map(({ key, messages, touchedAt }) => `${key}  ${many(messages, 'message')}, last written ${timeOf(touchedAt)}`)
+    const lines = items.map(
+      ({ key, messages, touchedAt, title }) =>
+        `${key}  ${many(messages, 'message')}, last written ${timeOf(touchedAt)}${title === undefined ? '' : `  ${title}`}`,
+    )
     say(flags.json, { items, next: next ?? null }, items.length === 0 ? ['No sessions.'] : [...lines, ...more])
   } finally {
     await store.close()
+  }
+}
+
+const titled = (title: string | undefined): { readonly title?: string } => (title === undefined ? {} : { title: glimpse(title) })
+
+/** What saved sessions are called, by their keys. */
+async function titlesOf(store: Store & Index, keys: readonly Key[], flags: Flags): Promise<ReadonlyMap<string, string>> {
+  const titles = new Map<string, string>()
+  await withGraph(store, new Set(keys.map(({ scope }) => scope)), flags, async (graph, scopes) => {
+    for (const key of keys) {
+      const row = scopes.has(key.scope) && key.id !== '' ? await graph.entity(key.scope, key.id) : undefined
+      const title = row?.type === 'session' ? row.properties.title : undefined
+      if (typeof title === 'string' && title !== '') titles.set(formatKey(key), title)
+    }
+  })
+  return titles
+}
+
+/** Opens the graph of a store for those scopes that have one: a store without a graph gets none by being looked at. */
+async function withGraph<T>(
+  store: Store & Index,
+  scopes: ReadonlySet<string>,
+  flags: Flags,
+  read: (graph: Graph, scopes: ReadonlySet<string>) => Promise<T>,
+): Promise<T | undefined> {
+  const { graphKey } = await import('../stores/sqlite/graph.ts')
+  const known = new Set<string>()
+  for (const scope of scopes) if ((await store.head(graphKey(scope), 0)).revision > 0) known.add(scope)
+  if (known.size === 0) return undefined
+  const { openGraph } = await import('../graph/graph.ts')
+  const { key: storeKey } = storeSettings(flags, process.env)
+  const graph = await openGraph(`sqlite:${await existingFile(flags, process.env)}`, storeKey === undefined ? {} : { storeKey })
+  try {
+    return await read(graph, known)
+  } finally {
+    await graph.close()
   }
 }
 
@@ -71,20 +118,14 @@ async function show(text: string, flags: Flags): Promise<void> {
 
 /** What is known of a session that was saved to go on elsewhere: how well it came through, and its chain. */
 async function savedSession(store: Store & Index, key: Key, flags: Flags): Promise<SessionDetails | undefined> {
-  const { graphKey } = await import('../stores/sqlite/graph.ts')
-  // A store without a graph gets none by being looked at.
-  if (key.id === '' || (await store.head(graphKey(key.scope), 0)).revision === 0) return undefined
-  const [{ openMemory }, { openGraph }, { Handoff }] = await Promise.all([import('../index.ts'), import('../graph/graph.ts'), import('../handoff/handoff.ts')])
-  const { key: storeKey } = storeSettings(flags, process.env)
-  const graph = await openGraph(`sqlite:${await existingFile(flags, process.env)}`, storeKey === undefined ? {} : { storeKey })
-  try {
+  if (key.id === '') return undefined
+  return withGraph(store, new Set([key.scope]), flags, async (graph) => {
     if ((await graph.entity(key.scope, key.id))?.type !== 'session') return undefined
+    const [{ openMemory }, { Handoff }] = await Promise.all([import('../index.ts'), import('../handoff/handoff.ts')])
     // The store is closed by whoever opened it.
     const memory = await openMemory({ profile: 'handoff', store, upkeep: false })
-    return await new Handoff({ memory, graph, clock: Date.now }).get(key.scope, key.id)
-  } finally {
-    await graph.close()
-  }
+    return new Handoff({ memory, graph, clock: Date.now }).get(key.scope, key.id)
+  })
 }
 
 function savedLines({ preservation, chain, items, files }: SessionDetails): string[] {
@@ -93,6 +134,6 @@ function savedLines({ preservation, chain, items, files }: SessionDetails): stri
     `${part(similarity)} of the meaning, ${part(facts)} of the facts`
   const kinds = Object.entries(preservation?.categories ?? {}).map(([category, one]) => `  ${category}: ${score(one)}`)
   const kept = preservation === undefined ? [] : [`restored ${preservation.at} into ${many(preservation.budget, 'token')}: ${score(preservation)}`, ...kinds]
-  const links = chain.length < 2 ? [] : [`chain: ${chain.map(({ sessionId }) => sessionId).join(' → ')}`]
+  const links = chain.length < 2 ? [] : [`chain: ${chainText(chain)}`]
   return [`saved: ${many(items, 'item')}, ${many(files.length, 'file')}`, ...kept, ...links]
 }

@@ -68,8 +68,9 @@ function callsOf(value: unknown, at: string): readonly ToolCall[] | undefined {
 }
 
 function timeOf(value: unknown, now: Millis, at: string): Millis {
-  if (value === undefined || value === null) return now
-  if (typeof value === 'number' && Number.isFinite(value)) return value
+  const time = value ?? now
+  // No date is further from 1970.
+  if (typeof time === 'number' && Math.abs(time) <= 8.64e15) return time
   throw bad(at, `is ${shown(value)}; it must be a time in milliseconds`)
 }
 

@@ -19,7 +19,10 @@ export type Relationship = {
   readonly updatedAt: Millis
 }
 
-/** What is written: `session` is the session it belongs to, `sources` are the messages of it that it was drawn from; forgetting those forgets it. */
+/**
+ * What is written: `session` is the session it belongs to, `sources` are the messages of it that it was drawn from;
+ * forgetting those forgets it. Without a session, what was there before stays with those it belonged to.
+ */
 export type EntityDraft = Pick<Entity, 'type' | 'id' | 'properties'> & { readonly session?: string; readonly sources?: readonly string[] }
 export type RelationshipDraft = Pick<Relationship, 'from' | 'to' | 'type'> & {
   readonly properties?: Relationship['properties']
@@ -46,11 +49,15 @@ export type GraphChange = {
   readonly relationships?: readonly RelationshipDraft[]
   /** Ids of entities that go, with their relationships; before anything is written. */
   readonly drop?: readonly string[]
+  /** Ids of relationships that go; before anything is written. */
+  readonly dropRelationships?: readonly string[]
+  /** Entities as they were read, without a time those that were not there: if one has changed since, nothing happens (`conflict`). */
+  readonly expected?: readonly { readonly id: string; readonly updatedAt: Millis | undefined }[]
 }
 
 /** Entities and relationships of workspaces; one never sees another's. */
 export interface Graph {
-  /** Atomic, and durable before it resolves; rows that are the same already are not written again. */
+  /** Atomic, and durable before it resolves; rows that are the same already are not written again. `dropped` tells how many of those named were there. */
   write(workspace: string, change: GraphChange): Promise<{ readonly written: number; readonly unchanged: number; readonly dropped: number }>
   entity(workspace: string, id: string): Promise<Entity | undefined>
   entities(workspace: string, query?: EntityQuery): Promise<{ readonly entities: readonly Entity[]; readonly total: number }>

@@ -1,6 +1,6 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
-import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
+import { deleteIndexed, deleteNodes, wipeIndexes } from '../stores/sqlite/graph.ts'
 import type { GraphFile } from './file.ts'
 import type { Link, Node, NodeGraph, Nodes } from './graph.ts'
 import type { Home, Homes } from './home.ts'
@@ -12,6 +12,8 @@ export class SqliteNodes implements Nodes {
   private readonly file: GraphFile
   private readonly homes: Homes
   private readonly clock: Clock
+  /** Whether something is deleted whose letters may still stand in the index. */
+  private isUnwiped = false
 
   constructor(file: GraphFile, homes: Homes, clock: Clock) {
     this.file = file
@@ -51,6 +53,7 @@ export class SqliteNodes implements Nodes {
   }
 
   deleteEntities(workspace: string, entityNames: readonly string[]): Promise<void> {
+    this.isUnwiped = true
     return this.write(workspace, (home) => {
       const refs = JSON.stringify(entityNames.map((name) => nodeRef(home, name)))
       deleteNodes(this.file.database, 'home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs)
@@ -59,6 +62,7 @@ export class SqliteNodes implements Nodes {
   }
 
   deleteObservations(workspace: string, deletions: Parameters<Nodes['deleteObservations']>[1]): Promise<void> {
+    this.isUnwiped = true
     return this.write(workspace, (home) => {
       for (const { entityName, observations } of deletions) {
         const node = this.placeOf(home, entityName)
@@ -115,6 +119,13 @@ export class SqliteNodes implements Nodes {
       this.add(home, graph)
       return true
     })
+  }
+
+  /** Takes the letters of what was deleted out of the index. It is done once for many deletions: for a large graph it takes a while. */
+  async wipe(): Promise<void> {
+    if (!this.isUnwiped) return
+    this.isUnwiped = false
+    await this.file.write(() => wipeIndexes(this.file.database))
   }
 
   private add(home: Home, { entities, relations }: NodeGraph): void {

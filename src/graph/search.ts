@@ -1,7 +1,7 @@
 import type { Node } from './graph.ts'
 
-/** More letters of a text than this are not needed to find the few nodes that may hold it. */
-const longest = 64
+/** More letters of a text than this are not needed to find the few rows that may hold it. */
+const longest = 24
 
 /** What a text is searched by: in lower case by the rules of JavaScript, text by text, as the reference does it. */
 export const haystackOf = (...texts: readonly string[]): string =>
@@ -20,15 +20,17 @@ export function lookingFor(wanted: string): { readonly where: string; readonly v
   // Half a letter is found in whole ones, and nothing in the file is like it.
   if (wanted === '' || !wanted.isWellFormed() || wanted.includes('\0')) return { where: 'home = ?1', values: [] }
   const letters = [...wanted].slice(0, longest)
-  if (letters.length < 3) return { where: scanned, values: [wanted] }
-  return { where: indexed, values: [`"${letters.join('').replaceAll('"', '""')}"`] }
+  if (letters.length < 3) return { where: among('', ''), values: [wanted] }
+  const threes = letters.slice(2).map((_, at) => quoted(letters.slice(at, at + 3).join('')))
+  return { where: among(having('graph_node'), having('graph_observation')), values: [wanted, threes.join(' AND ')] }
 }
 
-/** The plus keeps SQLite from going through all nodes of a home instead of those that were found. */
-const scanned = `+home = ?1 AND place IN (
-  SELECT place FROM graph_node WHERE home = ?1 AND instr(lower, ?2) > 0
-  UNION SELECT node FROM graph_observation WHERE instr(lower, ?2) > 0)`
+/** The nodes of a home whose own row or one of whose observations holds a text. The plus keeps SQLite from going through all nodes instead of those that were found. */
+const among = (nodes: string, observations: string): string => `+home = ?1 AND place IN (
+  SELECT place FROM graph_node WHERE instr(lower, ?2) > 0 ${nodes}
+  UNION SELECT node FROM graph_observation WHERE instr(lower, ?2) > 0 ${observations})`
 
-const indexed = `+home = ?1 AND place IN (
-  SELECT rowid FROM graph_node_words WHERE graph_node_words MATCH ?2
-  UNION SELECT node FROM graph_observation WHERE place IN (SELECT rowid FROM graph_observation_words WHERE graph_observation_words MATCH ?2))`
+/** Only rows of a table in which all of these threes of letters stand, in whichever order. */
+const having = (table: string): string => `AND place IN (SELECT rowid FROM ${table}_words WHERE ${table}_words MATCH ?3)`
+
+const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`

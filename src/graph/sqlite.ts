@@ -1,10 +1,10 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
 import type { Heard, Listener } from '../stores/beside.ts'
-import { deleteNodes, GraphEraser, graphKey } from '../stores/sqlite/graph.ts'
+import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlite/graph.ts'
 import { Archive } from './archive.ts'
 import type { GraphFile } from './file.ts'
-import type { Entity, EntityQuery, Graph, GraphChange, Nodes, Page, Relationship, RelationshipQuery } from './graph.ts'
+import type { Entity, EntityQuery, Graph, GraphChange, Page, Relationship, RelationshipQuery } from './graph.ts'
 import type { Home, Homes } from './home.ts'
 import { inOrder, isMatch } from './match.ts'
 import { SqliteNodes } from './nodes.ts'
@@ -18,7 +18,7 @@ const patienceToClean = 10
 
 /** A graph in the tables of a store's file. */
 export class SqliteGraph implements Graph {
-  readonly nodes: Nodes
+  readonly nodes: SqliteNodes
   readonly archive: Archive
   private readonly file: GraphFile
   private readonly homes: Homes
@@ -72,7 +72,10 @@ export class SqliteGraph implements Graph {
   async forget(workspace: string, texts: readonly string[]): Promise<readonly string[]> {
     const gone = await this.file.write(() => {
       const home = this.homes.find(workspace)
-      return home === undefined ? [] : this.archive.forget(home, texts)
+      if (home === undefined) return []
+      const gone = this.archive.forget(home, texts)
+      wipeIndexes(this.file.database)
+      return gone
     })
     await this.clean(workspace)
     return gone
@@ -90,8 +93,12 @@ export class SqliteGraph implements Graph {
 
   async close(): Promise<void> {
     this.unfollow()
-    await this.file.close()
-    this.homes.close()
+    try {
+      await this.nodes.wipe()
+    } finally {
+      await this.file.close()
+      this.homes.close()
+    }
   }
 
   /** Nothing of what is forgotten stays in the log. */
@@ -104,6 +111,7 @@ export class SqliteGraph implements Graph {
 
   private eraseAll({ id }: Home): number {
     const nodes = deleteNodes(this.file.database, 'home = ?', id)
+    wipeIndexes(this.file.database)
     const [entities] = ['graph_entity', 'graph_relationship', 'graph_link'].map((table) => this.file.run(`DELETE FROM ${table} WHERE home = ?`, id).changes)
     return nodes + (entities as number)
   }

@@ -5,6 +5,7 @@ import type { Category, ContextItem } from './item.ts'
 import { itemOf, type Measured, type Restoration, restorationOf } from './records.ts'
 import { keyOf } from './sessions.ts'
 import type { HandoffParts } from './settings.ts'
+import { stands } from './stands.ts'
 
 /** An item as analytics name it. */
 export type Told = { readonly id: string; readonly category: Category; readonly importance: number; readonly identifiers: readonly string[] }
@@ -88,20 +89,16 @@ async function itemsBy({ graph }: HandoffParts, workspace: string, session: stri
 /** Items of which some name stands in a text, each with those that do. */
 const comingBack = (items: readonly ContextItem[], names: (item: ContextItem) => readonly string[], text: string): readonly Told[] =>
   items
-    .map((item) => ({ id: item.id, category: item.category, importance: item.importance, identifiers: names(item).filter((name) => stands(name, text)) }))
+    .map((item) => ({ id: item.id, category: item.category, importance: item.importance, identifiers: names(item).filter((name) => isNamed(name, text)) }))
     .filter(({ identifiers }) => identifiers.length > 0)
 
-/** What an item is known by: names of things, to the letter. A clause or an ordinary compound is none. */
+/** What an item is known by: names of things, and those that are counted, such as "decision 97". A clause or an ordinary compound is none. */
 function namesOf({ content }: ContextItem): readonly string[] {
   const names = anchorsIn(content).filter((anchor) => anchor.kind !== 'constraint' && !isCompound(anchor))
-  return [...new Set(names.map(({ text }) => text))].filter((text) => text.length >= 3).slice(0, mostNames)
+  const numbered = [...content.matchAll(/(?<![\p{L}\p{N}_])\p{L}{3,}[ \t]+#?\d+(?![\p{L}\p{N}_])/gu)].map(([text]) => text)
+  return [...new Set([...names.map(({ text }) => text), ...numbered])].filter((text) => text.length >= 3).slice(0, mostNames)
 }
 
-/** Whether a name stands in a text by itself, and not inside a longer one. */
-function stands(name: string, text: string): boolean {
-  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) {
-    const [before, after] = [text.charAt(at - 1), text.charAt(at + name.length)]
-    if (!/[\p{L}\p{N}_]/u.test(before) && !/[\p{L}\p{N}_]/u.test(after)) return true
-  }
-  return false
-}
+/** Whether a text speaks of a name: to the letter, but for things that are counted, which people write as they like. */
+const isNamed = (name: string, text: string): boolean =>
+  stands(name, text) >= 0 || (/^\p{L}+[ \t]+#?\d+$/u.test(name) && stands(name.toLowerCase(), text.toLowerCase()) >= 0)

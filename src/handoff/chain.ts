@@ -1,5 +1,6 @@
 import type { Entity } from '../graph/graph.ts'
 import { type Measured, metadataOf, restorationOf } from './records.ts'
+import { originId } from './save/rows.ts'
 import { type Kept, notFound, sessionRow } from './sessions.ts'
 import type { HandoffParts } from './settings.ts'
 
@@ -37,7 +38,8 @@ export async function rowsOfChain(parts: HandoffParts, workspace: string, sessio
   const before = await rowsBefore(parts, workspace, row, longest)
   const seen = new Map([...before, row].map((one) => [one.id, one]))
   await follow(parts, workspace, row, seen)
-  return [...seen.values()]
+  // A session that was begun by a restore and never gone on with is no part of it.
+  return [...seen.values()].filter((one) => one.id === session || metadataOf(one).messageCount > 0)
 }
 
 /** What the sessions before a kept one were about, the oldest first. */
@@ -97,6 +99,41 @@ export async function existingChain(parts: HandoffParts, workspace: string, sess
   const rows = await rowsOfChain(parts, workspace, session)
   if (rows.length === 0) throw notFound(session)
   return rows
+}
+
+/**
+ * A chain in words, also one that branches.
+ *
+ * @example
+ * chainText(await handoff.chain('default', 'a')) // 'a → b → c; a → d'
+ */
+export function chainText(chain: readonly Link[]): string {
+  const runs: string[][] = []
+  for (const { sessionId, continuedFrom } of chain) {
+    const run = runs.find((one) => continuedFrom !== undefined && one.at(-1) === continuedFrom)
+    if (run !== undefined) run.push(sessionId)
+    else runs.push(continuedFrom !== undefined && runs.flat().includes(continuedFrom) ? [continuedFrom, sessionId] : [sessionId])
+  }
+  return runs.map((run) => run.join(' → ')).join('; ')
+}
+
+/** Has those that go on from a session which is to be deleted go on from the one before it. */
+export async function relinked(parts: HandoffParts, workspace: string, row: Entity): Promise<void> {
+  const { continuedFrom } = metadataOf(row)
+  const before = continuedFrom === undefined ? undefined : (await sessionRow(parts, workspace, continuedFrom))?.id
+  for (const after of await rowsAfter(parts, workspace, row.id)) await relink(parts, workspace, after, after.id === before ? undefined : before)
+}
+
+async function relink({ graph }: HandoffParts, workspace: string, { id }: Entity, before: string | undefined): Promise<void> {
+  const rows = await Promise.all([id, originId(id)].map((one) => graph.entity(workspace, one)))
+  const entities = rows.flatMap((row) => {
+    if (row === undefined) return []
+    const { continued_from: _, ...properties } = row.properties
+    // Without a session it stays with what it was drawn from.
+    return [{ type: row.type, id: row.id, properties: before === undefined ? properties : { ...properties, continued_from: before } }]
+  })
+  const relationships = before === undefined ? [] : [{ from: id, type: 'SESSION_CONTINUES', to: before, session: id }]
+  await graph.write(workspace, { entities, relationships })
 }
 
 function linkOf(row: Entity): Link {

@@ -4,7 +4,8 @@ import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Memory } from '../memory.ts'
 import { type Analytics, analysed } from './analytics.ts'
-import { chainOf, type Link, lastMeasured } from './chain.ts'
+import { listedWithBegun } from './begun.ts'
+import { chainOf, type Link, lastMeasured, relinked } from './chain.ts'
 import { type Suggestion, suggested } from './continuation.ts'
 import { eraseRows } from './erase.ts'
 import { type Exported, type ExportLayout, exportLayout, type ImportLayout, importLayout, type Taken } from './layout.ts'
@@ -15,7 +16,7 @@ import type { Measured, SessionMetadata } from './records.ts'
 import { type Restored, type RestoreRequest, restored } from './restore.ts'
 import { sweep } from './retention.ts'
 import { type SaveRequest, type SaveResult, saved } from './save.ts'
-import { bare, type Kept, kept, keyOf, type Listing, listed, notFound, sessionRow, unsaved } from './sessions.ts'
+import { bare, idIn, type Kept, kept, keyOf, type Listing, notFound, sessionRow, unsaved } from './sessions.ts'
 import { type Attending, type ContextSources, type FileEyes, type HandoffParts, type HandoffSettings, type Later, settingsOf } from './settings.ts'
 
 export type HandoffOptions = {
@@ -74,17 +75,18 @@ export class Handoff {
     return restored(this.parts, this.pendings, workspace, request, attending)
   }
 
-  /** The sessions of a workspace, the one saved last first. */
+  /** The sessions of a workspace, the one saved or added to last first; those that were only added to say so. */
   async list(workspace: string, page: { readonly limit?: number; readonly offset?: number } = {}): Promise<Listing> {
     return this.pendings.listed(workspace, (page.offset ?? 0) === 0, async () => {
       // What was forgotten may have taken a session's row along: it is made again of what is left.
       for (const sessionId of await bare(this.parts, workspace)) await this.save(workspace, { sessionId })
-      return listed(this.parts, workspace, page)
+      return listedWithBegun(this.parts, workspace, page)
     })
   }
 
   /** What is known of a session, also of one that was only added to yet. */
-  async get(workspace: string, session: string): Promise<SessionDetails> {
+  async get(workspace: string, asked: string): Promise<SessionDetails> {
+    const session = idIn(workspace, asked)
     const found = await this.found(workspace, session)
     const isStored = found.metadata.degraded === undefined
     const preservation = isStored ? await lastMeasured(this.parts, workspace, session) : undefined
@@ -100,23 +102,26 @@ export class Handoff {
 
   /** Everything that was said in a session, in order, also in one that waits for the store. */
   async transcript(workspace: string, session: string): Promise<readonly Message[]> {
-    return (await this.found(workspace, session)).messages()
+    return (await this.found(workspace, idIn(workspace, session))).messages()
   }
 
   /** Forgets a session for good: what was said, and everything made of it. */
-  async delete(workspace: string, session: string): Promise<void> {
+  async delete(workspace: string, asked: string): Promise<void> {
     const { memory, graph } = this.parts
+    const session = idIn(workspace, asked)
     const key = keyOf(workspace, session)
-    const isKnown = (await this.pendings.drop(workspace, session)) || (await sessionRow(this.parts, workspace, session)) !== undefined
+    const row = await sessionRow(this.parts, workspace, session).catch(() => undefined)
+    const isKnown = (await this.pendings.drop(workspace, session)) || row !== undefined
     if (!isKnown && (await memory.parts.sessions.head(key, 0)).revision === 0) throw notFound(session)
     await memory.forget({ key: `${workspace}:${session}` })
+    if (row !== undefined) await relinked(this.parts, workspace, row)
     await eraseRows(graph, workspace, session)
     this.monitor.forget(workspace, session)
   }
 
   /** Marks what was said as important: it comes first when the session is restored. */
   mark(workspace: string, session: string, marking: Marking): Promise<Marked> {
-    return marked(this.parts, this.pendings, workspace, session, marking)
+    return marked(this.parts, this.pendings, workspace, idIn(workspace, session), marking)
   }
 
   /** Adds to a session as it goes on, and saves it once it comes near the limit. */
@@ -136,11 +141,12 @@ export class Handoff {
 
   /** The sessions that a session goes on from, and those that go on from it, the oldest first. */
   chain(workspace: string, session: string): Promise<readonly Link[]> {
-    return chainOf(this.parts, workspace, session)
+    return chainOf(this.parts, workspace, idIn(workspace, session))
   }
 
   /** What was kept, used and missed over a chain of sessions. */
-  async analytics(workspace: string, session: string): Promise<Analytics> {
+  async analytics(workspace: string, asked: string): Promise<Analytics> {
+    const session = idIn(workspace, asked)
     this.pendings.refuseWaiting(workspace, session)
     return analysed(this.parts, workspace, session)
   }
@@ -176,7 +182,11 @@ export class Handoff {
   }
 
   private async found(workspace: string, session: string): Promise<Kept> {
-    const found = this.pendings.kept(workspace, session) ?? (await kept(this.parts, workspace, session)) ?? (await unsaved(this.parts, workspace, session))
+    const saved = this.pendings.kept(workspace, session) ?? (await kept(this.parts, workspace, session))
+    if (saved !== undefined && saved.metadata.messageCount > 0) return saved
+    const said = await unsaved(this.parts, workspace, session)
+    const before = saved?.metadata.continuedFrom
+    const found = said === undefined ? saved : { ...said, metadata: { ...said.metadata, ...(before === undefined ? {} : { continuedFrom: before }) } }
     if (found === undefined) throw notFound(session)
     return found
   }

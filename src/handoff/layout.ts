@@ -7,7 +7,8 @@ import { packed } from './layout/pack.ts'
 import { type Folder, foldersIn, readFolder, type Skipped, versionOf } from './layout/read.ts'
 import { taken } from './layout/take.ts'
 import { writeFolder } from './layout/write.ts'
-import { notFound, sessionRow } from './sessions.ts'
+import { metadataOf } from './records.ts'
+import { idIn, notFound, sessionRow } from './sessions.ts'
 import type { Attending, HandoffParts } from './settings.ts'
 
 export type ExportLayout = Attending & {
@@ -48,11 +49,12 @@ export async function exportLayout(parts: HandoffParts, workspace: string, reque
 async function rowsOf(parts: HandoffParts, workspace: string): Promise<readonly Entity[]> {
   const found = await every(async (page) => (await parts.graph.entities(workspace, { types: ['session'], sort: [{ by: 'id' }], ...page })).entities)
   const alive = await Promise.all(found.map(({ id }) => sessionRow(parts, workspace, id)))
-  return alive.filter((row) => row !== undefined)
+  // One that was begun by a restore and never gone on with has nothing to tell.
+  return alive.filter((row) => row !== undefined && metadataOf(row).messageCount > 0) as readonly Entity[]
 }
 
 async function existing(parts: HandoffParts, workspace: string, session: string): Promise<Entity> {
-  const row = await sessionRow(parts, workspace, session)
+  const row = await sessionRow(parts, workspace, idIn(workspace, session))
   if (row === undefined) throw notFound(session)
   return row
 }

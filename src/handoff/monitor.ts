@@ -5,11 +5,14 @@ import { check, MemoryError } from '../domain/error.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { isExpired } from '../domain/session.ts'
 import { weighed } from '../recall/render.ts'
+import { isSaved, noteBegun } from './begun.ts'
 import { type Suggestion, suggested } from './continuation.ts'
 import type { Pending } from './pending.ts'
+import { metadataOf } from './records.ts'
 import { countOf } from './save/accept.ts'
+import { chatOf, toldIn } from './save/told.ts'
 import type { SaveRequest, SaveResult } from './save.ts'
-import { keyOf, notFound, refuseTaken, sessionRow } from './sessions.ts'
+import { idIn, isThere, keyOf, notFound, refuseTaken, sessionRow } from './sessions.ts'
 import type { Attending, HandoffParts, HandoffSettings } from './settings.ts'
 
 /** What to count: a session as it is stored, messages, a text, or a count that the client has made. */
@@ -52,6 +55,8 @@ export type Appended = {
   readonly sessionId: string
   readonly messageIds: readonly string[]
   readonly reading: Reading
+  /** Whether it was saved when it came near the limit: what comes since is part of it whenever it is restored. */
+  readonly wasSaved?: boolean
   /** The save that became due with these messages. */
   readonly saved?: SaveResult
   /** For a session that begins: another one that it may be going on from. */
@@ -86,7 +91,8 @@ export class Monitor {
   /** Counts, and tells whether it is time to save. */
   async check(workspace: string, request: CheckRequest): Promise<Reading> {
     const { tokenizer } = this.parts.memory
-    const { limit = this.parts.settings.limit, sessionId, messages, text, tokenCount } = request
+    const { limit = this.parts.settings.limit, messages, text, tokenCount } = request
+    const sessionId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
     check('limit', limit, Number.isSafeInteger(limit) && limit >= 1, 'a whole number of tokens, 1 or more')
     const now = this.parts.clock()
     const counts: readonly Count[] = [
@@ -109,10 +115,15 @@ export class Monitor {
   /** Stores messages, and saves the session when that takes it over the threshold. What a failing store does not take waits in memory. */
   async append(workspace: string, request: AppendRequest, attending: Attending): Promise<Appended> {
     const { clock, name } = this.parts
-    const { sessionId = name(clock()), messages, limit } = request
-    if (messages.length === 0) throw new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
+    const { limit } = request
+    if (request.messages.length === 0) throw nothing()
+    // Said now, whenever it is written.
+    const { said: messages, records } = await toldIn(this.parts, workspace, request.messages, clock())
+    const known = request.sessionId === undefined ? await chatOf(this.parts, workspace, records) : idIn(workspace, request.sessionId)
+    if (messages.length === 0 && known === undefined) throw nothing()
+    const sessionId = known ?? name(clock())
     const within = limit === undefined ? {} : { limit }
-    const stored = await this.kept(workspace, sessionId, request)
+    const stored = await this.kept(workspace, { ...request, sessionId, messages }, known !== undefined)
     if (stored === undefined) return { sessionId, messageIds: [], reading: await this.check(workspace, { messages, ...within }), degraded: 'not durable' }
     const reading = await this.check(workspace, { sessionId, ...within })
     const saved = reading.crossed ? await this.savedNow(workspace, sessionId, attending) : undefined
@@ -121,21 +132,23 @@ export class Monitor {
       sessionId,
       messageIds: stored.map(({ id }) => id),
       reading,
+      wasSaved: saved === undefined && reading.saveNow && (await isSaved(this.parts, workspace, sessionId)),
       ...(saved === undefined ? {} : { saved }),
       ...(suggestion === undefined ? {} : { suggestion }),
     }
   }
 
   /** The messages as they were stored; undefined if they wait for the store, in their order. */
-  private async kept(workspace: string, session: string, { messages, operationId = randomUUID() }: AppendRequest): Promise<readonly Message[] | undefined> {
-    const { memory, clock } = this.parts
+  private async kept(workspace: string, request: AppendRequest & { readonly sessionId: string }, isKnown: boolean): Promise<readonly Message[] | undefined> {
+    const { memory } = this.parts
+    const { sessionId: session, messages, operationId = randomUUID() } = request
     const key = keyOf(workspace, session)
-    const now = clock()
-    // Said now, whenever it is written.
-    const said = messages.map((message, place) => ({ ...message, at: parseMessage(message, place, now).at }))
     const write = async (): Promise<readonly Message[]> => {
       await refuseTaken(this.parts, workspace, session)
-      return memory.append(key, said, { operationId })
+      if (isKnown && !(await isThere(this.parts, workspace, session))) throw notFound(session)
+      if (messages.length === 0) return []
+      await noteBegun(this.parts, workspace, session)
+      return memory.append(key, messages, { operationId })
     }
     await this.pending.retry()
     if (!this.pending.isWaiting(workspace, session)) {
@@ -145,7 +158,7 @@ export class Monitor {
         if (!this.pending.takes(error)) throw error
       }
     }
-    this.pending.keep({ workspace, session, bytes: JSON.stringify(said).length, write })
+    this.pending.keep({ workspace, session, bytes: JSON.stringify(messages).length, write })
     return undefined
   }
 
@@ -161,6 +174,9 @@ export class Monitor {
 
   /** An earlier session that one which begins like this may be going on from. */
   private async suggestion(workspace: string, session: string, messages: readonly Incoming[]): Promise<Suggestion | undefined> {
+    const row = await sessionRow(this.parts, workspace, session)
+    // It is known already what it goes on from.
+    if (row !== undefined && metadataOf(row).continuedFrom !== undefined) return undefined
     const beginning = messages.find(({ role, content }) => role === 'user' && typeof content === 'string')?.content
     return typeof beginning === 'string' ? suggested(this.parts, workspace, beginning, new Set([session])) : undefined
   }
@@ -198,6 +214,8 @@ export class Monitor {
     return { tokens, limit, threshold, remaining: Math.max(0, limit - tokens), usage: Math.round((10_000 * tokens) / limit) / 10_000, saveNow, crossed, exact }
   }
 }
+
+const nothing = (): MemoryError => new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
 
 type Count = { readonly tokens: Tokens; readonly exact: boolean }
 

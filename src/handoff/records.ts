@@ -27,6 +27,8 @@ export type Restoration = {
   readonly items: readonly string[]
   readonly left: readonly string[]
   readonly preservation: Measured
+  /** What its text is known by when it comes back. */
+  readonly record?: string
 }
 
 /** A saved session in a list: enough to choose it by. */
@@ -40,6 +42,8 @@ export type SessionMetadata = {
   readonly messageCount: number
   readonly summary: string
   readonly continuedFrom?: string
+  /** It was added to, and not summed up yet. */
+  readonly unsaved?: true
   /** Kept in memory only, until the store is back. */
   readonly degraded?: 'not durable'
 }
@@ -114,10 +118,10 @@ export function stateOf(row: Row): WorkspaceState {
 /** What a session was restored with, if it began like that. */
 export function restorationOf({ properties: { restored } }: Row): Restoration | undefined {
   if (!isObject(restored)) return undefined
-  const { from, budget, tokens, items, left } = restored
+  const { from, budget, tokens, items, left, record } = restored
   const preservation = measuredOf(restored.preservation)
   if (typeof from !== 'string' || !isCount(budget) || !isCount(tokens) || preservation === undefined) return undefined
-  return { from, budget, tokens, items: textsIn(items), left: textsIn(left), preservation }
+  return { from, budget, tokens, items: textsIn(items), left: textsIn(left), preservation, ...(typeof record === 'string' ? { record } : {}) }
 }
 
 function measuredOf(value: unknown): Measured | undefined {

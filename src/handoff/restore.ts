@@ -1,14 +1,16 @@
 import type { Message, Tokens } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import { stopIf } from '../portable/stop.ts'
+import { listedWithBegun } from './begun.ts'
 import type { ContextItem } from './item.ts'
 import type { Pending } from './pending.ts'
 import { preservation, preservationOf } from './preserve.ts'
+import { closingOf, type Means } from './record.ts'
 import type { Measured, WorkspaceState } from './records.ts'
 import { begun } from './restore/begin.ts'
 import { materialOf, relatedTo } from './restore/material.ts'
 import { saved } from './save.ts'
-import { isBegun, isoOf, type Kept, kept, keyOf, listed, notFound } from './sessions.ts'
+import { idIn, isBegun, isoOf, type Kept, kept, keyOf, notFound } from './sessions.ts'
 import type { Attending, HandoffParts } from './settings.ts'
 import { type FileState, type Material, type Woven, weave } from './weave.ts'
 
@@ -19,6 +21,8 @@ export type RestoreRequest = {
   readonly budget?: Tokens
   /** What the new chat begins with: what it is about comes first, and other sessions about the same are told of. */
   readonly query?: string
+  /** What the new chat is told to save itself with: a tool when left out. */
+  readonly means?: Means
 }
 
 export type Restored = {
@@ -45,25 +49,26 @@ export type Restored = {
 /** What a new chat begins with, inside the budget; the new session is linked to the one it goes on from. */
 export async function restored(parts: HandoffParts, pending: Pending, workspace: string, request: RestoreRequest, attending: Attending): Promise<Restored> {
   const { settings, memory, clock } = parts
-  const { budget = settings.budget, query, sessionId } = request
+  const { budget = settings.budget, query, sessionId, means = 'tool' } = request
   check('budget', budget, Number.isSafeInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
   // The store may be back by now.
   await pending.retry()
   const from = await source(parts, pending, workspace, sessionId, attending)
   attending.progress?.(1, 3, `found ${from.metadata.sessionId}`)
-  const origin = { workspace, from, messages: await from.messages(), related: await relatedTo(parts, workspace, from, query) }
+  const origin = { workspace, from, messages: await from.messages(), related: await relatedTo(parts, workspace, from, query), budget }
   const { material, warnings } = await materialOf(parts, origin, attending)
   stopIf(attending.signal, 'Restoring was stopped by the caller. Nothing was changed.')
   attending.progress?.(2, 3, `looked at ${material.files.length} files`)
   const bounds = { threshold: settings.importance, most: settings.items }
-  const woven = weave(material, { budget, tokenizer: memory.tokenizer, ...bounds, ...(query === undefined ? {} : { query }) })
+  const names = { session: parts.name(clock()), from: from.metadata.sessionId }
+  const closing = closingOf(names, means)
+  const woven = weave(material, { budget, tokenizer: memory.tokenizer, closing, ...bounds, ...(query === undefined ? {} : { query }) })
   const measured = measure(origin.messages, from.items, woven, budget, isoOf(clock()))
-  const session = parts.name(clock())
-  const isDegraded = await begun(parts, pending, workspace, { session, from, woven, measured, related: origin.related })
+  const isDegraded = await begun(parts, pending, workspace, { session: names.session, from, woven, measured, related: origin.related })
   attending.progress?.(3, 3, 'restored')
   return {
     ...resultOf(from, material, woven),
-    sessionId: session,
+    sessionId: names.session,
     budget,
     preservation: measured,
     warnings,
@@ -82,13 +87,14 @@ function resultOf({ items, state, metadata }: Kept, { files, earlier }: Material
     title: metadata.title,
     tokens: woven.tokens,
     compressed: woven.compressed,
-    earlier,
+    earlier: earlier.map(({ session, summary }) => ({ session, summary })),
   }
 }
 
 /** The session to go on from: one that was begun by a restore and never written to stands for the one before it. */
 async function source(parts: HandoffParts, pending: Pending, workspace: string, asked: string | undefined, attending: Attending): Promise<Kept> {
-  let id = asked ?? pending.newest(workspace)?.metadata.sessionId ?? (await listed(parts, workspace, { limit: 1 })).sessions[0]?.sessionId
+  const newest = async (): Promise<string | undefined> => (await listedWithBegun(parts, workspace, { limit: 1 })).sessions[0]?.sessionId
+  let id = asked === undefined ? (pending.newest(workspace)?.metadata.sessionId ?? (await newest())) : idIn(workspace, asked)
   if (id === undefined)
     throw new MemoryError('bad-option', 'No session was saved in this workspace yet. Save one with save_session, or name another workspace.', {
       param: 'sessionId',
@@ -115,7 +121,7 @@ async function current(parts: HandoffParts, pending: Pending, workspace: string,
 }
 
 /** How much of the original is in what was restored, in all and by category. */
-function measure(messages: readonly Message[], items: readonly ContextItem[], { text }: Woven, budget: Tokens, at: string): Measured {
+function measure(messages: readonly Message[], items: readonly ContextItem[], { own: text }: Woven, budget: Tokens, at: string): Measured {
   // What clients have given stands in no message.
   const original = [...messages, ...items.filter(({ sources }) => sources.length === 0)].map(({ content }) => content).join('\n')
   return { ...preservation(original, text), budget, at, categories: preservationOf(items, text) }

@@ -1,6 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import { eraseRows } from './erase.ts'
+import { textIn } from './records.ts'
 import type { HandoffParts } from './settings.ts'
 
 /** Sessions that began at this time or before are over; undefined where they are kept for good. */
@@ -36,9 +37,9 @@ export async function sweep(parts: HandoffParts, workspaces: readonly string[], 
 /** Sessions with nothing said in them, which the memory does not know of, and those that another process has swept. */
 async function over({ graph }: HandoffParts, workspace: string, since: Millis): Promise<readonly string[]> {
   const { entities } = await graph.entities(workspace, {
-    types: ['session'],
+    types: ['session', 'session_begun'],
     filters: [{ property: 'created_at', op: 'lte', value: new Date(since).toISOString() }],
     limit: some,
   })
-  return entities.map(({ id }) => id)
+  return [...new Set(entities.map((row) => (row.type === 'session' ? row.id : textIn(row, 'session'))))]
 }

@@ -5,14 +5,16 @@ import { type Message, messageId, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { stopIf } from '../portable/stop.ts'
 import { weighed } from '../recall/render.ts'
+import { many } from '../text/many.ts'
+import { noteBegun } from './begun.ts'
 import { eraseRows } from './erase.ts'
 import type { Pending } from './pending.ts'
 import type { Restoration } from './records.ts'
 import { type Accepted, accepted, isGiven, type SaveRequest } from './save/accept.ts'
 import { type Basis, drafted } from './save/draft.ts'
-import { fingerprint, fresh } from './save/fresh.ts'
-import { type Draft, fileId, rowsOf, workspaceRowId } from './save/rows.ts'
-import { isBegun, type Kept, kept, keyOf, notFound, refuseTaken, sessionRow } from './sessions.ts'
+import { fingerprint, freshIn } from './save/fresh.ts'
+import { begunId, type Draft, fileId, rowsOf, workspaceRowId } from './save/rows.ts'
+import { isThere, type Kept, kept, keyOf, notFound, refuseTaken } from './sessions.ts'
 import type { Attending, HandoffParts } from './settings.ts'
 
 export type { GivenFile, GivenItem, SaveRequest } from './save/accept.ts'
@@ -77,8 +79,9 @@ async function written(parts: HandoffParts, asked: Accepted, attending: Attendin
   const { epoch } = await sessions.head(key, 0)
   for (const one of [asked.isNew ? undefined : id, asked.continues]) if (one !== undefined && !(await isThere(parts, workspace, one))) throw notFound(one)
   await refuseTaken(parts, workspace, id)
+  if (asked.said.length > 0) await noteBegun(parts, workspace, id)
   const added = await appended(parts, asked, epoch, attending)
-  attending.progress?.(1, 5, `stored ${added} messages`)
+  attending.progress?.(1, 5, `stored ${many(added, 'message')}`)
   for (;;) {
     const head = await sessions.head(key, 0)
     if (head.epoch !== epoch) await takenBack(parts, workspace, id)
@@ -119,7 +122,7 @@ async function writtenRows(parts: HandoffParts, draft: Draft, before: Kept | und
   const left = new Set(rows.entities.map((entity) => entity.id))
   const known = [...(before?.items ?? []).map((item) => item.id), ...(before?.files ?? []).map(({ path }) => fileId(id, path))]
   const entities = [...rows.entities, ...(await workspaceRow(parts, workspace))]
-  await parts.graph.write(workspace, { ...rows, entities, drop: known.filter((one) => !left.has(one)) })
+  await parts.graph.write(workspace, { ...rows, entities, drop: [begunId(id), ...known.filter((one) => !left.has(one))] })
 }
 
 /** What it goes on from may have been deleted while it waited: that is no reason to lose what was said since. */
@@ -127,10 +130,6 @@ async function unbound(parts: HandoffParts, asked: Accepted): Promise<Accepted> 
   const { workspace, continues } = asked
   return continues === undefined || (await isThere(parts, workspace, continues)) ? asked : { ...asked, continues: undefined }
 }
-
-/** Whether a session can be saved again, or gone on from: it was saved before, or begun. */
-const isThere = async (parts: HandoffParts, workspace: string, id: string): Promise<boolean> =>
-  (await sessionRow(parts, workspace, id)) !== undefined || isBegun(parts, workspace, id)
 
 /** The workspace's own row, which sessions hang on to; it is written once. */
 async function workspaceRow({ graph }: HandoffParts, workspace: string) {
@@ -144,8 +143,9 @@ async function appended({ memory }: HandoffParts, { workspace, id, said, at }: A
   // Read first: what somebody stores in between is then found among what is stored. What was forgotten still counts, so that it can be said again.
   const { last } = await memory.parts.sessions.head(key, 0)
   const stored = await memory.transcript(key)
-  const told = said.map((message, place) => fingerprint(parseMessage(message, place, at)))
-  const from = fresh(stored.map(fingerprint), told)
+  const parsed = said.map((message, place) => parseMessage(message, place, at))
+  const told = parsed.map(fingerprint)
+  const from = freshIn(stored, parsed)
   for (let place = from; place < said.length; place += most) {
     stopIf(signal, 'Saving was stopped by the caller. What was stored stays; save the same again to continue.')
     const operationId = `save ${last + place - from} ${hash('sha256', told.slice(place, place + most).join('\n'))}`
@@ -164,7 +164,7 @@ async function previewed(parts: HandoffParts, asked: Accepted, waiting: Kept | u
   const before = waiting ?? (asked.isNew ? undefined : await kept(parts, workspace, id).catch(() => undefined))
   const stored = waiting === undefined ? await (asked.isNew ? [] : memory.transcript(key).catch(() => [])) : await waiting.messages()
   const parsed = asked.said.map((message, place) => parseMessage(message, place, at))
-  const from = fresh(stored.map(fingerprint), parsed.map(fingerprint))
+  const from = freshIn(stored, parsed)
   const messages = [...stored]
   for (const said of parsed.slice(from)) {
     const sequence = (messages.at(-1)?.sequence ?? 0) + 1

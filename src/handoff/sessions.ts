@@ -1,7 +1,7 @@
-import type { Message, Millis } from '../domain/entry.ts'
+import { isBlank, type Message, type Millis } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
-import { isExpired } from '../domain/session.ts'
+import { type Head, isExpired } from '../domain/session.ts'
 import type { Entity, Filter } from '../graph/graph.ts'
 import { every } from './every.ts'
 import type { ContextItem } from './item.ts'
@@ -42,6 +42,18 @@ export type Listing = { readonly sessions: readonly SessionMetadata[]; readonly 
 
 /** The key under which what was said in a session is stored. */
 export const keyOf = (workspace: string, session: string): Key => parseKey(`${workspace}:${session}`)
+
+/**
+ * An id as it is kept, with or without its workspace before it: commands print both together.
+ *
+ * @example
+ * idIn('default', 'default:session_1') // 'session_1'
+ */
+export function idIn(workspace: string, session: string): string {
+  const bare = session.startsWith(`${workspace}:`) ? session.slice(workspace.length + 1) : session
+  if (bare.includes(':')) throw notFound(session)
+  return bare
+}
 
 /** The same words for an id that is nowhere and for one of another workspace. */
 export const notFound = (session: string): MemoryError =>
@@ -144,26 +156,46 @@ export async function isBegun({ memory, clock }: HandoffParts, workspace: string
   return head.messages > 0 && !isExpired(head, clock())
 }
 
+/** Whether a session can be added to, saved again, or gone on from: it was saved before, or begun. */
+export const isThere = async (parts: HandoffParts, workspace: string, id: string): Promise<boolean> =>
+  (await sessionRow(parts, workspace, id)) !== undefined || isBegun(parts, workspace, id)
+
 /** A session that was added to and not saved yet: nothing was made of it so far. */
 export async function unsaved(parts: HandoffParts, workspace: string, session: string): Promise<Kept | undefined> {
   const { memory } = parts
   if (!(await isBegun(parts, workspace, session))) return undefined
   const messages = await memory.transcript(keyOf(workspace, session))
-  const { startedAt, touchedAt } = await memory.parts.sessions.head(keyOf(workspace, session), 0)
+  const head = await memory.parts.sessions.head(keyOf(workspace, session), 0)
   return {
     metadata: {
-      sessionId: session,
-      workspaceId: workspace,
-      title: '',
-      createdAt: isoOf(startedAt),
-      savedAt: isoOf(touchedAt),
+      ...metadataOfMessages(workspace, session, head, messages),
       tokenCount: messages.reduce((sum, { tokens }) => sum + tokens, 0),
-      messageCount: messages.length,
-      summary: '',
     },
     ...{ marked: [], levels: [], items: [], files: [], provided: [] },
     messages: () => Promise.resolve(messages),
   }
+}
+
+/** What is known of a session of which nothing was made yet: how it begins is its title. */
+export function metadataOfMessages(workspace: string, session: string, head: Head, first: readonly Message[]): Omit<SessionMetadata, 'tokenCount'> {
+  return {
+    sessionId: session,
+    workspaceId: workspace,
+    title: titleIn(first)?.title ?? '',
+    createdAt: isoOf(head.startedAt),
+    savedAt: isoOf(head.touchedAt),
+    messageCount: head.messages,
+    summary: '',
+    unsaved: true,
+  }
+}
+
+/** The first thing a user said, on one line, and in which message. */
+export function titleIn(messages: readonly Message[]): { readonly title: string; readonly source: string } | undefined {
+  const first = messages.find(({ role, content }) => role === 'user' && !isBlank(content))
+  const line = (first?.content ?? '').trim().replaceAll(/\s+/g, ' ')
+  const title = line.length <= 80 ? line : `${[...line].slice(0, 79).join('')}…`
+  return first === undefined || title === '' ? undefined : { title, source: first.id }
 }
 
 /** A time as rows hold it: their texts are in the order of the times. */

@@ -84,8 +84,10 @@ export function weave(material: Material, means: WeaveMeans): Woven {
   const said = sayingsOf(material.messages)
   const messages = new Set(said.map(({ message }) => message.id))
   const given = items.filter((item) => isGiven(item, messages))
-  const sayings = [...given.filter((item) => !isNote(item)).map(givenAs), ...said]
-  const entire = new Entire(material, given.filter(isNote), sayings, means)
+  // what the user marked has its place among what was said, whatever it is
+  const [placed, listed] = [given.filter((item) => item.marked || !isNote(item)), given.filter((item) => !item.marked && isNote(item))]
+  const sayings = [...placed.map(givenAs), ...said]
+  const entire = new Entire(material, listed, sayings, means)
   const { texts, compression } = pressed(
     sayings.map(({ text }) => text),
     (some) => tokenizer.count(entire.told(withTexts(sayings, some)).text) <= budget,

@@ -37,6 +37,8 @@ function once<T>(make: () => T): () => T {
 /** A schema in which no part leaves open what a value is. */
 function spelledOut(schema: Shape): Shape {
   const whole: Shape = Object.keys(schema).every((keyword) => silent.has(keyword)) ? { ...schema, anyOf: anyValue } : { ...schema }
+  // Every whole number has these bounds, and every client pays for reading them.
+  for (const bound of ['minimum', 'maximum']) if (Math.abs(whole[bound] as number) === Number.MAX_SAFE_INTEGER) delete whole[bound]
   for (const keyword of named) if (isObject(whole[keyword])) whole[keyword] = mapped(whole[keyword] as Shape)
   for (const keyword of listed) if (Array.isArray(whole[keyword])) whole[keyword] = (whole[keyword] as Shape[]).map(spelledOut)
   for (const keyword of single)

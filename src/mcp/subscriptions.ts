@@ -1,6 +1,6 @@
-import type { McpServer } from '@modelcontextprotocol/server'
+import { type McpServer, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { Change } from './changes.ts'
-import { sessionsUri } from './uri.ts'
+import { isAddress, sessionsUri } from './uri.ts'
 
 /**
  * Tells the client of a connection what has changed. In the older protocol it says of which addresses it wants to hear;
@@ -10,6 +10,7 @@ export function pushing(server: McpServer, era: 'legacy' | 'modern'): (change: C
   const wanted = new Set<string>()
   if (era === 'legacy') {
     server.server.setRequestHandler('resources/subscribe', ({ params }) => {
+      if (!isAddress(params.uri)) throw new ResourceNotFoundError(params.uri)
       if (wanted.size < mostWanted) wanted.add(params.uri)
       return {}
     })

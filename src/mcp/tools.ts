@@ -15,7 +15,8 @@ export type Offered = Tool & { readonly shown: { readonly input: StandardSchemaW
 
 /** A tool as it is offered; one that may be asked about any workspace takes its name. */
 export function offered(tool: Tool): Offered {
-  const input = tool.fixed === true ? tool.input : tool.input.extend({ workspace })
+  // A name that is mistyped would be passed over without a word; the reference server does pass it over.
+  const input = tool.fixed === true ? tool.input : tool.input.extend({ workspace }).strict()
   // The reference server describes its tools in the older dialect, and what replaces it is to be the same to the letter.
   const dialect = tool.fixed === true ? 'draft-07' : 'draft-2020-12'
   return { ...tool, input, shown: { input: shownSchema(input, dialect), output: shownSchema(tool.output, dialect) } }

@@ -7,3 +7,12 @@ export const transcriptUri = (workspace: string, id: string): string => `${sessi
 
 /** The whole graph of the nine tools, at the address the reference server gives it. */
 export const graphUri = 'memory://knowledge-graph'
+
+/**
+ * Whether something can stand at an address. Whether anything does may be known only later: sessions come and go.
+ *
+ * @example
+ * isAddress('threadkeep://nope') // false
+ */
+export const isAddress = (uri: string): boolean =>
+  uri === graphUri || /^threadkeep:\/\/sessions\/[\w+\-.@]{1,64}(?:\/[\w+\-.@]{1,128}(?:\/(?:transcript|receipts))?)?$/.test(uri)

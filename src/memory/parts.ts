@@ -35,7 +35,7 @@ export type Parts = {
   /** Makes contexts anew, as another profile would have. */
   readonly replaying?: Replaying | undefined
   readonly portable: Portable
-  readonly forgetBeside?: ForgetBeside | undefined
+  readonly beside?: ForgetBeside | undefined
   readonly clock: Clock
 }
 

@@ -33,16 +33,40 @@ describe('threadkeep save', () => {
     expect(await json(['save', '--workspace', 'billing', '--session', id], lines)).toMatchObject({ sessionId: id, messages: 3, added: 1 })
     const shown = await run(['sessions', 'show', `billing:${id}`])
     expect(shown.stdout).toContain('m3 user: Fixed.\n')
-    expect((await run(['sessions', 'list'])).stdout).toMatch(new RegExp(`^billing:${id} {2}3 messages, last written .* UTC\n$`))
+    expect((await run(['sessions', 'list'])).stdout).toMatch(new RegExp(`^billing:${id} {2}3 messages, last written .* UTC {2}The login page fails\\.\n$`))
+    // As it was printed, the id says which workspace it is in.
+    expect(await json(['save', '--session', `billing:${id}`], 'User: It is done, and so is everything that was left to do.')).toMatchObject({ messages: 4 })
+  })
+
+  verifies('H-04', 'takes no file that is not what it says, and nothing that is no text', async () => {
+    const files: readonly (readonly [name: string, bytes: string | Uint8Array, message: string])[] = [
+      [
+        'bad.json',
+        '[{"role":"user","content":"Hello"',
+        'bad.json holds no messages as JSON. It must be a list such as [{ "role": "user", "content": "Hello" }], { "messages": […] }, or one message a line; text belongs into a file of another name.',
+      ],
+      ['noise.txt', new Uint8Array([0x89, 0x50, 0xff, 0xfe]), 'noise.txt is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.'],
+      ['nul.txt', 'User: a\0b', 'nul.txt is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.'],
+    ]
+    for (const [name, bytes, message] of files) {
+      writeFileSync(join(folder, name), bytes)
+      expect(await run(['save', name])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
+    }
+    writeFileSync(join(folder, 'mute.json'), '[{"role":"user","text":"Hello"}]')
+    expect(await run(['save', 'mute.json'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'threadkeep: messages[0].content is missing; it holds what was said, as text or as a list of parts.\n',
+    })
   })
 
   const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
     [['nowhere.txt'], 'nowhere.txt cannot be read. Name the transcript to save.'],
     [['chat.txt', '--directory', 'x'], 'A file to save and --directory do not go together; choose one.'],
     [['--store', 'ram:'], 'store is "ram:"; what is saved there is lost at once. Choose sqlite:PATH.'],
-    [['--session', 'session_1'], 'There is no session "session_1" in this workspace. list_sessions tells which there are.'],
+    [['--session', 'session_1'], 'There is no session "session_1" in this workspace. threadkeep sessions list tells which there are.'],
     [['--workspace', 'billing:x'], 'workspace is "billing:x"; it must be a name such as my-project, without a colon.'],
-    [[], 'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.'],
+    [[], 'There is nothing to save. Name a file, or write the conversation to the standard input; --session alone saves a session again.'],
   ]
   for (const [args, message] of wrong)
     it(`says in one line what is wrong with: save ${args.join(' ')}`, async () =>

@@ -16,6 +16,10 @@ describe('a message at the edge', () => {
     expect(parseMessage({ role: 'tool', content: 'found', tool_call_id: 'c' }, 0, 7)).toEqual({ role: 'tool', content: 'found', answers: 'c', at: 7 })
   })
 
+  it('takes any time that a date can be', () => {
+    for (const at of [-8.64e15, 0, 1_700_000_000_000.5, 8.64e15]) expect(parseMessage({ role: 'user', content: 'x', at }, 0, 7).at).toBe(at)
+  })
+
   it('keeps the text of parts and marks the place of the others', () => {
     const content = [
       { type: 'text', text: 'Look:' },
@@ -33,6 +37,8 @@ describe('a message at the edge', () => {
     [{ role: 'tool', content: 'x' }, 'messages[2].tool_call_id must be text that is not empty; it names the call a tool message answers.'],
     [{ role: 'assistant', tool_calls: [{ id: 'c' }] }, 'messages[2].tool_calls[0] must be { id, type: "function", function: { name, arguments } }.'],
     [{ role: 'user', content: 'x', at: 'noon' }, 'messages[2].at is "noon"; it must be a time in milliseconds.'],
+    [{ role: 'user', content: 'x', at: 8.64e15 + 1 }, 'messages[2].at is 8640000000000001; it must be a time in milliseconds.'],
+    [{ role: 'user', content: 'x', at: -1e300 }, 'messages[2].at is -1e+300; it must be a time in milliseconds.'],
   ])('says what is wrong with %j', (value, message) => {
     expect(() => parseMessage(value, 2, 7)).toThrow(expect.objectContaining({ code: 'bad-message', message }))
   })

@@ -109,12 +109,40 @@ describe('the file of a graph', () => {
     const file = fresh()
     await (await openGraph(`sqlite:${file}`)).close()
     const newer = new DatabaseSync(file)
-    newer.exec("UPDATE meta SET value = 2 WHERE name = 'graph'")
+    newer.exec("UPDATE meta SET value = 3 WHERE name = 'graph'")
     newer.close()
     await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({
       code: 'bad-store',
-      message: `The graph in ${file} was written by a newer Threadkeep (format 2; this one knows up to 1). Update Threadkeep.`,
+      message: `The graph in ${file} was written by a newer Threadkeep (format 3; this one knows up to 2). Update Threadkeep.`,
     })
+  })
+
+  it('of the first release is brought to the newest form when it is opened, and searched as before', async () => {
+    const file = fresh()
+    const tea = { name: 'Ann', entityType: 'person', observations: ['likes green tea'] }
+    const first = await openGraph(`sqlite:${file}`)
+    await first.nodes.createEntities('acme', [tea])
+    await first.close()
+    const older = new DatabaseSync(file)
+    for (const table of ['graph_node', 'graph_observation']) {
+      older.exec(`DROP TABLE ${table}_words;
+        CREATE VIRTUAL TABLE ${table}_words
+          USING fts5 (lower, content = '${table}', content_rowid = 'place', tokenize = 'trigram case_sensitive 1', columnsize = 0);
+        INSERT INTO ${table}_words (${table}_words, rank) VALUES ('secure-delete', 1);
+        INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild')`)
+    }
+    older.exec("UPDATE meta SET value = 1 WHERE name = 'graph'")
+    older.close()
+    for (let opened = 0; opened < 2; opened++) {
+      const graph = await openGraph(`sqlite:${file}`)
+      expect((await graph.nodes.searchNodes('acme', 'GREEN tea')).entities).toEqual([tea])
+      expect((await graph.nodes.searchNodes('acme', 'tea green')).entities).toEqual([])
+      await graph.close()
+    }
+    const looking = new DatabaseSync(file, { readOnly: true })
+    const made = looking.prepare("SELECT count(*) AS many FROM sqlite_schema WHERE name LIKE '%words' AND sql LIKE '%detail = none%'").get()
+    expect([made?.many, looking.prepare("SELECT value FROM meta WHERE name = 'graph'").get()?.value]).toEqual([2, 2])
+    looking.close()
   })
 
   it('of another program is refused, and so is a place that is none', async () => {

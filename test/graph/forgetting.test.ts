@@ -72,6 +72,17 @@ function blocksIn(file: string): number {
   }
 }
 
+/** Whether three letters stand in the index of observations, be it of one that is gone. */
+function isIndexed(file: string, letters: string): boolean {
+  const database = new DatabaseSync(file, { readOnly: true })
+  try {
+    const blocks = database.prepare('SELECT block FROM graph_observation_words_data').all() as { block: Uint8Array }[]
+    return blocks.some(({ block }) => Buffer.from(block).includes(letters))
+  } finally {
+    database.close()
+  }
+}
+
 describe('forgetting takes along what a graph has drawn', () => {
   verifies(['X-05', 'H-01'], 'from a message, without a trace in the file', async () => {
     const { memory, graph, traces, close } = await stage()
@@ -145,6 +156,24 @@ describe('forgetting takes along what a graph has drawn', () => {
       expect(traces()).toEqual([])
       expect((await graph.nodes.searchNodes('acme', 'grey')).entities).toEqual([])
       expect(blocksIn(file)).toBe(0)
+      await close()
+    }
+  })
+
+  verifies('X-05', 'from the letters that nodes are found by: with the next forgetting, or when the graph is closed', async () => {
+    // Three letters that nothing else in the file is like.
+    const letters = '\u{10348}\u{10349}\u{1034a}'
+    const node = { name: 'safe', entityType: 'thing', observations: [`it says ${letters}`] }
+    for (const wiped of ['by forgetting', 'by closing'] as const) {
+      const { file, memory, graph, close } = await stage(50)
+      await graph.nodes.createEntities('acme', [node])
+      await graph.nodes.deleteEntities('acme', ['safe'])
+      expect((await graph.nodes.searchNodes('acme', letters)).entities).toEqual([])
+      expect(isIndexed(file, letters)).toBe(true)
+      if (wiped === 'by forgetting') await memory.forget({ scope: 'acme', text: 'nobody said this' })
+      else await graph.close()
+      expect([wiped, isIndexed(file, letters)]).toEqual([wiped, false])
+      expect(tracesOf(letters, databaseFiles(file).slice(0, 1))).toEqual([])
       await close()
     }
   })

@@ -37,6 +37,25 @@ describe('analytics over a chain', () => {
     expect(await handoff.analytics(workspace, sessionId)).toEqual(found)
   })
 
+  verifies('H-17', 'count as missed what was left out and is asked for by its number', async () => {
+    await using at = await stage({ settings: { items: 1 } })
+    await at.handoff.save(workspace, {
+      conversationContext: 'User: We talked.',
+      contextItems: [
+        { category: 'concept', content: 'Decision 12: the cache is kept for a day.', importance: 9 },
+        { category: 'concept', content: 'Decision 97: a page has 40 rows.', importance: 4 },
+        { category: 'concept', content: 'Decision 9: nothing is sent by mail.', importance: 4 },
+      ],
+    })
+    const { sessionId } = await at.handoff.restore(workspace)
+    await at.handoff.save(workspace, { sessionId, conversationContext: 'User: What was the page size in decision 97? As in decision 12?' })
+    const [step] = (await at.handoff.analytics(workspace, first)).steps
+    expect([step?.missed.map(({ identifiers }) => identifiers), step?.used.map(({ identifiers }) => identifiers)]).toEqual([
+      [['Decision 97']],
+      [['Decision 12']],
+    ])
+  })
+
   verifies('H-17', 'of a session by itself tell of nothing', async () => {
     await using at = await stage()
     await at.handoff.save(workspace, { conversationContext: 'User: Alone.' })

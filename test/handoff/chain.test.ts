@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { chainText } from '../../src/handoff/chain.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { coding, day, noon, stage } from './stage.ts'
 
@@ -21,16 +22,30 @@ describe('sessions that go on from each other', () => {
     const { earlier, context } = await handoff.restore(workspace)
     expect(earlier.map(({ session }) => session)).toEqual(ids.slice(0, 3))
     expect(context).toContain('Part 2 of the portal.')
-    // A link that is gone ends the chain, and nothing else.
+    // Of a link that is gone the neighbours hold together.
     await handoff.delete(workspace, ids[1] as string)
-    expect((await handoff.chain(workspace, ids[3] as string)).map(({ sessionId }) => sessionId).slice(0, 2)).toEqual(ids.slice(2))
+    const left = ids.filter((_, at) => at !== 1)
+    for (const id of left) expect((await handoff.chain(workspace, id)).map(({ sessionId }) => sessionId)).toEqual(left)
+    const { relationships } = await at.graph.relationships(workspace, { types: ['SESSION_CONTINUES'], from: ids[2] as string })
+    expect(relationships.map(({ to }) => to)).toEqual([first])
+    await handoff.delete(workspace, first)
+    expect(await handoff.get(workspace, ids[2] as string)).not.toHaveProperty('continuedFrom')
+    // They are still forgotten with what they quote.
+    await at.memory.forget({ key: `${workspace}:${ids[2]}`, messageId: 'm1' })
+    expect(JSON.stringify(await at.graph.entities(workspace, { session: ids[2] as string }))).not.toContain('Part 2')
   })
 
   it('may branch', async () => {
     await using at = await stage()
     await at.handoff.save(workspace, { messages: coding })
-    const [left, right] = [await at.handoff.restore(workspace), await at.handoff.restore(workspace)]
-    expect((await at.handoff.chain(workspace, first)).map(({ sessionId }) => sessionId).sort()).toEqual([first, left.sessionId, right.sessionId].sort())
+    const restored = [await at.handoff.restore(workspace), await at.handoff.restore(workspace), await at.handoff.restore(workspace)]
+    const [left, right] = restored.map(({ sessionId }) => sessionId)
+    for (const sessionId of [left, right] as string[]) await at.handoff.save(workspace, { sessionId, conversationContext: 'User: On.' })
+    const chain = await at.handoff.chain(workspace, first)
+    // The third was never gone on with.
+    expect(chain.map(({ sessionId }) => sessionId)).toEqual([first, left, right])
+    expect(chainText(chain)).toBe(`${first} → ${left}; ${first} → ${right}`)
+    expect((await at.handoff.analytics(workspace, first)).sessions.length).toBe(3)
   })
 
   it('that claim to go on from each other in a circle still end', async () => {

@@ -54,31 +54,34 @@ describe('the token monitor', () => {
       },
     }
     await using at = await stage({ providers })
-    const add = (content: string) => at.handoff.append(workspace, { sessionId: session, messages: [{ role: 'user', content }], limit: 1_000 })
+    const add = (content: string, sessionId?: string) =>
+      at.handoff.append(workspace, { messages: [{ role: 'user', content }], limit: 1_000, ...(sessionId === undefined ? {} : { sessionId }) })
     await expect(add(words(700))).rejects.toThrow('broken')
     isBroken = false
-    expect((await add('More.')).saved?.messages).toBe(2)
+    expect((await add('More.', session)).saved?.messages).toBe(2)
   })
 
   verifies('H-02', 'has a session saved by itself that is added to until it comes near the limit', async () => {
     await using at = await stage()
     const { handoff } = at
-    const add = (content: string) => handoff.append(workspace, { sessionId: session, messages: [{ role: 'user', content }], limit: 1_000 })
+    const add = (content: string, sessionId?: string) =>
+      handoff.append(workspace, { messages: [{ role: 'user', content }], limit: 1_000, ...(sessionId === undefined ? {} : { sessionId }) })
     const first = await add(`We begin. ${words(300)}`)
-    expect([first.saved, first.reading.saveNow, first.messageIds]).toEqual([undefined, false, ['m1']])
-    expect((await handoff.list(workspace)).total).toBe(0)
-    expect(await handoff.get(workspace, session)).toMatchObject({ messageCount: 1, items: 0, chain: [], summary: '' })
-    const second = await add(words(400))
+    expect([first.saved, first.reading.saveNow, first.messageIds, first.sessionId]).toEqual([undefined, false, ['m1'], session])
+    expect(await handoff.get(workspace, session)).toMatchObject({ messageCount: 1, items: 0, chain: [], summary: '', unsaved: true })
+    const second = await add(words(400), session)
     expect([second.saved?.messages, second.reading.crossed]).toEqual([2, true])
     expect((await handoff.list(workspace)).sessions).toMatchObject([{ sessionId: session, messageCount: 2, title: expect.stringContaining('We begin.') }])
-    expect((await add('More.')).saved).toBeUndefined()
+    const more = await add('More.', session)
+    expect([more.saved, more.wasSaved]).toEqual([undefined, true])
   })
 
   it('stores the same operation once', async () => {
     await using at = await stage()
+    await at.handoff.append(workspace, { messages: [{ role: 'user', content: 'We begin.' }] })
     const once = { messages: coding, operationId: 'op-1', sessionId: session }
     const [a, b] = [await at.handoff.append(workspace, once), await at.handoff.append(workspace, once)]
-    expect([a.messageIds, b.messageIds, a.reading.tokens === b.reading.tokens]).toEqual([['m1', 'm2', 'm3', 'm4'], ['m1', 'm2', 'm3', 'm4'], true])
+    expect([a.messageIds, b.messageIds, a.reading.tokens === b.reading.tokens]).toEqual([['m2', 'm3', 'm4', 'm5'], ['m2', 'm3', 'm4', 'm5'], true])
   })
 
   it('refuses what is nothing to count, and settings that make no sense', async () => {
@@ -86,6 +89,8 @@ describe('the token monitor', () => {
     await expect(at.handoff.check(workspace, {})).rejects.toThrow('There is nothing to count.')
     await expect(at.handoff.check(workspace, { tokenCount: 1, limit: 0 })).rejects.toThrow('limit is 0; it must be a whole number of tokens, 1 or more.')
     await expect(at.handoff.append(workspace, { messages: [] })).rejects.toThrow('There is nothing to append.')
+    // A session begins without an id: one that is mistyped must not begin another.
+    await expect(at.handoff.append(workspace, { sessionId: 'nope', messages: coding })).rejects.toThrow('There is no session "nope" in this workspace.')
     await expect(stage({ settings: { threshold: 2 } })).rejects.toThrow(MemoryError)
   })
 })

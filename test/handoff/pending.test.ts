@@ -100,8 +100,8 @@ describe('a store that fails', () => {
   verifies('H-11', 'keeps messages that are added one by one, and stores them once and in their order', async () => {
     const fault: Fault = {}
     await using at = await stage({ fault })
+    await at.handoff.append(workspace, { messages: [{ role: 'user', content: 'One.' }] })
     const add = (content: string) => at.handoff.append(workspace, { sessionId: first, messages: [{ role: 'user', content }] })
-    await add('One.')
     fault.code = 'not-durable'
     expect(await add('Two.')).toMatchObject({ degraded: 'not durable', messageIds: [] })
     expect((await add('Three.')).degraded).toBe('not durable')

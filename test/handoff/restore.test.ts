@@ -221,11 +221,12 @@ describe('marking', () => {
     await at.handoff.save(workspace, { messages: [...coding, { role: 'user', content: 'Remember: invoices go out on the 5th, data in INV-2026-11.' }] })
     const before = (await at.handoff.restore(workspace)).contextItems
     const marked = await at.handoff.mark(workspace, first, { text: 'add a test for encodePassword' })
-    expect(marked).toEqual({ sessionId: first, marked: ['m3'], added: 1 })
+    const quotes = ['Good. We never store plain passwords. TODO: add a test for encodePassword with "Zürich".']
+    expect(marked).toEqual({ sessionId: first, marked: ['m3'], added: 1, quotes })
     const [item] = (await at.handoff.restore(workspace)).contextItems
     expect([item?.marked, item?.sources, item?.importance]).toEqual([true, ['m3'], 10])
     expect(before.some(({ marked: isMarked }) => isMarked)).toBe(false)
     expect((await at.handoff.mark(workspace, first, { messageIds: ['m3', 'm2'] })).added).toBe(1)
-    expect(await refused(at.handoff.mark(workspace, first, { text: 'nowhere' }))).toContain('Nothing in the session is what should be marked.')
+    for (const text of ['nowhere', 'encodePass']) expect(await refused(at.handoff.mark(workspace, first, { text }))).toContain('Nothing in the session is what')
   })
 })

@@ -160,9 +160,11 @@ describe('saving a session', () => {
     const attending = { signal: stop.signal, progress: (done: number, total: number) => void (told.push(`${done}/${total}`) === 2 && stop.abort()) }
     expect(await refused(at.handoff.save(workspace, { messages: coding }, attending))).toContain('aborted: Saving was stopped by the caller.')
     expect(told).toEqual(['1/5', '2/5', '3/5'])
-    expect((await at.handoff.list(workspace)).total).toBe(0)
-    const saved = await at.handoff.save(workspace, { sessionId: first, messages: coding })
-    expect([saved.added, saved.messages, saved.items]).toEqual([0, 4, 3])
+    // What was stored is known, and whoever tells it again without an id goes on with it.
+    expect((await at.handoff.list(workspace)).sessions).toMatchObject([{ sessionId: first, messageCount: 4, unsaved: true }])
+    const saved = await at.handoff.save(workspace, { messages: coding })
+    expect([saved.sessionId, saved.added, saved.messages, saved.items]).toEqual([first, 0, 4, 3])
+    expect((await at.handoff.list(workspace)).sessions.map(({ sessionId, unsaved }) => [sessionId, unsaved])).toEqual([[first, undefined]])
   })
 
   verifies('H-03', 'weighs items by how near they are to what the talk is about now, and does without if nobody can tell', async () => {
@@ -208,8 +210,8 @@ describe('saving a session', () => {
 
   verifies('H-05', 'goes on from one that was only added to, and never from itself', async () => {
     await using at = await stage()
-    await at.handoff.append(workspace, { sessionId: 'talk', messages: coding })
-    expect((await at.handoff.save(workspace, { messages: coding, continues: 'talk' })).continues).toBe('talk')
+    const { sessionId: talk } = await at.handoff.append(workspace, { messages: coding })
+    expect((await at.handoff.save(workspace, { conversationContext: 'User: More.', continues: talk })).continues).toBe(talk)
     expect(await refused(at.handoff.save(workspace, { sessionId: first, continues: first }))).toBe(
       `bad-option: continues is "${first}"; it must be another session than the one that is saved.`,
     )

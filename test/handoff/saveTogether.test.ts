@@ -14,7 +14,7 @@ describe('processes that save the same session at once', () => {
     'lose nothing, store nothing twice, and leave rows that tell of everything',
     async () => {
       await using at = await stage()
-      await at.handoff.save(workspace, { conversationContext: 'User: We begin together.' })
+      await at.handoff.save(workspace, { conversationContext: 'User: We begin together, and each of us adds what is to be said.' })
       const writers = ['Ann', 'Bob'].map((who) => start('test/handoff/saver.ts', [at.file, workspace, session, who, '12']).ended)
       for (const { code, stderr } of await Promise.all(writers)) expect([code, stderr]).toEqual([0, ''])
       const said = (await at.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
@@ -35,7 +35,7 @@ describe('processes that save the same session at once', () => {
       },
     }
     await using at = await stage({ providers })
-    expect((await at.handoff.save(workspace, { conversationContext: 'User: We begin together.' })).messages).toBe(2)
+    expect((await at.handoff.save(workspace, { conversationContext: 'User: We begin together, and each of us adds what is to be said.' })).messages).toBe(2)
     expect(times).toBe(2)
     expect((await at.handoff.restore(workspace)).contextItems).toMatchObject([{ category: 'task', content: 'TODO: call Zoe.' }])
   })
@@ -76,7 +76,7 @@ describe('processes that save the same session at once', () => {
     'and are killed while they save keep what they acknowledged, once and in order; the next restore or save makes the rest whole',
     async () => {
       await using at = await stage()
-      await at.handoff.save(workspace, { conversationContext: 'User: We begin together.' })
+      await at.handoff.save(workspace, { conversationContext: 'User: We begin together, and each of us adds what is to be said.' })
       const said = async (): Promise<readonly string[]> => (await at.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
       for (let round = 0; round < 6; round++) {
         const child = start('test/handoff/saver.ts', [at.file, workspace, session, `Ann ${round}`, '1000'])
@@ -89,7 +89,7 @@ describe('processes that save the same session at once', () => {
         const { sessionId } = await at.handoff.restore(workspace, { sessionId: session })
         expect((await at.handoff.get(workspace, sessionId)).continuedFrom).toBe(session)
         expect((await at.handoff.get(workspace, session)).messageCount).toBe((await said()).length)
-        const again = ['User: We begin together.', ...own.map((content) => `Assistant: ${content}`)].join('\n')
+        const again = ['User: We begin together, and each of us adds what is to be said.', ...own.map((content) => `Assistant: ${content}`)].join('\n')
         expect((await at.handoff.save(workspace, { sessionId: session, conversationContext: again })).added).toBe(0)
       }
       expect((await examineFile(at.file)).faults).toEqual([])
@@ -124,5 +124,15 @@ describe('what is new in a conversation that is told again', () => {
     ['abac', 'ad', 0],
     ['abac', 'abx', 2],
   ]
+  const short: readonly (readonly [stored: string, told: string, from: number])[] = [
+    ['abc', 'ad', 0],
+    ['abc', 'cd', 0],
+    ['a', 'ab', 0],
+    ['abc', 'bcd', 2],
+    ['abc', 'abd', 2],
+    ['abcd', 'acx', 0],
+  ]
+  for (const [stored, told, from] of short)
+    it(`${told} after ${stored}, all of them short: from ${from} on`, () => expect(fresh([...stored], [...told], () => false)).toBe(from))
   for (const [stored, told, from] of cases) it(`${told} after ${stored || 'nothing'}: from ${from} on`, () => expect(fresh([...stored], [...told])).toBe(from))
 })

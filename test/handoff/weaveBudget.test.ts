@@ -38,7 +38,8 @@ const scene = fc.record({
   given: fc.array(text, { maxLength: 3 }),
   files: fc.array(fc.record({ path: hostileText, status: fc.constantFrom('changed' as const, 'missing' as const, 'unchanged' as const) }), { maxLength: 4 }),
   summaries: fc.array(text, { maxLength: 3 }),
-  earlier: fc.array(fc.record({ session: hostileText, summary: text }), { maxLength: 2 }),
+  earlier: fc.array(fc.record({ session: hostileText, summary: text, said: fc.array(fc.tuple(role, text), { maxLength: 4 }) }), { maxLength: 2 }),
+  closing: hostileText,
   provided: fc.array(fc.record({ from: hostileText, text }), { maxLength: 2 }),
 })
 const budget = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 1_500 }))
@@ -46,23 +47,30 @@ const budget = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, ma
 describe('the budget', () => {
   verifies(['H-05', 'H-13'], 'is never exceeded, whatever was said and however small it is; the same always gives the same', () =>
     fc.assert(
-      fc.property(scene, budget, fc.constantFrom(exact, upperBound), ({ said, marked, given, ...rest }, tokens, tokenizer) => {
+      fc.property(scene, budget, fc.constantFrom(exact, upperBound), ({ said, marked, given, closing, earlier, ...rest }, tokens, tokenizer) => {
         const messages = conversation(...said)
         const found = extractItems(messages, { tokenizer, marked: new Set(marked ? ['m1'] : []) })
         const items = [...found, ...given.map((content, at) => item({ id: `g${at}`, category: 'code', content, importance: 8 }))]
-        const all = material({ ...rest, messages, items })
-        const woven = weave(all, { budget: tokens, tokenizer })
+        const before = earlier.map(({ said: words, ...one }) => ({ ...one, messages: conversation(...words) }))
+        const all = material({ ...rest, messages, items, earlier: before })
+        const woven = weave(all, { budget: tokens, tokenizer, closing })
         expect(tokenizer.count(woven.text)).toBeLessThanOrEqual(tokens)
         expect(woven.tokens).toBe(tokenizer.count(woven.text))
         expect(woven.shares.code + woven.shares.conversation + woven.shares.metadata).toBe(woven.tokens)
         expect([...woven.items, ...woven.left].sort()).toEqual(items.map(({ id }) => id).sort())
-        expect(weave(all, { budget: tokens, tokenizer })).toEqual(woven)
+        expect(weave(all, { budget: tokens, tokenizer, closing })).toEqual(woven)
         // what is fenced is closed again, whoever has said it
         if (woven.text.includes('## Conversation')) expect(linesOf(woven.text).at(-1)?.fence).toMatch(/^(?:none|close)$/)
       }),
       { numRuns: 150 },
     ),
   )
+  verifies('H-05', 'is not exceeded either where what is marked and what is asked share a few tokens', () => {
+    const messages = conversation(['user', '// why\n- [ ] call Ann'])
+    const items = extractItems(messages, { tokenizer: exact, marked: new Set(['m1']) })
+    for (let tokens = 1; tokens <= 40; tokens++)
+      expect(weave(material({ messages, items }), { budget: tokens, tokenizer: exact }).tokens).toBeLessThanOrEqual(tokens)
+  })
   verifies('H-05', 'is used: of a long conversation, all but one token in twenty', () => {
     const messages = conversation(
       ...Array.from({ length: 200 }, (_, at) => ['user', `In step ${at} we looked at src/part${at}.ts and found value${at}.`] as const),

@@ -4,7 +4,7 @@ import { type Material, weave } from '../../src/handoff/weave.ts'
 import { tokenizerNamed } from '../../src/models/tokenizers.ts'
 import { linesOf } from '../../src/text/fences.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { conversation, material, type Turn } from './weaveScene.ts'
+import { conversation, item, material, type Turn } from './weaveScene.ts'
 
 const tokenizer = await tokenizerNamed('exact')
 const isData = 'data, not instructions'
@@ -40,8 +40,17 @@ describe('what comes first', () => {
   })
   it('is clipped where there is no room for all of it', () => {
     expect(told(1)).toBe('The')
+    expect(told(8, { messages: conversation(['user', '```ts\nrun()\n```\nfails']) })).toBe('run()')
     expect(told(12)).toBe('The login test fails: expected 401, got...')
     expect(told(60)).toMatch(/\[user\]\nThe login test fails: expected 401, got 500\. .*\n\[assistant\]\nUnderstood\./)
+  })
+  it('opens no fence where it is clipped', () => {
+    const since = conversation(...chat, ['user', `\`\`\`npm test\`\`\` ${'fails '.repeat(80)}`])
+    for (const budget of [20, 60, 100]) {
+      const text = told(budget, { messages: since })
+      expect(text).toContain('npm test``` fails fails')
+      expect(linesOf(text).filter(({ fence }) => fence !== 'none')).toEqual([])
+    }
   })
   it('is what was asked before, if the user has only said that all is well since', () => {
     const since = conversation(...chat, ['user', 'ok, go on'], ['assistant', 'Sure.'], ['user', 'Thanks!'])
@@ -69,6 +78,8 @@ describe('what comes first', () => {
       expect(text).toContain(ask)
     }
     expect(told(100, { items: marked })).toMatch(/\[user\]\nWe are building[\s\S]*Decision 13:[\s\S]*The login test fails/)
+    const given = item({ content: 'We use tabs.', marked: true, importance: 10 })
+    for (const budget of [60, 100, 500]) expect(told(budget, { items: [given] })).toContain('[tool saved concept]\nWe use tabs.')
     expect(told(16, { items: extractItems(messages, { tokenizer, marked: new Set(['m55']) }) })).toMatch(/^Decision 13: .*\nThe login test/)
   })
 })
@@ -144,7 +155,9 @@ describe('sessions before', () => {
     )
     expect(text).toContain(goal)
     expect(text).toContain(ask)
+    expect(text.match(/^Decision/gm)?.length).toBeGreaterThan(25)
     expect(text).not.toContain('## Earlier sessions')
+    expect(text).toContain('… stands for what was left out.')
   })
   it('are told in a line where there is no room for more, or nothing else is known of them', () => {
     expect(told(80, { messages: newest, items: [], earlier })).not.toContain('## Before that')

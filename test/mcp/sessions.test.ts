@@ -69,15 +69,24 @@ describe('the session tools', () => {
       const restored = await call(second.client, 'restore_session', { tokenBudget: 2_000 })
       expect(restored.structuredContent).toMatchObject({ continues: sessionId, budget: 2_000, workspaceState: { activeProject: 'portal' }, fileReferences: [] })
       const { context, sessionId: next } = restored.structuredContent as { context: string; sessionId: string }
-      expect(textOf(restored)).toBe(
-        `${context}\n\nThis chat is session ${next}, which goes on from ${sessionId}. Save it with save_session and this sessionId.`,
-      )
+      expect(textOf(restored)).toBe(context)
+      expect(context.endsWith(`\nThis chat is session ${next}, which goes on from ${sessionId}. Save it with save_session and this sessionId.`)).toBe(true)
       expect((await call(second.client, 'get_session', { sessionId })).structuredContent).toMatchObject({
         sessionId,
-        chain: [{ sessionId }, { sessionId: next }],
+        chain: [{ sessionId }],
         preservation: { facts: 1 },
       })
+      await call(second.client, 'save_session', { sessionId: `default:${next}`, conversationContext: 'User: On we go.' })
       expect((await call(second.client, 'session_analytics', { sessionId })).structuredContent).toMatchObject({ sessions: [sessionId, next] })
+      const looked = textOf(await call(second.client, 'get_session', { sessionId }))
+      expect(looked).toContain(`\nChain: ${sessionId} → ${next}\nRestored `)
+      const mistyped = await call(second.client, 'restore_session', { sessionID: sessionId }).catch((error: unknown) => ({
+        isError: true,
+        told: String(error),
+      }))
+      expect([mistyped.isError, JSON.stringify(mistyped).includes('sessionID')]).toEqual([true, true])
+      const two = await call(second.client, 'list_sessions', { workspace: 'default', workspaceId: 'portal' })
+      expect(textOf(two)).toBe('workspace and workspaceId name two workspaces, and a call is about one. Give one of them.')
       const stranger = await call(second.client, 'get_session', { sessionId, workspace: 'other' })
       const nowhere = await call(second.client, 'get_session', { sessionId: 'session_1', workspace: 'other' })
       expect([stranger.isError, textOf(stranger).replace(sessionId, 'session_1')]).toEqual([true, textOf(nowhere)])
@@ -99,6 +108,7 @@ describe('the session tools', () => {
       const { text: told, structured } = await run('restore_session', { tokenBudget })
       expect([tokenBudget, at.memory.tokenizer.count(told) <= tokenBudget]).toEqual([tokenBudget, true])
       expect(structured.budget).toBe(tokenBudget)
+      for (const { content } of structured.contextItems as { content: string }[]) expect(content.length).toBeLessThanOrEqual(201)
     }
   })
 
@@ -113,17 +123,36 @@ describe('the session tools', () => {
     const { structured, text: told } = await run('append_messages', { messages: [{ role: 'user', content: 'word '.repeat(700) }], limit: 1_000 })
     expect(structured).toMatchObject({ sessionId: `session_${noon}`, messageIds: ['m1'], saved: { messages: 1 }, reading: { saveNow: true, crossed: true } })
     expect([told.includes('was saved'), logged.length, logged[1]?.includes('It was saved')]).toEqual([true, 2, true])
+    const more = await run('append_messages', { sessionId: `session_${noon}`, messages: [{ role: 'user', content: 'More.' }], limit: 1_000 })
+    expect(more.text).toMatch(
+      /^Stored 1 message in .* tokens\. The session is saved, with all that was added since; continue in a new chat with restore_session\.$/,
+    )
     expect((await run('list_sessions', {})).structured).toMatchObject({ total: 1 })
+  })
+
+  verifies('H-04', 'list sessions that were only added to', async () => {
+    using folder = newFolder()
+    await using at = await stage()
+    const { run } = desk(at, folder.path)
+    await run('append_messages', { messages: coding.slice(0, 1) })
+    expect((await run('list_sessions', {})).text).toBe(
+      `session_${noon}  2026-11-15T12:00:00.000Z  1 message (not summed up yet)  The login page of billing-portal fails with error E-4711 when the password has a…\n1 in all.`,
+    )
   })
 
   verifies('H-04', 'give the context of a session inside its budget, and mark what matters', async () => {
     using folder = newFolder()
     await using at = await stage()
     const { run } = desk(at, folder.path)
-    await run('append_messages', { sessionId: 'talk', messages: coding })
-    const { structured } = await run('get_context', { sessionId: 'talk', budget: 100, query: 'What about E-4711?' })
+    const sessionId = `session_${noon}`
+    await run('append_messages', { messages: coding })
+    const { structured } = await run('get_context', { sessionId: `billing:${sessionId}`, budget: 100, query: 'What about E-4711?' })
     expect([(structured.tokens as number) <= 100, structured.budget]).toEqual([true, 100])
-    expect((await run('mark_important', { sessionId: 'talk', text: 'E-4711' })).structured).toEqual({ sessionId: 'talk', marked: ['m1'], added: 1 })
+    const marked = await run('mark_important', { sessionId, text: 'E-4711' })
+    expect(marked.structured).toMatchObject({ sessionId, marked: ['m1'], added: 1 })
+    expect(marked.text).toBe(
+      'Marked: "The login page of billing-portal fails with error E-4711 when the password has an umlaut. Please fix src/login/encode.ts.". Marked in all: 1 message.',
+    )
     await expect(run('get_context', { sessionId: 'nowhere' })).rejects.toThrow('There is no session "nowhere" in this workspace.')
   })
 

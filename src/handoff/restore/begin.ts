@@ -2,6 +2,7 @@ import type { Json } from '../../domain/entry.ts'
 import type { GraphChange } from '../../graph/graph.ts'
 import type { Weights } from '../item.ts'
 import type { Pending } from '../pending.ts'
+import { recordMark } from '../record.ts'
 import type { Measured, Restoration } from '../records.ts'
 import { originId, workspaceRowId } from '../save/rows.ts'
 import { isoOf, type Kept } from '../sessions.ts'
@@ -42,6 +43,7 @@ export async function begun(parts: HandoffParts, pending: Pending, workspace: st
 /** It quotes nobody: what is forgotten of the session before it is not found here. */
 function rowsOf(workspace: string, { session, from, woven, measured, related }: Beginning, at: string, weights: Weights): GraphChange {
   const { sessionId } = from.metadata
+  const record = recordMark(woven.text, { session, from: sessionId })
   const restoration: Restoration = {
     from: sessionId,
     budget: measured.budget,
@@ -49,6 +51,7 @@ function rowsOf(workspace: string, { session, from, woven, measured, related }: 
     items: woven.items,
     left: woven.left,
     preservation: measured,
+    ...(record === undefined ? {} : { record }),
   }
   const origin = { created_at: at, continued_from: sessionId, restored: restoration as unknown as Json }
   const link = (type: string, to: string, properties: Readonly<Record<string, Json>> = {}) => ({ from: session, type, to, session, properties })

@@ -1,11 +1,11 @@
-import type { Message } from '../../domain/entry.ts'
+import type { Message, Tokens } from '../../domain/entry.ts'
 import { earlierOf } from '../chain.ts'
 import { matched, type Reference } from '../continuation.ts'
 import type { Provided } from '../records.ts'
 import { resolve } from '../references.ts'
 import { type Kept, kept, keyOf } from '../sessions.ts'
 import type { Attending, HandoffParts } from '../settings.ts'
-import type { FileState, Material } from '../weave.ts'
+import type { Earlier, FileState, Material } from '../weave.ts'
 
 /** A session to go on from, with everything that was said in it, and other sessions about what the new chat begins with. */
 export type Origin = {
@@ -13,6 +13,8 @@ export type Origin = {
   readonly from: Kept
   readonly messages: readonly Message[]
   readonly related: readonly Related[]
+  /** How many tokens the text may have. */
+  readonly budget: Tokens
 }
 export type Related = Reference & { readonly summary: string }
 
@@ -54,7 +56,7 @@ export async function materialOf(
 function filesOf({ files: eyes, memory }: HandoffParts, { workspace, from }: Origin, { client = '' }: Attending): Promise<readonly FileState[]> {
   const key = keyOf(workspace, from.metadata.sessionId)
   const state = async (file: Kept['files'][number]): Promise<FileState> => {
-    if (eyes === undefined) return { path: file.path, status: 'refused', note: 'files are not looked at here' }
+    if (eyes === undefined) return { path: file.path, status: 'refused', note: 'not looked at: no folder is open' }
     const { note, ...found } = await resolve(file, (path) => eyes.look(client, path))
     return note === undefined ? found : { ...found, note: await memory.masked(key, note) }
   }
@@ -78,14 +80,29 @@ async function providedFor(
 }
 
 /** Sessions that this one speaks of, those about the same, and those before it, the nearest last. */
-async function othersOf(parts: HandoffParts, { workspace, from, related }: Origin): Promise<Material['earlier']> {
+async function othersOf(parts: HandoffParts, origin: Origin): Promise<Material['earlier']> {
+  const { workspace, from, related } = origin
   if (from.metadata.degraded !== undefined) return []
   const { relationships } = await parts.graph.relationships(workspace, { from: from.metadata.sessionId, types: ['SESSION_REFERENCES'], limit: 20 })
   const named = await Promise.all(relationships.map(({ to }) => kept(parts, workspace, to)))
   const others = [
     ...named.flatMap((one) => (one === undefined ? [] : [{ session: one.metadata.sessionId, summary: one.metadata.summary || one.metadata.title }])),
     ...related.map(({ session, summary }) => ({ session, summary })),
-    ...(await earlierOf(parts, workspace, from)),
+    ...(await withWords(parts, origin, await earlierOf(parts, workspace, from))),
   ]
   return [...new Map(others.map((one) => [one.session, one])).values()]
+}
+
+/** With what was said in them, from the nearest back, for as long as the budget may have room for it. */
+async function withWords(parts: HandoffParts, { workspace, messages, budget }: Origin, earlier: readonly Earlier[]): Promise<readonly Earlier[]> {
+  const tokensOf = (said: readonly Message[]): Tokens => said.reduce((sum, { tokens }) => sum + tokens, 0)
+  const found: Earlier[] = []
+  let room = budget - tokensOf(messages)
+  for (const one of [...earlier].reverse()) {
+    const before = room > 0 ? await kept(parts, workspace, one.session) : undefined
+    const said = (await before?.messages()) ?? []
+    room -= tokensOf(said)
+    found.unshift(before === undefined ? one : { ...one, messages: said, items: before.items })
+  }
+  return found
 }

@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto'
 import { type Incoming, parseMessage } from '../../domain/chat.ts'
-import type { Json, Millis, Tokens } from '../../domain/entry.ts'
+import { isBlank, type Json, type Millis, type Tokens } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
+import { begunWith } from '../begun.ts'
 import { type Category, type ContextItem, categories } from '../item.ts'
 import type { WorkspaceState } from '../records.ts'
-import { keyOf } from '../sessions.ts'
+import { idIn, keyOf } from '../sessions.ts'
 import type { HandoffParts } from '../settings.ts'
 import { itemId } from './rows.ts'
+import { chatOf, type Told, toldIn } from './told.ts'
 import { turnsOf } from './turns.ts'
 
 /** An item as a client gives it. */
@@ -48,25 +50,29 @@ export type Accepted = {
 /** So many items and files a client may give. */
 const most = 1_000
 
-/** Checks what a client wants saved. Reads and writes nothing. */
-export async function accepted({ memory, clock, name }: HandoffParts, workspace: string, request: SaveRequest): Promise<Accepted> {
-  const { sessionId, continues, tokenCount, contextItems = [], fileReferences = [], workspaceState, title } = request
+/** Checks what a client wants saved. Writes nothing. */
+export async function accepted(parts: HandoffParts, workspace: string, request: SaveRequest): Promise<Accepted> {
+  const { memory, clock } = parts
+  const { tokenCount, contextItems = [], fileReferences = [], workspaceState, title } = request
   const at = clock()
-  const said = saidIn(request, at)
+  const sessionId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
+  const { said, records } = await toldIn(parts, workspace, messagesIn(request), at)
   if (said.length === 0 && sessionId === undefined)
     throw new MemoryError('bad-option', 'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.', {
       param: 'conversationContext',
     })
   const tokens = tokenCount === undefined ? undefined : countOf(tokenCount)
   for (const [param, list] of Object.entries({ contextItems, fileReferences })) check(param, list.length, list.length <= most, `a list of at most ${most}`)
-  const id = sessionId ?? name(at)
+  const known = sessionId ?? (await begunBefore(parts, workspace, { said, records }, at))
+  const id = known ?? parts.name(at)
   const key = keyOf(workspace, id)
+  const continues = request.continues === undefined ? (known === undefined ? records[0]?.from : undefined) : idIn(workspace, request.continues)
   if (continues !== undefined) keyOf(workspace, continues)
   check('continues', continues, continues !== id, 'another session than the one that is saved')
   return {
     workspace,
     id,
-    isNew: sessionId === undefined,
+    isNew: known === undefined,
     at,
     said,
     tokens,
@@ -84,10 +90,24 @@ export function countOf(tokens: Tokens): Tokens {
   return Math.round(tokens)
 }
 
-/** What was said, each message with its time, so that the same request is the same whenever it is written. */
-function saidIn({ conversationContext, messages }: SaveRequest, at: Millis): readonly Incoming[] {
-  const said = messages ?? turnsOf(conversationContext ?? '')
-  return said.map((message, place) => ({ ...message, at: parseMessage(message, place, at).at }))
+function messagesIn({ conversationContext = '', messages = [] }: SaveRequest): readonly Incoming[] {
+  if (messages.length === 0) return turnsOf(conversationContext)
+  if (isBlank(conversationContext)) return messages
+  throw new MemoryError('bad-option', 'conversationContext and messages were both given, and only one of them can be saved. Give the conversation once.', {
+    param: 'conversationContext',
+  })
+}
+
+/** A session without an id that is known all the same: the chat of a record, or one whose save was never answered. If that cannot be read, it is a new one. */
+async function begunBefore(parts: HandoffParts, workspace: string, { said, records }: Told, at: Millis): Promise<string | undefined> {
+  const find = async (): Promise<string | undefined> =>
+    (await chatOf(parts, workspace, records)) ??
+    begunWith(
+      parts,
+      workspace,
+      said.map((message, place) => parseMessage(message, place, at)),
+    )
+  return said.length === 0 ? undefined : find().catch(() => undefined)
 }
 
 function itemOf(tokenizer: HandoffParts['memory']['tokenizer'], session: string, { category, content, importance = 5 }: GivenItem): ContextItem {

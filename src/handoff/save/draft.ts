@@ -1,11 +1,11 @@
-import { isBlank, type Json, type Message, type Millis } from '../../domain/entry.ts'
+import type { Json, Message, Millis } from '../../domain/entry.ts'
 import { stopIf } from '../../portable/stop.ts'
 import { namedIn } from '../continuation.ts'
 import { extractItems } from '../extract.ts'
 import type { ContextItem } from '../item.ts'
 import type { Provided } from '../records.ts'
 import { type FileReference, pathsIn, refer } from '../references.ts'
-import { isoOf, type Kept } from '../sessions.ts'
+import { isoOf, type Kept, titleIn } from '../sessions.ts'
 import type { Attending, HandoffParts } from '../settings.ts'
 import { similarityOf } from '../similarity.ts'
 import { weightsOf } from '../weights.ts'
@@ -68,13 +68,11 @@ function rowOf({ accepted, before, messages, startedAt }: Basis) {
 
 /** The title a client gave, now or before; else the first thing the user said, on one line. */
 function titleOf(given: string | undefined, before: Kept | undefined, messages: readonly Message[], startedAt: Millis): Pick<Draft, 'title' | 'titleSources'> {
-  const first = messages.find(({ role, content }) => role === 'user' && !isBlank(content))
-  const line = (first?.content ?? '').trim().replaceAll(/\s+/g, ' ')
-  const quoted = line.length <= 80 ? line : `${[...line].slice(0, 79).join('')}…`
+  const quoted = titleIn(messages)
   const known = given ?? before?.metadata.title ?? ''
-  if (known !== '' && known !== quoted) return { title: known, titleSources: [] }
-  if (first === undefined || quoted === '') return { title: `Session of ${isoOf(startedAt).slice(0, 10)}`, titleSources: [] }
-  return { title: quoted, titleSources: [first.id] }
+  if (known !== '' && known !== quoted?.title) return { title: known, titleSources: [] }
+  if (quoted === undefined) return { title: `Session of ${isoOf(startedAt).slice(0, 10)}`, titleSources: [] }
+  return { title: quoted.title, titleSources: [quoted.source] }
 }
 
 function stateOf({ state }: Accepted, before: Kept | undefined): Pick<Draft, 'state'> {

@@ -5,12 +5,21 @@ import { barringSecrets } from '../../text/secretMark.ts'
 /**
  * From where on a conversation is not stored yet, when a client tells it again: from its beginning, whatever others have
  * said in between, or only its newest part, which then begins with what was stored last. A history with nothing in
- * common is new altogether.
+ * common is new altogether, and so is one that has no more in common than a single message which tells nothing by itself:
+ * "go on" is said again and again, and is better stored twice than lost.
  *
  * @example
  * fresh(['a', 'b'], ['b', 'c']) // 1: what is told from there on is new
+ * fresh(['go on', 'Part 1'], ['go on', 'Part 2'], () => false) // 0
  */
-export const fresh = (stored: readonly string[], told: readonly string[]): number => Math.max(overlap(stored, told), retold(stored, told))
+export function fresh(stored: readonly string[], told: readonly string[], tells: (place: number) => boolean = () => true): number {
+  const last = overlap(stored, told)
+  const isKnown = tells(0) || (told[0] === stored[0] && told[1] === stored[1])
+  return Math.max(last > 1 || tells(0) ? last : 0, isKnown ? retold(stored, told) : 0)
+}
+
+/** Whether a message by itself tells which conversation it is of: few words are said in many of them. */
+export const isTelling = ({ content, calls }: Pick<Parsed, 'content' | 'calls'>): boolean => content.trim().length >= 40 || calls !== undefined
 
 /**
  * How many messages are told again from the beginning on. One alone is no history, and neither is one that was said more
@@ -52,3 +61,7 @@ export function fingerprint({ role, content, name, calls, answers }: Omit<Parsed
   const called = (calls ?? []).flatMap((call) => [call.name, barringSecrets(call.arguments)])
   return hash('sha256', JSON.stringify([said, called]))
 }
+
+/** As `fresh`, of messages. */
+export const freshIn = (stored: readonly Omit<Parsed, 'at'>[], told: readonly Omit<Parsed, 'at'>[]): number =>
+  fresh(stored.map(fingerprint), told.map(fingerprint), (place) => told[place] !== undefined && isTelling(told[place]))

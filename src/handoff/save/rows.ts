@@ -37,6 +37,8 @@ export type Draft = SessionRow & {
 /** The ids of what belongs to a session. */
 export const conversationId = (session: string): string => `conversation_${session}`
 export const originId = (session: string): string => `origin_${session}`
+/** Notes that a session was begun and not saved yet. */
+export const begunId = (session: string): string => `begun_${session}`
 export const stateId = (session: string): string => `workspace_state_${session}`
 export const itemId = (session: string, item: string): string => `context_${session}_${item}`
 /** One for each session: what one forgets, another may still speak of. */
@@ -50,7 +52,7 @@ export const workspaceRowId = (workspace: string): string => `workspace_${worksp
  * @example
  * rowsOf(draft).entities.map(({ type }) => type) // ['session', 'session_origin', 'conversation', 'context_item', 'workspace_state']
  */
-export function rowsOf(draft: Draft): Required<Omit<GraphChange, 'drop'>> {
+export function rowsOf(draft: Draft): Required<Pick<GraphChange, 'entities' | 'relationships'>> {
   const { id: session } = draft
   const entities = [
     sessionEntity(draft),

@@ -22,6 +22,9 @@ const speaker = new RegExp(
 )
 const fence = /^\s{0,3}(`{3,}|~{3,})/
 
+/** A list of what is on somebody's machine has a line "System: …" as well: only a text that begins with one has it for a speaker. */
+const isSpeaker = (role: Incoming['role'] | undefined, place: number): role is Incoming['role'] => role !== undefined && (role !== 'system' || place === 0)
+
 /**
  * A conversation as its turns: JSON or JSON Lines of messages, or text with recognisable speakers; any other text is one
  * message. Nothing is lost: what stands before the first speaker is a message of its own.
@@ -34,9 +37,9 @@ export function turnsOf(text: string): readonly Incoming[] {
   return messagesIn(text) ?? spokenIn(text)
 }
 
-/** JSON: a list of messages, `{"messages":[…]}`, or one message a line. What they hold is checked where it is kept. */
-function messagesIn(text: string): readonly Incoming[] | undefined {
-  const trimmed = text.trim().replace(/^\ufeff/, '')
+/** JSON: a list of messages, `{"messages":[…]}`, or one message a line; undefined if it is none. What they hold is checked where it is kept. */
+export function messagesIn(text: string): readonly Incoming[] | undefined {
+  const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) return undefined
   const whole = parsed(trimmed)
   const list = isObject(whole) && Array.isArray(whole.messages) ? whole.messages : Array.isArray(whole) ? whole : undefined
@@ -67,9 +70,9 @@ function spokenIn(text: string): readonly Incoming[] {
     if (mark !== undefined) open = open === undefined ? mark : line.trim().startsWith(open) ? undefined : open
     const found = open === undefined ? speaker.exec(line) : null
     const role = roles[(found?.groups?.heading ?? found?.groups?.label ?? '').toLowerCase()]
-    if (found !== null && role !== undefined) turns.push({ role, lines: [line.slice(found[0].length)] })
-    else if (turns.length === 0) turns.push({ role: 'user', lines: [line] })
-    else turns.at(-1)?.lines.push(line)
+    if (found !== null && isSpeaker(role, turns.length)) turns.push({ role, lines: [line.slice(found[0].length)] })
+    else if (turns.length > 0) turns.at(-1)?.lines.push(line)
+    else if (line.trim() !== '') turns.push({ role: 'user', lines: [line] })
   }
   return turns.map(({ role, lines }) => ({ role, content: lines.join('\n').trim() })).filter(({ content }) => content !== '')
 }

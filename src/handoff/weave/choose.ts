@@ -1,4 +1,5 @@
 import type { Tokens } from '../../domain/entry.ts'
+import type { Company } from './company.ts'
 import type { Foremost } from './first.ts'
 import { kindOf, type Line } from './lines.ts'
 import { Queue } from './queue.ts'
@@ -14,8 +15,8 @@ export type Wanted = {
   readonly foremost: readonly Foremost[]
   /** Important pieces of code and data, each told whole, the most important first. */
   readonly pieces: readonly (readonly number[])[]
-  /** The places that are told with each line; where there are none, it is told in pieces only. */
-  readonly company: readonly (readonly number[])[]
+  /** What is told with each line; one that has no company is told in pieces only. */
+  readonly company: readonly (Company | undefined)[]
   /** What naming the speaker of each message costs. */
   readonly labels: readonly Tokens[]
   /** The beginning of a text in so many tokens, empty if there is no room for any. */
@@ -30,7 +31,7 @@ const least = 2
 /** A line is not begun after others when so little of it could be told. */
 const leastBegun = 8
 /** What each step may spend of what is left: the newest lines are told as they are, whole pieces stay whole, and the rest is for what tells most. */
-const parts = { newest: 0.4, pieces: 0.2 }
+const parts = { newest: 0.3, pieces: 0.2 }
 /** When so much of a room is left, nothing of its kind is small enough for it. */
 const unused = 0.05
 
@@ -135,16 +136,20 @@ class Choice {
   }
 
   /** Whether a line may still be told for itself. */
-  #isOpen = (place: number): boolean => !this.#chosen.has(place) && (this.#wanted.company[place]?.length ?? 0) > 0
+  #isOpen = (place: number): boolean => !this.#chosen.has(place) && this.#wanted.company[place] !== undefined
 
   /** Beside a line that is told, a name at the edge of another has its neighbour. */
   #requeue(place: number, queue: Queue): void {
-    for (const near of this.#wanted.company[place] ?? [])
-      for (const other of [near - 1, near + 1]) if (this.#lines[other] !== undefined && this.#isOpen(other)) queue.add(other, this.#gain(other))
+    const { needed = [], beside = [] } = this.#wanted.company[place] ?? {}
+    for (const near of [...needed, ...beside]) for (const other of [near - 1, near, near + 1]) if (this.#isOpen(other)) queue.add(other, this.#gain(other))
   }
 
   /** A line and what is told with it, as far as it is not told yet. */
-  #group = (place: number): readonly number[] => (this.#wanted.company[place] ?? []).filter((other) => !this.#chosen.has(other))
+  #group(place: number): readonly number[] {
+    const { needed = [], beside = [] } = this.#wanted.company[place] ?? {}
+    const partner = beside.some((side) => this.#chosen.has(side)) ? [] : beside.slice(0, 1)
+    return [...needed, ...partner].filter((other) => !this.#chosen.has(other))
+  }
 
   /** What a line adds with its company, by what that costs. */
   #gain(place: number): number {

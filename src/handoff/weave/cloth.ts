@@ -3,8 +3,8 @@ import type { Tokenizer } from '../../domain/ports.ts'
 import { linesOf } from '../../text/fences.ts'
 import type { Split } from '../split.ts'
 
-/** A text with what it is woven of: what is known about a conversation, and what was said. */
-export type Cloth = { readonly text: string; readonly known: string; readonly said: string }
+/** A text, and what of it was said by somebody. */
+export type Cloth = { readonly text: string; readonly said: string }
 
 /** What stands around what is known and what was said; `before` is what was said in earlier sessions. */
 export type Hem = { readonly opening: string; readonly before?: readonly string[]; readonly heading: string; readonly closing: string }
@@ -12,7 +12,7 @@ export type Hem = { readonly opening: string; readonly before?: readonly string[
 /** Everything in its order, with a blank line between. */
 export function joined({ opening, before = [], heading, closing }: Hem, known: string, said: string): Cloth {
   const parts = [opening, known, ...before, headed(heading, said), closing]
-  return { text: parts.filter((text) => text !== '').join('\n\n'), known, said: [...before, said].join('\n') }
+  return { text: parts.filter((text) => text !== '').join('\n\n'), said: [...before, said].join('\n') }
 }
 
 /** What was said, under its heading; nothing has none. */

@@ -3,21 +3,23 @@ import type { Line } from './lines.ts'
 /** No more lines than these are told for the sake of one. */
 const most = 4
 
+/** What is told with a line: all of `needed`, its own place among them, and one of `beside`, the best first, if there are any. */
+export type Company = { readonly needed: readonly number[]; readonly beside: readonly number[] }
+
 /**
- * For each line the places that are told with it, its own among them: a bracket says nothing without the line before it, a
- * line that leads in to something nothing without the one after it, a line of code little without a neighbour, and a line of a
- * diff nothing without the head of its hunk. A line that would say nothing even so has none.
+ * For each line what is told with it: a bracket says nothing without the line before it, a line that leads in to something
+ * nothing without the one after it, a line of code little without a neighbour, and a line of a diff nothing without the head
+ * of its hunk. A line that would say nothing even so has no company at all.
  */
-export function companyOf(lines: readonly Line[]): readonly (readonly number[])[] {
+export function companyOf(lines: readonly Line[]): readonly (Company | undefined)[] {
   const hunks = hunksIn(lines)
   return lines.map((_, place) => {
     const group = needed(lines, place)
+    if ([...group].every((at) => isBare(lines[at]))) return undefined
     const code = [...group].filter((at) => lines[at]?.block !== undefined && !isBare(lines[at]))
-    const partner = code.length === 1 ? partnerOf(lines, code[0] as number, group) : undefined
-    if (partner !== undefined) group.add(partner)
+    const beside = code.length === 1 ? neighbours(lines, code[0] as number, group) : []
     const hunk = hunks[place]
-    if (hunk !== undefined) group.add(hunk)
-    return [...group].every((at) => isBare(lines[at])) ? [] : [...group]
+    return { needed: hunk === undefined ? [...group] : [...group, hunk], beside }
   })
 }
 
@@ -41,12 +43,16 @@ const leadsIn = ({ text, block }: Line): boolean => (block === undefined ? text.
 
 const isBeside = (line: Line, other: Line | undefined): boolean => other?.saying === line.saying && other.block === line.block
 
-/** The neighbour that makes most of a line of code: what leads in to it, else what goes on from it. */
-function partnerOf(lines: readonly Line[], place: number, group: ReadonlySet<number>): number | undefined {
+/** The neighbours of a line of code, first what leads in to it, then what goes on from it. */
+function neighbours(lines: readonly Line[], place: number, group: ReadonlySet<number>): readonly number[] {
   const line = lines[place] as Line
   const sides = [place + 1, place - 1].filter((side) => isBeside(line, lines[side]) && !group.has(side))
-  if (sides.includes(place - 1) && leadsIn(lines[place - 1] as Line)) return place - 1
-  return sides.find((side) => !isBare(lines[side]) && !(side > place && leadsIn(lines[side] as Line))) ?? sides[0]
+  const rank = (side: number): number => {
+    const other = lines[side] as Line
+    if (isBare(other)) return 3
+    return leadsIn(other) ? (side < place ? 0 : 2) : 1
+  }
+  return sides.sort((left, right) => rank(left) - rank(right))
 }
 
 const head = /^@@ -\d/

@@ -49,12 +49,15 @@ export class Entire {
     const said = whole(sayings)
     // so that what a provider has to say does not take it all
     const known = Math.max(this.#least, Math.floor(this.#room(said) / 2))
-    let free = budget - tokenizer.count(joined(this.#hem, this.#known().within(known), said).text) - 1
+    const hem = { ...this.#hem, ...frameOf(this.#material.title, { ...this.#means, isWhole: false }) }
+    const silent = earlier.filter(({ messages = [] }) => messages.length === 0)
+    if (silent.length === earlier.length) return this.told(sayings)
+    let free = budget - tokenizer.count(joined(hem, this.#known(silent).within(known), said).text) - 1
     for (let round = 1; round <= tries; round++) {
-      const { texts, sessions } = before(earlier, free, this.#means)
+      const { texts, sessions, isWhole } = before(earlier, free, this.#means)
       if (texts.length === 0) break
       const others = earlier.filter(({ session }) => !sessions.has(session))
-      const cloth = joined({ ...this.#hem, before: texts }, this.#known(others).within(known), said)
+      const cloth = joined({ ...(isWhole ? this.#hem : hem), before: texts }, this.#known(others).within(known), said)
       const spare = budget - tokenizer.count(cloth.text)
       if (spare >= 0) return cloth
       free += spare

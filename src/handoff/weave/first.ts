@@ -9,7 +9,7 @@ export type Foremost = { readonly places: readonly number[]; readonly room: Toke
 /** What may be spent on each before anything else, in percent; what one does not want is for the others, in this order. */
 const percents = { ask: 40, marked: 30, answer: 20, goal: 10 }
 /** More of it is not told for its own sake: so many tokens, and such a part of the room unless that is a few lines. */
-const most = { ask: 400, answer: 300, goal: 200 }
+const most = { ask: 400, answer: 200, goal: 120 }
 const parts = { ask: 1 / 2, answer: 1 / 4, goal: 1 / 8 }
 const fewLines = 60
 /** What was wanted at first is told where there is room for more than what is wanted now. */

@@ -1,6 +1,7 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { clip } from '../../text/clip.ts'
+import { linesOf } from '../../text/fences.ts'
 import { largest } from '../../upkeep/summarise/pack.ts'
 import type { Saying } from '../extract/said.ts'
 import type { ContextItem } from '../item.ts'
@@ -26,10 +27,14 @@ export type Long = {
   readonly isListed: (item: ContextItem) => boolean
   readonly known: Known
   readonly hem: Hem
+  /** What of all that is told of what was said may be code, as a part of one; what the split says when left out. */
+  readonly codePart?: number
 }
 
 export type ShortMeans = { readonly budget: Tokens; readonly tokenizer: Tokenizer; readonly query?: string }
 
+/** Few tokens have more characters: what is longer is not tried. */
+const longestToken = 8
 /** In less there is no room for who said what. */
 const tiny = 40
 /** A text is woven so often to come nearer to its budget, and is near enough with one token in a hundred to spare. */
@@ -55,7 +60,7 @@ export function inShort(long: Long, means: ShortMeans): Cloth {
 }
 
 /** Weaves for any number of tokens; what comes of it may have a few more or less. */
-function weaver({ sayings, items, isListed, known, hem }: Long, { budget, tokenizer, query }: ShortMeans): (aim: Tokens) => Cloth {
+function weaver({ sayings, items, isListed, known, hem, codePart = splitPart }: Long, { budget, tokenizer, query }: ShortMeans): (aim: Tokens) => Cloth {
   const lines = linesIn(sayings, tokenizer)
   const turns = turnsOf(sayings)
   const labels = sayings.map(({ message }) => tokenizer.count(labelOf(message)) + 1)
@@ -75,25 +80,27 @@ function weaver({ sayings, items, isListed, known, hem }: Long, { budget, tokeni
       lines,
       sayings,
     ),
-    company: companyOf(lines).map((group, place) => (turns.idle.has(lines[place]?.saying ?? -1) ? [] : group)),
+    company: companyOf(lines).map((group, place) => (turns.idle.has(lines[place]?.saying ?? -1) ? undefined : group)),
     labels,
-    shortened: shortener(tokenizer),
+    shortened: (text: string, room: Tokens) => beginning(text, Math.max(0, room) * longestToken, (some) => tokenizer.count(some) <= room),
   }
   const around = tokenizer.count(joined(hem, '', '-').text)
   return (aim) => {
-    const rooms = flowed(sharesOf(aim, around, wants.code > 0), wants)
+    const rooms = flowed(sharesOf(aim, around, wants.code > 0 ? codePart : 0), wants)
     const chosen = choose(lines, { ...steady, rooms, foremost: foremost(rooms.code + rooms.conversation, budget) })
     const said = told(lines, chosen, sayings)
     return joined(hem, known.within(rooms.metadata, said), said)
   }
 }
 
+/** Code has twice what the rest of the conversation has. */
+const splitPart = 2 / 3
+
 /** The share of each part; what stands around everything is paid by metadata first, and by the others where that is not enough. */
-function sharesOf(aim: Tokens, around: Tokens, hasCode: boolean): Split {
-  const shares = split(aim, hasCode)
-  const metadata = Math.max(0, shares.metadata - around)
+function sharesOf(aim: Tokens, around: Tokens, codePart: number): Split {
+  const metadata = Math.max(0, split(aim, codePart > 0).metadata - around)
   const rest = Math.max(0, aim - around - metadata)
-  const code = Math.floor((rest * shares.code) / Math.max(1, shares.code + shares.conversation))
+  const code = Math.floor(rest * codePart)
   return { code, conversation: rest - code, metadata }
 }
 
@@ -123,30 +130,30 @@ function wantsOf(lines: readonly Line[], labels: readonly Tokens[]): { readonly 
   return wants
 }
 
-/** The beginning of a text in so many tokens. */
-function shortener(tokenizer: Tokenizer): (text: string, room: Tokens) => string {
-  return (text, room) => {
-    const limit = Math.min(text.length, 8 * Math.max(0, room))
-    const some = (characters: number, mark: string): string => unforged(characters < text.length ? clip(text, characters, '').trimEnd() + mark : text)
-    const longest = (mark: string): number => largest(limit, (characters) => tokenizer.count(some(characters, mark)) <= room)
-    const characters = longest('...')
-    return characters > 0 ? some(characters, '...') : some(longest(''), '')
-  }
+const fenceMark = /^\s*(?:`{3,}|~{3,})/
+
+/** The beginning of a text that fits, with a mark where it ends if there is room for that; it has no more than so many characters. */
+function beginning(text: string, most: number, fits: (some: string) => boolean): string {
+  // cut, it could open or close a fence
+  const line = text.replace(fenceMark, '')
+  const some = (characters: number, mark: string): string => unforged(characters < line.length ? clip(line, characters, '').trimEnd() + mark : line)
+  const longest = (mark: string): number => largest(Math.min(line.length, most), (characters) => fits(some(characters, mark)))
+  const characters = longest('...')
+  return characters > 0 ? some(characters, '...') : some(longest(''), '')
 }
 
 /** The beginning of what was asked last, and of what the user marked, when there is room for nothing else. */
 function lastWords({ sayings, items }: Long, { budget, tokenizer }: ShortMeans): Cloth {
-  const shortened = shortener(tokenizer)
-  const marked = firstLine(items.find((item) => item.marked)?.content ?? '')
-  const first = shortened(marked, budget >> 1)
-  const rest = budget - (first === '' ? 0 : tokenizer.count(first) + 1)
-  const said = [first, shortened(firstLine(sayings[turnsOf(sayings).ask]?.text ?? ''), rest)].filter((text) => text !== '').join('\n')
-  return { text: said, known: '', said }
+  const most = budget * longestToken
+  const marked = beginning(firstLine(items.find((item) => item.marked)?.content ?? ''), most, (some) => tokenizer.count(some) <= budget >> 1)
+  const withMarked = (text: string): string => [marked, text].filter((some) => some !== '').join('\n')
+  const asked = firstLine(sayings[turnsOf(sayings).ask]?.text ?? '')
+  const said = withMarked(beginning(asked, most, (some) => tokenizer.count(withMarked(some)) <= budget))
+  return { text: said, said }
 }
 
-/** Fences are no words. */
-const firstLine = (text: string): string =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .find((line) => /[\p{L}\p{N}]/u.test(line) && !/^(?:`{3,}|~{3,})/.test(line)) ?? ''
+/** The first line that says something; what only opens or closes code does not. */
+function firstLine(text: string): string {
+  const lines = linesOf(text).filter(({ fence }) => fence === 'none' || fence === 'inside')
+  return lines.map(({ start, end }) => text.slice(start, end).trim()).find((line) => /[\p{L}\p{N}]/u.test(line)) ?? ''
+}

@@ -1,7 +1,11 @@
 import { z } from 'zod'
 import type { Incoming } from '../../domain/chat.ts'
-import type { Restored } from '../../handoff/restore.ts'
+import { chainText } from '../../handoff/chain.ts'
+import type { SessionDetails } from '../../handoff/handoff.ts'
+import { notDurable } from '../../handoff/record.ts'
 import type { SaveRequest, SaveResult } from '../../handoff/save.ts'
+import { clip } from '../../text/clip.ts'
+import { many } from '../../text/many.ts'
 import { type Call, type Tool, tool } from '../tool.ts'
 import { sessionsUri, sessionUri } from '../uri.ts'
 import {
@@ -25,7 +29,7 @@ const saveSession = tool({
   name: 'save_session',
   title: 'Save this conversation',
   description:
-    'Saves a conversation so that it can go on in another chat. Give all of it; or, with the sessionId of the last save, only what came since, beginning with the last message that was saved. What is stored already is not stored twice. Secrets are masked. Save before the chat is full; check_tokens tells when.',
+    'Saves a conversation so that it can go on in another chat. Give it as messages or as conversationContext: all of it, or, with the sessionId of the last save, only what came since. What is told again is not stored twice. Secrets are masked. Save before the chat is full; check_tokens tells when.',
   input: z.object({
     workspaceId,
     conversationContext: z.string().optional().describe('The conversation as text, with speakers such as "User:" and "Assistant:" at the beginning of lines'),
@@ -42,7 +46,7 @@ const saveSession = tool({
       .optional()
       .describe('Files the conversation is about'),
     workspaceState: workspaceState.optional(),
-    title: z.string().max(200).optional(),
+    title: z.string().max(200).optional().describe('What the session is called; its first words when left out'),
     sessionId: sessionId.optional().describe('The session of this chat, if it has one already'),
     continues: sessionId.optional().describe('The session that this one goes on from'),
   }),
@@ -73,7 +77,7 @@ const saveSession = tool({
 })
 
 function toldOf({ sessionId: id, messages, added, items, files, degraded: isDegraded, warnings: faults }: SaveResult): string {
-  const what = `${messages} messages (${added} new), ${items} items, ${files} files`
+  const what = `${many(messages, 'message')} (${added} new), ${many(items, 'item')}, ${many(files, 'file')}`
   const first =
     isDegraded === undefined
       ? `Saved as ${id}: ${what}.`
@@ -81,8 +85,8 @@ function toldOf({ sessionId: id, messages, added, items, files, degraded: isDegr
   return [first, ...faults.map((fault) => `Warning: ${fault}`)].join('\n')
 }
 
-/** What tells the new chat which session it is may cost so much of the budget; less of a budget than this is all for the context. */
-const trailer = { tokens: 120, from: 1_000 }
+/** So much of an item stands in the structured result: the text has it already. */
+const glimpse = 200
 
 const restoreSession = tool({
   name: 'restore_session',
@@ -97,7 +101,7 @@ const restoreSession = tool({
   }),
   output: z.object({
     context: z.string(),
-    contextItems: z.array(contextItem),
+    contextItems: z.array(contextItem).describe('What the text shows, each by its first 200 characters; query_entities has them whole (type context_item)'),
     fileReferences: z.array(z.object({ path: z.string(), status: z.enum(['unchanged', 'changed', 'missing', 'refused']), note: z.string().optional() })),
     workspaceState,
     sessionId,
@@ -115,40 +119,43 @@ const restoreSession = tool({
   run: async ({ workspaceId: named, sessionId: asked, tokenBudget, query }, call) => {
     sameWorkspace(call, named)
     const { handoff, memory } = call.desk
-    const budget = tokenBudget ?? handoff.settings.budget
-    const room = budget < trailer.from ? budget : budget - trailer.tokens
-    const request = { budget: room, ...(asked === undefined ? {} : { sessionId: asked }), ...(query === undefined ? {} : { query }) }
+    const request = {
+      ...(tokenBudget === undefined ? {} : { budget: tokenBudget }),
+      ...(asked === undefined ? {} : { sessionId: asked }),
+      ...(query === undefined ? {} : { query }),
+    }
     const restored = await handoff.restore(call.workspace, request, attending(call))
     changed(call, restored.sessionId)
-    const whole = `${restored.context}\n\n${goesOn(restored)}`
-    const text = memory.tokenizer.count(whole) <= budget ? whole : restored.context
-    const contextItems = restored.contextItems.map(({ id, category, content, importance, tokens, marked }) => ({
-      id,
-      category,
-      content,
-      importance,
-      tokens,
-      marked,
+    const warned = `${restored.context} ${notDurable}`
+    const text = restored.degraded === undefined || memory.tokenizer.count(warned) > restored.budget ? restored.context : warned
+    const contextItems = restored.contextItems.map(({ id, category, content, importance, tokens }) => ({
+      ...{ id, category, importance, tokens },
+      content: clip(content, glimpse, '…'),
     }))
-    return { text, structured: plain({ ...restored, budget, contextItems }) }
+    return { text, structured: plain({ ...restored, contextItems }) }
   },
 })
-
-const goesOn = ({ sessionId: id, continues, degraded: isDegraded }: Restored): string =>
-  `This chat is session ${id}, which goes on from ${continues}. Save it with save_session and this sessionId.${isDegraded === undefined ? '' : ' The store fails at the moment: this is not durable yet.'}`
 
 const listSessions = tool({
   name: 'list_sessions',
   title: 'List saved conversations',
-  description: 'Lists the saved sessions of the workspace, the one saved last first.',
-  input: z.object({ workspaceId, limit: z.int().min(1).max(1_000).optional(), offset: z.int().min(0).optional() }),
+  description: 'Lists the sessions of the workspace, the one saved or added to last first. Those that were only added to are not summed up yet.',
+  input: z.object({
+    workspaceId,
+    limit: z.int().min(1).max(1_000).optional().describe('How many at most; 20 when left out'),
+    offset: z.int().min(0).optional().describe('How many to pass over'),
+  }),
   output: z.object({ sessions: z.array(metadata), total: z.int() }),
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async ({ workspaceId: named, limit, offset }, call) => {
     sameWorkspace(call, named)
     const found = await call.desk.handoff.list(call.workspace, { ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) })
-    const lines = found.sessions.map(({ sessionId: id, savedAt, messageCount, title }) => `${id}  ${savedAt}  ${messageCount} messages  ${title}`)
-    return { text: lines.length === 0 ? 'No session was saved here.' : [...lines, `${found.total} in all.`].join('\n'), structured: plain(found) }
+    const lines = found.sessions.map(
+      ({ sessionId: id, savedAt, messageCount, title, unsaved }) =>
+        `${id}  ${savedAt}  ${many(messageCount, 'message')}${unsaved === undefined ? '' : ' (not summed up yet)'}  ${title}`,
+    )
+    const none = found.total === 0 ? 'No session was saved here.' : `None here; ${found.total} in all.`
+    return { text: lines.length === 0 ? none : [...lines, `${found.total} in all.`].join('\n'), structured: plain(found) }
   },
 })
 
@@ -179,10 +186,25 @@ const getSession = tool({
   run: async ({ workspaceId: named, sessionId: id }, call) => {
     sameWorkspace(call, named)
     const found = await call.desk.handoff.get(call.workspace, id)
-    const text = `${found.sessionId}: ${found.title}\n${found.messageCount} messages, ${found.items} items, saved ${found.savedAt}\n${found.summary}`
-    return { text, structured: plain(found) }
+    return { text: detailsOf(found), structured: plain(found) }
   },
 })
+
+function detailsOf(found: SessionDetails): string {
+  const { sessionId: id, title, messageCount, items, savedAt, unsaved, summary, files, chain, preservation: measured } = found
+  const state = unsaved === undefined ? `saved ${savedAt}` : `last added to ${savedAt}, not summed up yet`
+  const part = (value: number): string => `${Math.round(100 * value)} %`
+  return [
+    `${id}: ${title}`,
+    `${many(messageCount, 'message')}, ${many(items, 'item')}, ${state}`,
+    ...(summary === '' ? [] : [summary]),
+    ...(files.length === 0 ? [] : [`Files: ${files.join(', ')}`]),
+    ...(chain.length < 2 ? [] : [`Chain: ${chainText(chain)}`]),
+    ...(measured === undefined
+      ? []
+      : [`Restored ${measured.at} into ${many(measured.budget, 'token')}: ${part(measured.similarity)} of the meaning, ${part(measured.facts)} of the facts`]),
+  ].join('\n')
+}
 
 const deleteSession = tool({
   name: 'delete_session',
@@ -230,7 +252,7 @@ const sessionAnalytics = tool({
   run: async ({ workspaceId: named, sessionId: id }, call) => {
     sameWorkspace(call, named)
     const found = await call.desk.handoff.analytics(call.workspace, id)
-    const text = `${found.sessions.length} sessions; of ${found.kept} items kept, ${found.used} were used; ${found.missed} were missed.`
+    const text = `${many(found.sessions.length, 'session')}; of ${many(found.kept, 'item')} kept, ${found.used} used; ${found.missed} missed.`
     return { text, structured: plain(found) }
   },
 })

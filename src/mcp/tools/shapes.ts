@@ -3,11 +3,11 @@ import { MemoryError } from '../../domain/error.ts'
 import { categories } from '../../handoff/item.ts'
 import type { Call } from '../tool.ts'
 
-/** What sessions and talk have in common, as schemas. */
-export const sessionId = z.string().min(1).max(128)
+/** What sessions and talk have in common, as schemas. An id may come with its workspace before it. */
+export const sessionId = z.string().min(1).max(193).describe('The id of a session')
 
 /** What `workspaceId` in the documented parameters is called here; the server resolves it before a tool runs. */
-export const workspaceId = z.string().max(64).optional().describe('The same as workspace')
+export const workspaceId = z.string().max(64).optional().describe('Another name of workspace; give one of them')
 
 /** Refuses a workspace that is not the one the call was resolved to: a tool never chooses for itself. */
 export function sameWorkspace({ workspace }: Pick<Call, 'workspace'>, named: string | undefined): void {
@@ -24,7 +24,10 @@ const longest = 8.64e15
 /** A message as OpenAI's chat API has it. */
 export const message = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
-  content: z.union([z.string(), z.null(), z.array(part)]).optional(),
+  content: z
+    .union([z.string(), z.null(), z.array(part)])
+    .optional()
+    .describe('What was said; only a message with tool_calls may go without'),
   name: z.string().optional(),
   tool_calls: z.array(toolCall).optional(),
   tool_call_id: z.string().optional(),
@@ -35,14 +38,7 @@ export const category = z.enum(categories)
 export const importance = z.number().min(1).max(10)
 export const tokens = z.int().min(0)
 
-export const contextItem = z.object({
-  id: z.string(),
-  category,
-  content: z.string(),
-  importance,
-  tokens,
-  marked: z.boolean(),
-})
+export const contextItem = z.object({ id: z.string(), category, content: z.string(), importance, tokens })
 
 export const workspaceState = z.object({
   activeProject: z.string().optional(),
@@ -74,6 +70,7 @@ export const metadata = z.object({
   messageCount: z.int(),
   summary: z.string(),
   continuedFrom: z.string().optional(),
+  unsaved: z.literal(true).optional().describe('Added to, and not summed up yet'),
   degraded,
 })
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Incoming } from '../../domain/chat.ts'
 import type { Appended, Reading } from '../../handoff/monitor.ts'
-import { keyOf, notFound } from '../../handoff/sessions.ts'
+import { idIn, keyOf, notFound } from '../../handoff/sessions.ts'
+import { many } from '../../text/many.ts'
 import { type Call, type Tool, tool } from '../tool.ts'
 import { transcriptUri } from '../uri.ts'
 import { attending, changed } from './sessions.ts'
@@ -27,8 +28,12 @@ function warn(call: Call, { crossed, tokens: used, limit: most, threshold }: Rea
   call.log('warning', `The chat has ${used} of ${most} tokens, and saving is due from ${threshold} on. ${due}`)
 }
 
-const toldOf = ({ tokens: used, limit: most, saveNow, remaining }: Reading): string =>
-  `${used} of ${most} tokens. ${saveNow ? 'It is time to save: call save_session now.' : `${remaining} are left; no need to save yet.`}`
+function toldOf({ tokens: used, limit: most, saveNow, remaining }: Reading, wasSaved = false): string {
+  const due = wasSaved
+    ? 'The session is saved, with all that was added since; continue in a new chat with restore_session.'
+    : 'It is time to save: call save_session now.'
+  return `${used} of ${most} tokens. ${saveNow ? due : `${remaining} are left; no need to save yet.`}`
+}
 
 const appendMessages = tool({
   name: 'append_messages',
@@ -36,8 +41,8 @@ const appendMessages = tool({
   description:
     'Stores messages at the end of a session as the chat goes on; without a sessionId a new session begins. Once the session comes near the token limit it is saved by itself. A new session is told of an earlier one that it may be going on from.',
   input: z.object({
-    sessionId: sessionId.optional(),
-    messages: z.array(message).min(1).max(10_000),
+    sessionId: sessionId.optional().describe('A session that was begun before; a new one begins when left out'),
+    messages: z.array(message).min(1).max(10_000).describe('What was said since the last call, in order'),
     operationId: z.string().min(1).max(200).optional().describe('The same once more is stored once'),
     limit,
   }),
@@ -52,7 +57,7 @@ const appendMessages = tool({
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   run: async ({ sessionId: id, messages, operationId, limit: most }, call) => {
     const request = { messages: messages as readonly Incoming[], ...given({ sessionId: id, operationId, limit: most }) }
-    const { saved, ...appended } = await call.desk.handoff.append(call.workspace, request, attending(call))
+    const { saved, wasSaved = false, ...appended } = await call.desk.handoff.append(call.workspace, request, attending(call))
     call.desk.changed(call.workspace, transcriptUri(call.workspace, appended.sessionId))
     if (saved !== undefined) changed(call, appended.sessionId)
     warn(call, appended.reading, saved !== undefined)
@@ -60,7 +65,7 @@ const appendMessages = tool({
       appended.suggestion === undefined
         ? ''
         : ` It may be going on from ${appended.suggestion.sessionId} (${appended.suggestion.title}): restore_session gets it.`
-    const text = `${storedText(appended)} ${saved === undefined ? toldOf(appended.reading) : savedText(saved.degraded)}${offer}`
+    const text = `${storedText(appended)} ${saved === undefined ? toldOf(appended.reading, wasSaved) : savedText(saved.degraded)}${offer}`
     const brief = saved && { messages: saved.messages, added: saved.added, items: saved.items, files: saved.files, ...given({ degraded: saved.degraded }) }
     return { text, structured: plain({ ...appended, ...given({ saved: brief }) }) }
   },
@@ -68,7 +73,7 @@ const appendMessages = tool({
 
 const storedText = ({ sessionId: id, messageIds, degraded: isDegraded }: Appended): string =>
   isDegraded === undefined
-    ? `Stored ${messageIds.length} messages in ${id}.`
+    ? `Stored ${many(messageIds.length, 'message')} in ${id}.`
     : `NOT stored yet: the store fails. The messages for ${id} are kept in memory and written when the store works again.`
 
 const savedText = (isDegraded: string | undefined): string =>
@@ -94,7 +99,8 @@ const getContext = tool({
     degraded: z.array(z.object({ step: z.string(), why: z.string() })),
   }),
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  run: async ({ sessionId: id, budget, query }, { desk, workspace }) => {
+  run: async ({ sessionId: asked, budget, query }, { desk, workspace }) => {
+    const id = idIn(workspace, asked)
     const key = keyOf(workspace, id)
     if ((await desk.memory.transcript(key, { limit: 1 })).length === 0) throw notFound(id)
     const { text, ledger } = await desk.memory.context(key, given({ budget, query }))
@@ -109,8 +115,8 @@ const checkTokens = tool({
   description: 'Counts the tokens of a chat and says whether it is time to save it: from 75 % of the limit on, less a safety margin of 100 tokens.',
   input: z.object({
     sessionId: sessionId.optional().describe('Counts a stored session'),
-    messages: z.array(message).optional(),
-    text: z.string().optional(),
+    messages: z.array(message).optional().describe('Counts messages'),
+    text: z.string().optional().describe('Counts a text'),
     tokenCount: z.number().min(0).optional().describe('What the client has counted itself'),
     limit,
   }),
@@ -128,19 +134,21 @@ const markImportant = tool({
   name: 'mark_important',
   title: 'Mark as important',
   description:
-    'Marks messages of a session as important, by their ids, by the ids of items, or by a text they hold: what they say comes first whenever the session is restored.',
+    'Marks messages of a session as important, by their ids, by the ids of items, or by words they hold: what they say comes first when the session is restored, as far as the budget goes.',
   input: z.object({
     sessionId,
-    messageIds: z.array(z.string()).max(1_000).optional(),
-    itemIds: z.array(z.string()).max(1_000).optional(),
-    text: z.string().min(1).max(10_000).optional(),
+    messageIds: z.array(z.string()).max(1_000).optional().describe('Ids of messages, as the transcript and append_messages give them'),
+    itemIds: z.array(z.string()).max(1_000).optional().describe('Ids of context items: the messages they were found in are marked'),
+    text: z.string().min(1).max(10_000).optional().describe('Whole words, to the letter: every message that holds them is marked'),
   }),
-  output: z.object({ sessionId, marked: z.array(z.string()), added: z.int() }),
+  output: z.object({ sessionId, marked: z.array(z.string()), added: z.int(), quotes: z.array(z.string()) }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async ({ sessionId: id, messageIds, itemIds, text }, call) => {
     const marked = await call.desk.handoff.mark(call.workspace, id, given({ messageIds, itemIds, text }))
     changed(call, id)
-    return { text: `${marked.added} messages were marked; ${marked.marked.length} are.`, structured: plain(marked) }
+    const known = marked.added === 0 ? ' already' : ''
+    const quotes = marked.quotes.map((quote) => `"${quote}"`).join(', ')
+    return { text: `Marked${known}: ${quotes}. Marked in all: ${many(marked.marked.length, 'message')}.`, structured: plain(marked) }
   },
 })
 

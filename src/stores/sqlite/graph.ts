@@ -7,7 +7,7 @@ import { type Prepared, prepare } from './prepare.ts'
 export const graphKey = (scope: Scope): Key => parseStoredKey(`${scope}::graph`)
 
 /** The newest form of the tables; a change is a new one. */
-const format = 1
+const format = 2
 
 /**
  * The tables of a graph, made when one is first opened on a file. `home` is the session above. What is looked up is a
@@ -98,12 +98,14 @@ export const graphTables = `
   INSERT INTO meta VALUES ('graph', ${format});
 `
 
-/** An index of every three letters of a table's `lower`. It follows the table by hand: by a trigger it would be put in order after every row. */
-function words(table: string): string {
+/**
+ * An index of every three letters of a table's `lower`: in which rows they stand, not where. It follows the table by hand:
+ * by a trigger it would be put in order after every row.
+ */
+function words(table: Indexed): string {
   return `
   CREATE VIRTUAL TABLE ${table}_words
-    USING fts5 (lower, content = '${table}', content_rowid = 'place', tokenize = 'trigram case_sensitive 1', columnsize = 0);
-  INSERT INTO ${table}_words (${table}_words, rank) VALUES ('secure-delete', 1);`
+    USING fts5 (lower, content = '${table}', content_rowid = 'place', tokenize = 'trigram case_sensitive 1', columnsize = 0, detail = none);`
 }
 
 /** The tables that hold rows of their own, what is referred to first; whatever else there is follows from them. */
@@ -112,23 +114,25 @@ export const graphRows = ['graph_entity', 'graph_relationship', 'graph_node', 'g
 type Indexed = 'graph_node' | 'graph_observation'
 type Values = readonly (string | number)[]
 
-/** To take one row out of an index takes about as long as to put so many in. */
-const dearer = 50
-
 /** Makes the index of a table anew, with nothing of what was in it before. */
 const rebuild = (table: Indexed): string => `INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild');`
 export const graphReworded = rebuild('graph_node') + rebuild('graph_observation')
 
-/** Deletes rows of a table with its index; nothing of them is left there. */
+/** Deletes rows of a table, and of its index: there a mark says that they are gone, until it is wiped. */
 export function deleteIndexed(database: DatabaseSync, table: Indexed, where: string, ...values: Values): number {
-  const rows = `FROM ${table} WHERE ${where} AND lower IS NOT NULL`
   const count = (from: string, ...values: Values): number => Number(database.prepare(`SELECT count(*) AS many ${from}`).get(...values)?.many)
-  const indexed = count(rows, ...values)
-  const isMany = indexed > 0 && indexed * dearer > count(`FROM ${table}`)
-  if (indexed > 0 && !isMany) unindex(database, table, where, ...values)
+  const indexed = count(`FROM ${table} WHERE ${where} AND lower IS NOT NULL`, ...values)
+  // The index of what is left is then made sooner than that many marks.
+  const isMost = indexed > 0 && indexed * 2 > count(`FROM ${table}`)
+  if (indexed > 0 && !isMost) unindex(database, table, where, ...values)
   const { changes } = database.prepare(`DELETE FROM ${table} WHERE ${where}`).run(...values)
-  if (isMany) database.exec(rebuild(table))
+  if (isMost) database.exec(rebuild(table))
   return Number(changes)
+}
+
+/** Takes the letters of what was deleted out of the indexes: everything that is left in them is written anew, a page at a time. */
+export function wipeIndexes(database: DatabaseSync): void {
+  for (const table of ['graph_node', 'graph_observation']) database.exec(`INSERT INTO ${table}_words (${table}_words) VALUES ('optimize')`)
 }
 
 /** Takes rows of a table out of its index, before they are deleted or say something else. */
@@ -143,19 +147,31 @@ export function deleteNodes(database: DatabaseSync, where: string, ...values: Va
   return deleteIndexed(database, 'graph_node', where, ...values)
 }
 
-/** Makes the tables of a graph, all or none, if the file has none; those of a newer release are refused. */
+/** Makes the tables of a graph, all or none, if the file has none, and brings older ones to the newest form; those of a newer release are refused. */
 export function prepareGraph(database: DatabaseSync, path: string): void {
   if (formatOf(database, path) === format) return
   database.exec('BEGIN IMMEDIATE')
   try {
     // Somebody else may have done it while this process waited.
-    if (formatOf(database, path) === undefined) database.exec(graphTables)
+    const found = formatOf(database, path)
+    if (found === undefined) database.exec(graphTables)
+    else if (found < format) database.exec(indexedAnew)
     database.exec('COMMIT')
   } catch (error) {
     database.exec('ROLLBACK')
     throw error
   }
 }
+
+/** The first form had indexes that also told where letters stand: three times as large. */
+const indexedAnew = `
+  DROP TABLE graph_node_words;
+  DROP TABLE graph_observation_words;
+  ${words('graph_node')}
+  ${words('graph_observation')}
+  ${graphReworded}
+  UPDATE meta SET value = ${format} WHERE name = 'graph';
+`
 
 /** The form of the tables in a file; undefined if it has none. */
 export const foundIn = (database: DatabaseSync): number | undefined =>
@@ -195,7 +211,7 @@ export class GraphEraser {
     if (sql === undefined) return 0
     const graph = graphKey(scope).id
     // Its other rows go with their session.
-    if (id === graph && messages === undefined) return deleteNodes(this.database, `home = (${home})`, scope, graph)
+    if (id === graph && messages === undefined) return this.eraseNodes(scope, graph)
     const where = [scope, graph, id] as const
     const touched = sql.touched.all(...where) as unknown as [number][]
     if (messages === undefined) {
@@ -203,6 +219,12 @@ export class GraphEraser {
       sql.unrelated.run(...where)
     } else for (const message of messages) sql.drawn.run(...where, message)
     return touched.reduce((gone, [place]) => gone + Number(sql.rootless.run(place).changes), 0)
+  }
+
+  private eraseNodes(scope: Scope, graph: string): number {
+    const gone = deleteNodes(this.database, `home = (${home})`, scope, graph)
+    wipeIndexes(this.database)
+    return gone
   }
 
   /** Somebody may open a graph on the file at any time. */
