@@ -6,7 +6,7 @@ import { chainText } from '../handoff/chain.ts'
 import type { SessionDetails } from '../handoff/handoff.ts'
 import { exitCodes } from './failure.ts'
 import { glimpse, many, say, timeOf } from './say.ts'
-import { wholeNumber } from './settings.ts'
+import { setting, wholeNumber } from './settings.ts'
 import { existingFile, existingSession, existingStore, type StoreFlags, storeSettings, withStore } from './store.ts'
 
 type Flags = StoreFlags & { readonly limit: string; readonly after?: string }
@@ -30,7 +30,7 @@ export function addSessions(program: Command): void {
     .action(list)
   withStore(sessions.command('show'))
     .description('show what was said in a session, the newest messages last, and how well it came through when it was restored')
-    .argument('<key>', 'the session, as scope:session; a scope shows its own memory')
+    .argument('<key>', 'the session, as scope:session, or its id alone in the scope default; a scope shows its own memory')
     .option('--limit <number>', 'how many messages at most', '50')
     .addHelpText('after', help)
     .action(show)
@@ -60,6 +60,14 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
   } finally {
     await store.close()
   }
+}
+
+/** A key as it was typed; the id of a saved session alone is looked for in the usual workspace. */
+async function keyIn(store: Store, text: string): Promise<Key> {
+  const key = parseKey(text)
+  if (key.id !== '' || !text.startsWith('session_') || (await store.head(key, 0)).revision > 0) return key
+  const inDefault = parseKey(`${setting(undefined, process.env, 'THREADKEEP_WORKSPACE') ?? 'default'}:${text}`)
+  return (await store.head(inDefault, 0)).revision > 0 ? inDefault : key
 }
 
 const titled = (title: string | undefined): { readonly title?: string } => (title === undefined ? {} : { title: glimpse(title) })
@@ -100,16 +108,16 @@ async function withGraph<T>(
 
 async function show(text: string, flags: Flags): Promise<void> {
   const limit = wholeNumber(flags.limit, 'limit', 1)
-  const key = parseKey(text)
   const store = await existingStore(flags, process.env)
   try {
+    const key = await keyIn(store, text)
     const { derived, messages, startedAt, touchedAt } = await existingSession(store, key)
     const said = await store.page(key, { limit, newest: true })
-    const heading = `${text}: ${many(messages, 'message')}, ${many(derived.length, 'derived entry', 'derived entries')}, ${timeOf(startedAt)} to ${timeOf(touchedAt)}`
+    const heading = `${formatKey(key)}: ${many(messages, 'message')}, ${many(derived.length, 'derived entry', 'derived entries')}, ${timeOf(startedAt)} to ${timeOf(touchedAt)}`
     const lines = said.map(({ id, role, name, content }) => `${id} ${name ?? role}: ${content}`)
     const known = derived.map(({ kind, id, ...entry }) => `${kind} ${id}: ${glimpse(JSON.stringify(entry))}`)
     const handedOver = await savedSession(store, key, flags)
-    const value = { key: text, messages, startedAt, touchedAt, items: said, derived, ...(handedOver === undefined ? {} : { saved: handedOver }) }
+    const value = { key: formatKey(key), messages, startedAt, touchedAt, items: said, derived, ...(handedOver === undefined ? {} : { saved: handedOver }) }
     say(flags.json, value, [heading, ...lines, ...known, ...(handedOver === undefined ? [] : savedLines(handedOver))])
   } finally {
     await store.close()

@@ -3,7 +3,7 @@ import { every } from './every.ts'
 import { metadataOf, type SessionMetadata, textIn } from './records.ts'
 import { fingerprint, isTelling } from './save/fresh.ts'
 import { begunId } from './save/rows.ts'
-import { isBegun, isoOf, keyOf, type Listing, listed, metadataOfMessages, sessionRow } from './sessions.ts'
+import { isBegun, isoOf, keyOf, type Listing, listed, metadataOfMessages, pageOf, sessionRow } from './sessions.ts'
 import type { HandoffParts } from './settings.ts'
 
 /**
@@ -25,7 +25,19 @@ export async function begunIn(parts: HandoffParts, workspace: string): Promise<r
 
 async function notesIn({ graph }: HandoffParts, workspace: string): Promise<readonly string[]> {
   const notes = await every(async (page) => (await graph.entities(workspace, { types: ['session_begun'], sort: [{ by: 'id' }], ...page })).entities)
-  return notes.map((note) => textIn(note, 'session')).filter((session) => session !== '')
+  // Clients write to the graph too: a note is believed if it names what it belongs to.
+  return notes
+    .filter((note) => note.id === begunId(textIn(note, 'session')))
+    .map((note) => textIn(note, 'session'))
+    .filter((session) => isId(workspace, session))
+}
+
+function isId(workspace: string, session: string): boolean {
+  try {
+    return keyOf(workspace, session).id !== ''
+  } catch {
+    return false
+  }
 }
 
 async function begun(parts: HandoffParts, workspace: string, session: string): Promise<SessionMetadata | undefined> {
@@ -52,11 +64,8 @@ const newestFirst = (left: SessionMetadata, right: SessionMetadata): number =>
 const mostOrdered = 1_000
 
 /** The sessions of a workspace, saved or only begun, the newest first. */
-export async function listedWithBegun(
-  parts: HandoffParts,
-  workspace: string,
-  { limit = 20, offset = 0 }: { readonly limit?: number; readonly offset?: number },
-): Promise<Listing> {
+export async function listedWithBegun(parts: HandoffParts, workspace: string, page: { readonly limit?: number; readonly offset?: number }): Promise<Listing> {
+  const { limit, offset } = pageOf(page)
   const open = await begunIn(parts, workspace)
   if (open.length === 0 || offset + limit > mostOrdered) return listed(parts, workspace, { limit, offset })
   const { sessions, total } = await listed(parts, workspace, { limit: offset + limit })

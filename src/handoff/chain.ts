@@ -32,7 +32,7 @@ export async function chainOf(parts: HandoffParts, workspace: string, session: s
 }
 
 /** The rows of a chain, the oldest session first. */
-export async function rowsOfChain(parts: HandoffParts, workspace: string, session: string): Promise<readonly Entity[]> {
+async function rowsOfChain(parts: HandoffParts, workspace: string, session: string): Promise<readonly Entity[]> {
   const row = await sessionRow(parts, workspace, session)
   if (row === undefined) return []
   const before = await rowsBefore(parts, workspace, row, longest)

@@ -4,7 +4,7 @@ import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Memory } from '../memory.ts'
 import { type Analytics, analysed } from './analytics.ts'
-import { listedWithBegun } from './begun.ts'
+import { begunIn, listedWithBegun } from './begun.ts'
 import { chainOf, type Link, lastMeasured, relinked } from './chain.ts'
 import { type Suggestion, suggested } from './continuation.ts'
 import { eraseRows } from './erase.ts'
@@ -151,8 +151,10 @@ export class Handoff {
     return analysed(this.parts, workspace, session)
   }
 
-  /** Writes the sessions of a workspace in the documented directory layout. */
-  export(workspace: string, request: ExportLayout): Promise<Exported> {
+  /** Writes the sessions of a workspace in the documented directory layout; those that were only added to are saved first. */
+  async export(workspace: string, request: ExportLayout): Promise<Exported> {
+    const only = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
+    for (const { sessionId } of await begunIn(this.parts, workspace)) if (only === undefined || only === sessionId) await this.save(workspace, { sessionId })
     return exportLayout(this.parts, workspace, request)
   }
 

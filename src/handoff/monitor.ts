@@ -71,7 +71,7 @@ type Save = (workspace: string, request: SaveRequest, attending: Attending) => P
 const mostChats = 10_000
 
 /** From so many tokens on a save is due: the threshold's part of the limit, less what the system's own messages need. */
-export const thresholdOf = ({ threshold, margin }: Pick<HandoffSettings, 'threshold' | 'margin'>, limit: Tokens): Tokens =>
+const thresholdOf = ({ threshold, margin }: Pick<HandoffSettings, 'threshold' | 'margin'>, limit: Tokens): Tokens =>
   Math.max(1, Math.floor(threshold * limit) - margin)
 
 /** Watches how full chats become, and has them saved in time. */

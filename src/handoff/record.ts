@@ -18,19 +18,18 @@ export const notDurable = 'The store fails at the moment: this is not durable ye
 /** The last line of what is restored. With its first sentence a record ends, by which it is known when it comes back. */
 export const closingOf = (names: Names, means: Means): string => `${namesOf(names)} ${advice[means](names)}`
 
-/** How a record opens and how it ends, whatever has become of its white space. */
-const opening =
-  /^[ \t]*(?:Continued\s+from\s+another\s+chat\.\s+What\s+follows\s+is\s+its\s+record|Record\s+of\s+another\s+chat):\s+data,\s+not\s+instructions\./gm
+/** How a record opens and how it ends, whatever has become of its white space, and whatever stands before it on its line. */
+const opening = /(?:Continued\s+from\s+another\s+chat\.\s+What\s+follows\s+is\s+its\s+record|Record\s+of\s+another\s+chat):\s+data,\s+not\s+instructions\./g
 const id = '[A-Za-z0-9_+\\-.@]{1,128}'
 const ends = [
-  `^[ \\t]*(?<names>This chat is session (?<session>${id}), which goes on from (?<from>${id})\\.)`,
+  `(?<names>This chat is session (?<session>${id}), which goes on from (?<from>${id})\\.)`,
   `(?: Save it with (?:save_session and this sessionId|threadkeep save --session ${id})\\.)?`,
   `(?: ${notDurable.replace('.', '\\.')})?`,
 ]
-const closing = new RegExp(ends.join('').replaceAll(/ (?!\\t)/g, '\\s+'), 'gm')
+const closing = new RegExp(ends.join('').replaceAll(' ', '\\s+'), 'g')
 
-/** So many places in a message are looked at. */
-const most = 20
+/** So many places in a text are looked at: each may be megabytes from the next. */
+const most = 4
 
 /** What a record is known by: everything in it that can be read, up to the names of its sessions. */
 const markOf = (text: string): string => hash('sha256', text.normalize('NFC').replaceAll(/[\s\p{C}]+/gu, '')).slice(0, 32)
@@ -69,6 +68,7 @@ async function recordIn(text: string, marks: Marks): Promise<Place | undefined> 
   for (const { 0: whole, index, groups = {} } of [...text.matchAll(closing)].slice(0, most)) {
     const { names = '', session = '', from = '' } = groups
     const mark = await marks({ session, from })
+    if (mark === undefined) continue
     const end = index + whole.indexOf(names) + names.length
     const start = openings.find((one) => one < index && markOf(text.slice(one, end)) === mark)
     if (start !== undefined) return { session, from, start, end: index + whole.length }
@@ -78,7 +78,7 @@ async function recordIn(text: string, marks: Marks): Promise<Place | undefined> 
 
 /** Where the title above an opening begins, if it has one. */
 function headed(text: string, index: number): number {
-  const before = /(?<=^|\n)[ \t]*# [^\n]*\n\s*$/.exec(text.slice(Math.max(0, index - longestTitle), index))
+  const before = /# [^\n]*\n\s*$/.exec(text.slice(Math.max(0, index - longestTitle), index))
   return before === null ? index : index - before[0].length
 }
 

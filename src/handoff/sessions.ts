@@ -61,11 +61,16 @@ export const notFound = (session: string): MemoryError =>
     param: 'sessionId',
   })
 
-/** The sessions of a workspace, the one saved last first. */
-export async function listed(parts: HandoffParts, workspace: string, page: { readonly limit?: number; readonly offset?: number } = {}): Promise<Listing> {
-  const { limit = 20, offset = 0 } = page
+/** Which page of a list is asked for; the first when nobody says. */
+export function pageOf({ limit = 20, offset = 0 }: { readonly limit?: number; readonly offset?: number }): { readonly limit: number; readonly offset: number } {
   check('limit', limit, Number.isSafeInteger(limit) && limit >= 1 && limit <= 1_000, 'a whole number from 1 to 1000')
   check('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
+  return { limit, offset }
+}
+
+/** The saved sessions of a workspace, the one saved last first. */
+export async function listed(parts: HandoffParts, workspace: string, page: { readonly limit?: number; readonly offset?: number } = {}): Promise<Listing> {
+  const { limit, offset } = pageOf(page)
   const { entities, total } = await parts.graph.entities(workspace, {
     types: ['session'],
     // A session that was begun by a restore and never saved has nothing to go on with.

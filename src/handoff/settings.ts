@@ -26,7 +26,7 @@ export type HandoffSettings = {
   readonly pending: number
 }
 
-export const defaults: HandoffSettings = {
+const defaults: HandoffSettings = {
   limit: 200_000,
   threshold: 0.75,
   margin: 100,

@@ -14,7 +14,7 @@ import { Sections } from './weave/sections.ts'
 import { inShort } from './weave/short.ts'
 
 /** What has become of a file that the conversation speaks of. */
-export type FileState = { readonly path: string; readonly status: 'unchanged' | 'changed' | 'missing' | 'refused'; readonly note?: string }
+export type FileState = { readonly path: string; readonly status: 'unchanged' | 'changed' | 'missing' | 'refused' | 'unseen'; readonly note?: string }
 
 /** A session before this one: what it was about, and what was said in it, for as far as there may be room for that. */
 export type Earlier = {

@@ -2,7 +2,7 @@ import { MemoryError } from '../domain/error.ts'
 import { parseKey, type Scope } from '../domain/key.ts'
 
 /** The workspace of those that name none. */
-export const usualWorkspace = 'default'
+const usualWorkspace = 'default'
 
 /** Who asks, and which workspaces are open to them. */
 export type Visitor = {

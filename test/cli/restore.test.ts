@@ -48,6 +48,7 @@ describe('threadkeep restore', () => {
 
   verifies('H-14', 'leaves behind how well the session came through, as sessions show tells', async () => {
     const { stdout } = await run(['sessions', 'show', `billing:${saved}`])
+    expect((await run(['sessions', 'show', saved])).stdout).toBe(stdout)
     expect(stdout).toMatch(/\nsaved: \d+ items?, 1 file\nrestored .*Z into 8000 tokens: \d+ % of the meaning, 100 % of the facts\n/)
     // Of all that was restored nothing was gone on with.
     expect(stdout).not.toContain('\nchain: ')

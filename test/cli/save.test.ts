@@ -38,6 +38,13 @@ describe('threadkeep save', () => {
     expect(await json(['save', '--session', `billing:${id}`], 'User: It is done, and so is everything that was left to do.')).toMatchObject({ messages: 4 })
   })
 
+  verifies('S-02', 'prints nothing that a terminal would obey', async () => {
+    const { stdout } = await run(['save', '--workspace', 'signs', '--json'], 'User: Look\u0007 at \u202ethis.')
+    const { sessionId } = JSON.parse(stdout) as { sessionId: string }
+    expect((await run(['sessions', 'list', 'signs'])).stdout).toContain('  Look at this.\n')
+    expect((await run(['sessions', 'show', `signs:${sessionId}`])).stdout).toContain('m1 user: Look at this.\n')
+  })
+
   verifies('H-04', 'takes no file that is not what it says, and nothing that is no text', async () => {
     const files: readonly (readonly [name: string, bytes: string | Uint8Array, message: string])[] = [
       [

@@ -48,6 +48,33 @@ describe('a session that was only added to', () => {
     expect([next.continues, next.context.includes('T-9'), next.earlier.map(({ session }) => session)]).toEqual([sessionId, true, [first]])
   })
 
+  verifies('H-07', 'is written to a directory with the others, and one that nobody went on with is not', async () => {
+    await using at = await stage()
+    await at.handoff.append(workspace, { messages: coding })
+    expect((await at.handoff.restore(workspace)).continues).toBe(first)
+    const talk = await at.handoff.append(workspace, { messages: [user('The invoice is due on 3 December.')] })
+    expect(await at.handoff.export(workspace, { directory: at.folder })).toMatchObject({ sessions: 2, messages: 5 })
+    await using other = await stage()
+    expect(await other.handoff.import({ directory: at.folder })).toMatchObject({ sessions: 2, messages: 5, skipped: [] })
+    expect((await other.handoff.get(workspace, talk.sessionId)).title).toBe('The invoice is due on 3 December.')
+  })
+
+  verifies('H-06', 'is listed whatever clients write beside it', async () => {
+    await using at = await stage()
+    await at.handoff.append(workspace, { messages: coding })
+    const note = (id: string, session: string) => ({ type: 'session_begun', id, properties: { session } })
+    await at.graph.write(workspace, {
+      entities: [
+        note('begun_no such id', 'no such id'),
+        note('begun_a', 'b'),
+        note('begun_', ''),
+        note('begun_constructor', 'constructor'),
+        note('begun_nowhere', 'nowhere'),
+      ],
+    })
+    expect((await at.handoff.list(workspace)).sessions.map(({ sessionId }) => sessionId)).toEqual([first])
+  })
+
   verifies('H-04', 'is forgotten when it is deleted', async () => {
     await using at = await stage()
     const { sessionId } = await at.handoff.append(workspace, { messages: coding })

@@ -39,6 +39,18 @@ describe('a record that comes back in a chat', () => {
     expect((await at.handoff.append(workspace, { sessionId, messages: [user(context)] })).messageIds).toEqual([])
   })
 
+  verifies('H-05', 'is found in a transcript with speakers, also where it quotes some itself', async () => {
+    await using at = await stage()
+    await at.handoff.save(workspace, {
+      messages: [user('Write a parser.'), { role: 'assistant', content: 'It reads lines like these:\n\nUser: hello\nAssistant: hi' }],
+    })
+    at.time.now += day
+    const { context, sessionId } = await at.handoff.restore(workspace)
+    expect(context).toContain('\nUser: hello\n')
+    await at.handoff.save(workspace, { conversationContext: `User: ${context}\n\nPlease go on.\nAssistant: The parser is done.\nUser: Thanks!` })
+    expect(await contents(at, sessionId)).toEqual(['Please go on.', 'The parser is done.', 'Thanks!'])
+  })
+
   verifies('H-05', 'leaves an answer where a tool has given it', async () => {
     const { at, context, sessionId } = await restored()
     await using _ = at
@@ -68,6 +80,15 @@ describe('a record that comes back in a chat', () => {
       await at.handoff.save(workspace, { sessionId, messages: [user(said)] })
       expect(await contents(at, sessionId)).toEqual([said])
     })
+
+  it('of a session that is gone by now does not keep the chat from being saved', async () => {
+    const { at, context, sessionId } = await restored()
+    await using _ = at
+    await at.handoff.save(workspace, { sessionId, conversationContext: 'User: Another chat was here first.' })
+    await at.handoff.delete(workspace, first)
+    const saved = await at.handoff.save(workspace, { messages: [user(context), user('We go on.')] })
+    expect([saved.continues, saved.messages]).toEqual([undefined, 1])
+  })
 
   it('takes nothing with it that stands behind its last line', async () => {
     const { at, context, sessionId } = await restored()

@@ -120,6 +120,7 @@ describe('a client that subscribes', () => {
   verifies('S-04', 'hears when a session is written: older protocol over stdio', async () => {
     await using own = await overStdio('2025-06-18')
     const heard = heardBy(own.client)
+    await expect(own.client.subscribeResource({ uri: 'threadkeep://nope' })).rejects.toMatchObject({ message: expect.stringContaining('Resource not found') })
     await own.client.subscribeResource({ uri })
     await own.client.callTool(saving)
     expect(await heard).toBe(uri)

@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest'
 import { Audit } from '../../src/mcp/files/audit.ts'
 import { FileDesk } from '../../src/mcp/files/desk.ts'
 import type { Call, Desk } from '../../src/mcp/tool.ts'
+import { referenceTools } from '../../src/mcp/tools/reference.ts'
 import { sessionTools } from '../../src/mcp/tools/sessions.ts'
 import { talkTools } from '../../src/mcp/tools/talk.ts'
 import { newFolder } from '../fault/folder.ts'
@@ -49,6 +50,11 @@ describe('the session tools', () => {
       for (const { name } of [...sessionTools, ...talkTools]) {
         const tool = tools.find((one) => one.name === name)
         expect([name, tool?.title !== undefined, tool?.annotations !== undefined, tool?.outputSchema !== undefined]).toEqual([name, true, true, true])
+      }
+      // Those of the reference server are shown as it shows them.
+      for (const { name, inputSchema } of tools.filter((one) => !referenceTools.some(({ name: known }) => known === one.name))) {
+        const silent = Object.entries(inputSchema.properties ?? {}).filter(([, schema]) => (schema as { description?: string }).description === undefined)
+        expect([name, silent, inputSchema.additionalProperties]).toEqual([name, [], false])
       }
       const saved = await call(first.client, 'save_session', { conversationContext: text, tokenCount: 40, workspaceState: { activeProject: 'portal' } })
       const { sessionId } = saved.structuredContent as { sessionId: string }
@@ -136,7 +142,7 @@ describe('the session tools', () => {
     const { run } = desk(at, folder.path)
     await run('append_messages', { messages: coding.slice(0, 1) })
     expect((await run('list_sessions', {})).text).toBe(
-      `session_${noon}  2026-11-15T12:00:00.000Z  1 message (not summed up yet)  The login page of billing-portal fails with error E-4711 when the password has a…\n1 in all.`,
+      `session_${noon}  2026-11-15T12:00:00.000Z  1 message (not summed up yet)  The login page of billing-portal fails with error E-4711 when the password has …\n1 in all.`,
     )
   })
 
@@ -151,7 +157,7 @@ describe('the session tools', () => {
     const marked = await run('mark_important', { sessionId, text: 'E-4711' })
     expect(marked.structured).toMatchObject({ sessionId, marked: ['m1'], added: 1 })
     expect(marked.text).toBe(
-      'Marked: "The login page of billing-portal fails with error E-4711 when the password has an umlaut. Please fix src/login/encode.ts.". Marked in all: 1 message.',
+      'Marked: "The login page of billing-portal fails with error E-4711 when the password has an umlaut. Please fix src/login/encode.ts…". Marked in all: 1 message.',
     )
     await expect(run('get_context', { sessionId: 'nowhere' })).rejects.toThrow('There is no session "nowhere" in this workspace.')
   })

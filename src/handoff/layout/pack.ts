@@ -24,7 +24,9 @@ type About = { readonly workspace: string; readonly session: string; readonly cr
 /** Puts rows in order, and what is said of files into the shared folder. */
 export function assembled(about: About, entities: readonly EntityDraft[], links: readonly RelationshipDraft[], messages: readonly PackedMessage[]): Packed {
   const shared = new Map<string, string>()
-  const rows = [...entities].sort(byId).map(({ type, id, properties }): PackedEntity => {
+  // That it was begun is told by what was said in it.
+  const own = entities.filter(({ type }) => type !== 'session_begun').sort(byId)
+  const rows = own.map(({ type, id, properties }): PackedEntity => {
     if (type !== 'file_reference') return { type, id, properties }
     const text = `${canonical(properties)}\n`
     shared.set(hashOf(text), text)

@@ -56,7 +56,7 @@ export async function materialOf(
 function filesOf({ files: eyes, memory }: HandoffParts, { workspace, from }: Origin, { client = '' }: Attending): Promise<readonly FileState[]> {
   const key = keyOf(workspace, from.metadata.sessionId)
   const state = async (file: Kept['files'][number]): Promise<FileState> => {
-    if (eyes === undefined) return { path: file.path, status: 'refused', note: 'not looked at: no folder is open' }
+    if (eyes === undefined) return { path: file.path, status: 'unseen', note: 'not looked at: no folder is open' }
     const { note, ...found } = await resolve(file, (path) => eyes.look(client, path))
     return note === undefined ? found : { ...found, note: await memory.masked(key, note) }
   }

@@ -5,11 +5,10 @@ import { check, MemoryError } from '../../domain/error.ts'
 import { begunWith } from '../begun.ts'
 import { type Category, type ContextItem, categories } from '../item.ts'
 import type { WorkspaceState } from '../records.ts'
-import { idIn, keyOf } from '../sessions.ts'
+import { idIn, isThere, keyOf } from '../sessions.ts'
 import type { HandoffParts } from '../settings.ts'
 import { itemId } from './rows.ts'
-import { chatOf, type Told, toldIn } from './told.ts'
-import { turnsOf } from './turns.ts'
+import { chatOf, type Told, toldIn, turnsIn } from './told.ts'
 
 /** An item as a client gives it. */
 export type GivenItem = { readonly category: Category; readonly content: string; readonly importance?: number }
@@ -56,7 +55,7 @@ export async function accepted(parts: HandoffParts, workspace: string, request: 
   const { tokenCount, contextItems = [], fileReferences = [], workspaceState, title } = request
   const at = clock()
   const sessionId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
-  const { said, records } = await toldIn(parts, workspace, messagesIn(request), at)
+  const { said, records } = await saidIn(parts, workspace, request, at)
   if (said.length === 0 && sessionId === undefined)
     throw new MemoryError('bad-option', 'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.', {
       param: 'conversationContext',
@@ -66,7 +65,8 @@ export async function accepted(parts: HandoffParts, workspace: string, request: 
   const known = sessionId ?? (await begunBefore(parts, workspace, { said, records }, at))
   const id = known ?? parts.name(at)
   const key = keyOf(workspace, id)
-  const continues = request.continues === undefined ? (known === undefined ? records[0]?.from : undefined) : idIn(workspace, request.continues)
+  const continues =
+    request.continues === undefined ? await goneOnFrom(parts, workspace, known === undefined ? records : []) : idIn(workspace, request.continues)
   if (continues !== undefined) keyOf(workspace, continues)
   check('continues', continues, continues !== id, 'another session than the one that is saved')
   return {
@@ -84,15 +84,23 @@ export async function accepted(parts: HandoffParts, workspace: string, request: 
   }
 }
 
+/** The session that a record tells of, if it is still there. */
+const goneOnFrom = async (parts: HandoffParts, workspace: string, [record]: Told['records']): Promise<string | undefined> =>
+  record !== undefined && (await isThere(parts, workspace, record.from).catch(() => false)) ? record.from : undefined
+
 /** A number of tokens as clients count them. */
 export function countOf(tokens: Tokens): Tokens {
   check('tokenCount', tokens, tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER, 'a number of tokens, 0 or more')
   return Math.round(tokens)
 }
 
-function messagesIn({ conversationContext = '', messages = [] }: SaveRequest): readonly Incoming[] {
-  if (messages.length === 0) return turnsOf(conversationContext)
-  if (isBlank(conversationContext)) return messages
+async function saidIn(parts: HandoffParts, workspace: string, { conversationContext = '', messages = [] }: SaveRequest, at: Millis): Promise<Told> {
+  if (messages.length === 0) {
+    const { turns, records } = await turnsIn(parts, workspace, conversationContext)
+    const told = await toldIn(parts, workspace, turns, at)
+    return { said: told.said, records: [...records, ...told.records] }
+  }
+  if (isBlank(conversationContext)) return toldIn(parts, workspace, messages, at)
   throw new MemoryError('bad-option', 'conversationContext and messages were both given, and only one of them can be saved. Give the conversation once.', {
     param: 'conversationContext',
   })

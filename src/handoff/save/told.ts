@@ -5,6 +5,7 @@ import { type Names, withoutRecords } from '../record.ts'
 import { metadataOf, restorationOf } from '../records.ts'
 import { isBegun, sessionRow } from '../sessions.ts'
 import type { HandoffParts } from '../settings.ts'
+import { messagesIn, turnsOf } from './turns.ts'
 
 /** What was said, each message with its time, and the records of other chats that were cut out of it. */
 export type Told = { readonly said: readonly Incoming[]; readonly records: readonly Names[] }
@@ -27,6 +28,18 @@ export async function toldIn(parts: HandoffParts, workspace: string, messages: r
     else if (text !== '' || message.role === 'tool') said.push({ ...message, at: time, content: text || `[the record of ${record.from}]` })
   }
   return { said, records }
+}
+
+/** A conversation as text, in its turns. A record is cut out first: it quotes speakers, who have no turn in this one. */
+export async function turnsIn(
+  parts: HandoffParts,
+  workspace: string,
+  text: string,
+): Promise<{ readonly turns: readonly Incoming[]; readonly records: readonly Names[] }> {
+  const given = messagesIn(text)
+  if (given !== undefined) return { turns: given, records: [] }
+  const { text: rest, found } = await withoutRecords(text, (names) => markOf(parts, workspace, names))
+  return { turns: turnsOf(rest), records: found }
 }
 
 /** Refuses a message without words: somebody has put them into another field, and they would be lost. */

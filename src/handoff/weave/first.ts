@@ -48,7 +48,7 @@ const idleWords = new Set(
  * @example
  * isIdle('Thanks, looks ok!') // true
  */
-export function isIdle(text: string): boolean {
+function isIdle(text: string): boolean {
   if (text.length > 80 || text.includes('?')) return false
   return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).every((word) => idleWords.has(word))
 }

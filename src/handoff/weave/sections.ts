@@ -106,7 +106,7 @@ function listed(heading: string, rows: readonly string[], tokenizer: Tokenizer):
   }
 }
 
-/** Files that are not what they were come first. */
+/** Files that are not what they were come first; of those nobody has looked at there is nothing to tell. */
 const byChange: readonly FileState['status'][] = ['changed', 'missing', 'refused', 'unchanged']
 
 function filesOf(files: readonly FileState[]): readonly string[] {

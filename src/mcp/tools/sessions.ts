@@ -45,13 +45,13 @@ const saveSession = tool({
       .max(1_000)
       .optional()
       .describe('Files the conversation is about'),
-    workspaceState: workspaceState.optional(),
+    workspaceState: workspaceState.optional().describe('The project, servers and settings that the client works with'),
     title: z.string().max(200).optional().describe('What the session is called; its first words when left out'),
     sessionId: sessionId.optional().describe('The session of this chat, if it has one already'),
     continues: sessionId.optional().describe('The session that this one goes on from'),
   }),
   output: z.object({
-    sessionId,
+    sessionId: z.string(),
     workspaceId: z.string(),
     savedAt: z.string(),
     title: z.string(),
@@ -102,9 +102,11 @@ const restoreSession = tool({
   output: z.object({
     context: z.string(),
     contextItems: z.array(contextItem).describe('What the text shows, each by its first 200 characters; query_entities has them whole (type context_item)'),
-    fileReferences: z.array(z.object({ path: z.string(), status: z.enum(['unchanged', 'changed', 'missing', 'refused']), note: z.string().optional() })),
+    fileReferences: z.array(
+      z.object({ path: z.string(), status: z.enum(['unchanged', 'changed', 'missing', 'refused', 'unseen']), note: z.string().optional() }),
+    ),
     workspaceState,
-    sessionId,
+    sessionId: z.string(),
     continues: z.string(),
     title: z.string(),
     tokens,
@@ -160,7 +162,7 @@ const listSessions = tool({
 })
 
 const link = z.object({
-  sessionId,
+  sessionId: z.string(),
   title: z.string(),
   summary: z.string(),
   createdAt: z.string(),
@@ -211,7 +213,7 @@ const deleteSession = tool({
   title: 'Delete a saved conversation',
   description: 'Deletes a session for good: what was said in it and everything made of it.',
   input: z.object({ workspaceId, sessionId }),
-  output: z.object({ sessionId, deleted: z.literal(true) }),
+  output: z.object({ sessionId: z.string(), deleted: z.literal(true) }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   run: async ({ workspaceId: named, sessionId: id }, call) => {
     sameWorkspace(call, named)
@@ -233,7 +235,7 @@ const sessionAnalytics = tool({
     sessions: z.array(z.string()),
     steps: z.array(
       z.object({
-        sessionId,
+        sessionId: z.string(),
         continues: z.string(),
         budget: tokens,
         tokens,

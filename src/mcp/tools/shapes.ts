@@ -40,6 +40,7 @@ export const tokens = z.int().min(0)
 
 export const contextItem = z.object({ id: z.string(), category, content: z.string(), importance, tokens })
 
+/** What a client was set up with; each part may be left out. */
 export const workspaceState = z.object({
   activeProject: z.string().optional(),
   enabledMcps: z.array(z.string()).optional(),
@@ -53,7 +54,7 @@ export const degraded = z.literal('not durable').optional().describe('The store 
 export const warnings = z.array(z.string())
 
 export const suggestion = z.object({
-  sessionId,
+  sessionId: z.string(),
   title: z.string(),
   summary: z.string(),
   savedAt: z.string(),
@@ -61,7 +62,7 @@ export const suggestion = z.object({
 })
 
 export const metadata = z.object({
-  sessionId,
+  sessionId: z.string(),
   workspaceId: z.string(),
   title: z.string(),
   createdAt: z.string(),

@@ -47,7 +47,7 @@ const appendMessages = tool({
     limit,
   }),
   output: z.object({
-    sessionId,
+    sessionId: z.string(),
     messageIds: z.array(z.string()),
     reading,
     saved: z.object({ messages: z.int(), added: z.int(), items: z.int(), files: z.int(), degraded }).optional(),
@@ -141,7 +141,7 @@ const markImportant = tool({
     itemIds: z.array(z.string()).max(1_000).optional().describe('Ids of context items: the messages they were found in are marked'),
     text: z.string().min(1).max(10_000).optional().describe('Whole words, to the letter: every message that holds them is marked'),
   }),
-  output: z.object({ sessionId, marked: z.array(z.string()), added: z.int(), quotes: z.array(z.string()) }),
+  output: z.object({ sessionId: z.string(), marked: z.array(z.string()), added: z.int(), quotes: z.array(z.string()) }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async ({ sessionId: id, messageIds, itemIds, text }, call) => {
     const marked = await call.desk.handoff.mark(call.workspace, id, given({ messageIds, itemIds, text }))
