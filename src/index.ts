@@ -23,8 +23,9 @@ const portable: Portable = {
   },
 }
 
-/** Loaded only when something is forgotten. */
-const forgetBeside: ForgetBeside = async (...told) => (await import('./graph/beside.ts')).forgetBeside(...told)
+/** What lies beside a session goes with it; for what a whole scope says somewhere, a graph is looked through, and loaded only then. */
+const forgetBeside: ForgetBeside = async (stores, target, forgotten) =>
+  'scope' in target ? (await import('./graph/beside.ts')).forgetBeside(stores, target, forgotten) : forgotten
 
 /**
  * Opens a memory.

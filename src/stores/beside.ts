@@ -29,8 +29,9 @@ export function heard<S extends Store>(store: S): S & Heard {
     for (const listener of isGone ? listeners : []) await listener.erased(key, entries)
     return gone
   }
-  const own = { erase: { value: erase, enumerable: true }, listeners: { value: listeners, enumerable: true } }
-  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(store), ...own }) as S & Heard
+  // Getters stay what they are.
+  const same = Object.defineProperties({}, Object.getOwnPropertyDescriptors(store)) as S
+  return Object.assign(same, { erase, listeners })
 }
 
 /** What a store made of another one says of what lies beside that; of an encrypted one, with its keys. */

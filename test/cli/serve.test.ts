@@ -135,7 +135,7 @@ describe('threadkeep serve', () => {
     const guarded = command(host, {}, home)
     const said = await guarded.until('"}]}\'')
     expect(said).not.toContain('WARNING')
-    expect(said).toContain('(any tenant:session), API key: one from threadkeep keys create\n')
+    expect(said).toContain('(any tenant:session), API key: one from threadkeep keys create; MCP: ')
     expect(said).toContain(" -H 'authorization: Bearer tk_…' -d ")
     guarded.process.kill()
     await guarded.ended
