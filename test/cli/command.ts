@@ -11,10 +11,13 @@ export type Running = {
   readonly ended: Promise<Ended>
 }
 
+/** Where Node keeps what it has compiled: the same program is started hundreds of times. */
+export const compiled = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') }
+
 /** Only what a test sets: the keys and addresses of whoever runs it are none of the command's business. Nothing is kept unless it says where. */
 const environment = (given: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
   const own = Object.entries(process.env).filter(([name]) => !/^(THREADKEEP|OPENAI|ANTHROPIC|GEMINI|XAI)_/.test(name))
-  return { ...Object.fromEntries(own), THREADKEEP_STORE: 'ram:', ...given }
+  return { ...Object.fromEntries(own), ...compiled, THREADKEEP_STORE: 'ram:', ...given }
 }
 
 /** Starts a program of the repository with the Node that runs the tests. */

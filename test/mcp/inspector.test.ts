@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { tools } from '../../src/mcp/tools.ts'
+import { compiled } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import { type Served, startMcp } from './serverStage.ts'
@@ -24,7 +25,7 @@ afterAll(async () => {
 /** What the inspector prints; it fails if the server does not answer, or with --strict if a schema is at fault. */
 async function inspected(target: readonly string[], ...args: readonly string[]): Promise<{ readonly answer: unknown; readonly stderr: string }> {
   const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/inspector/clients/launcher/build/index.js'))
-  const env = { PATH: process.env.PATH, HOME: folder }
+  const env = { PATH: process.env.PATH, HOME: folder, ...compiled }
   const { stdout, stderr } = await run(process.execPath, [program, '--cli', ...target, ...args], { cwd: folder, env, maxBuffer: 2 ** 26 })
   return { answer: JSON.parse(stdout), stderr }
 }

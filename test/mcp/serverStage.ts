@@ -8,6 +8,7 @@ import { type Config, parseConfig } from '../../src/server/config/schema.ts'
 import { givenIn, settle } from '../../src/server/config/settings.ts'
 import { Credentials } from '../../src/server/gate/credentials.ts'
 import { openServer } from '../../src/server/open.ts'
+import { compiled } from '../cli/command.ts'
 import { root } from '../shape/source.ts'
 
 /** The versions of the protocol that clients speak today: the stateless one, and those with a handshake. */
@@ -36,7 +37,12 @@ export function overStdio(
   env: Readonly<Record<string, string>> = {},
   cwd: string = tmpdir(),
 ) {
-  const command = { command: process.execPath, args: [`${root}src/cli/main.ts`, 'mcp', ...args], env: { PATH: process.env.PATH ?? '', ...env }, cwd }
+  const command = {
+    command: process.execPath,
+    args: [`${root}src/cli/main.ts`, 'mcp', ...args],
+    env: { PATH: process.env.PATH ?? '', ...compiled, ...env },
+    cwd,
+  }
   return connected(clientOf(protocol), new StdioClientTransport({ ...command, stderr: 'ignore' }))
 }
 

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { openMemory } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { compiled } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -45,7 +46,11 @@ describe('the ends of sessions on a disk', () => {
       for (let last = 1; steps === undefined; last++) {
         const file = fresh()
         const log = `${file}.log`
-        const { signal, stderr } = spawnSync(process.execPath, ['test/scenarios/lifecycleWriter.ts', file, log, `${last}`], { cwd: root, encoding: 'utf8' })
+        const { signal, stderr } = spawnSync(process.execPath, ['test/scenarios/lifecycleWriter.ts', file, log, `${last}`], {
+          cwd: root,
+          encoding: 'utf8',
+          env: { ...process.env, ...compiled },
+        })
         const before = noted(log)
         expect(before.steps === undefined ? signal : 'SIGKILL', stderr).toBe('SIGKILL')
         const later = await told(file)
