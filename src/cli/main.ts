@@ -18,6 +18,7 @@ import { addRemember } from './remember.ts'
 import { addReplay } from './replay.ts'
 import { addRestore } from './restore.ts'
 import { addSave } from './save.ts'
+import { printable } from './say.ts'
 import { addSearch } from './search.ts'
 import { addServe } from './serve.ts'
 import { addSessions } from './sessions.ts'
@@ -46,5 +47,5 @@ try {
   const { exit, ...failure } = failureOf(error)
   process.exitCode = exit
   if (failure.message !== '')
-    process.stderr.write(process.argv.includes('--json') ? `${JSON.stringify({ error: failure })}\n` : `threadkeep: ${failure.message}\n`)
+    process.stderr.write(process.argv.includes('--json') ? `${JSON.stringify({ error: failure })}\n` : `threadkeep: ${printable(failure.message)}\n`)
 }

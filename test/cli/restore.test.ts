@@ -80,4 +80,9 @@ describe('threadkeep restore', () => {
   for (const [args, message] of wrong)
     it(`says in one line what is wrong with: restore ${args.join(' ')}`, async () =>
       expect(await run(['restore', ...args])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` }))
+
+  it('tells a terminal nothing it would obey, whatever it is asked for', async () => {
+    const { code, stderr } = await run(['restore', 'a\u202eb'])
+    expect([code, stderr.includes('\u202e'), stderr.startsWith('threadkeep: ')]).toEqual([2, false, true])
+  })
 })
