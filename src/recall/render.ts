@@ -113,16 +113,7 @@ export class Renderer {
     const { content } = message
     // Words alone are mostly sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept.
     const tokens = isWhole && manner === asTurn && isAlone(unit) && content.isWellFormed() ? this.known(unit, manner) : undefined
-    if (tokens !== undefined)
-      return {
-        chat: [chatOf(message, content, true)],
-        tokens,
-        shortened: false,
-        exact: this.tokenizer.isExact(content),
-        get text() {
-          return `${lineOf(message, content, true)}\n\n`
-        },
-      }
+    if (tokens !== undefined) return new AsSaid(message, tokens, this.tokenizer.isExact(content))
     const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
     return this.remembered(unit, manner, name, () => this.form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)))
   }
@@ -193,6 +184,26 @@ export class Renderer {
   }
 }
 
+/** A message shown as it was said. Its line is seldom asked for, and is not made before. */
+class AsSaid implements Form {
+  readonly chat: readonly ChatMessage[]
+  readonly tokens: Tokens
+  readonly shortened = false
+  readonly exact: boolean
+  private readonly message: Message
+
+  constructor(message: Message, tokens: Tokens, exact: boolean) {
+    this.chat = [chatOf(message, message.content, true)]
+    this.tokens = tokens
+    this.exact = exact
+    this.message = message
+  }
+
+  get text(): string {
+    return `${lineOf(this.message, this.message.content, true)}\n\n`
+  }
+}
+
 const isAlone = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined
 const asSaid = (content: string): string => content
 
@@ -202,8 +213,9 @@ const around = 8
 const within = (form: Form | null, room: Tokens): Form | null => (form !== null && form.tokens <= room ? form : null)
 
 /** Whether something said could pass for the edge of memory. */
-const isArmed = ({ content, name = '', calls = [] }: Message): boolean =>
-  [content, name, ...calls.flatMap((call) => [call.name, call.arguments])].some((text) => disarmed(text) !== text)
+const isArmed = ({ content, name = '', calls }: Message): boolean =>
+  hasTag(content) || hasTag(name) || calls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
+const hasTag = (text: string): boolean => disarmed(text) !== text
 
 /** White space around a text is the first to go: a cut that shows nothing else would show nothing. */
 function ends(content: string, characters: number): string {

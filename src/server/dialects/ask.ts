@@ -2,37 +2,69 @@ import type { Ask, Sent } from './dialect.ts'
 
 /** What of a request is the conversation's, and so memory's alone. */
 type Talk = Pick<Ask, 'said' | 'turn' | 'owed' | 'instructions' | 'hasTools' | 'files'>
+type Envelope = Omit<Ask, keyof Talk>
 
 /**
  * A request whose conversation is read, and refused if it cannot be, only when memory first looks at it: where memory
  * takes no part, all of it is the model server's business.
  */
-export function askOf(envelope: Omit<Ask, keyof Talk>, read: () => Talk): Ask {
-  let talk: Talk | undefined
-  const known = (): Talk => {
-    talk ??= read()
-    return talk
+export const askOf = (envelope: Envelope, read: () => Talk): Ask => new LazyAsk(envelope, read)
+
+/** The request as if some of its conversation were another. */
+export const withTalk = (ask: Ask, { said = ask.said, owed = ask.owed }: Partial<Pick<Talk, 'said' | 'owed'>>): Ask => {
+  const { turn, instructions, hasTools, files } = ask
+  return new LazyAsk(ask, () => ({ said, turn, owed, instructions, hasTools, files }))
+}
+
+class LazyAsk implements Ask {
+  readonly body: Ask['body']
+  readonly model: string
+  readonly streams: boolean
+  readonly maxTokens: number | undefined
+  readonly session: string | undefined
+  readonly previous: string | undefined
+  readonly conversation: string | undefined
+  private readonly read: () => Talk
+  private talk: Talk | undefined
+
+  constructor({ body, model, streams, maxTokens, session, previous, conversation }: Envelope, read: () => Talk) {
+    this.body = body
+    this.model = model
+    this.streams = streams
+    this.maxTokens = maxTokens
+    this.session = session
+    this.previous = previous
+    this.conversation = conversation
+    this.read = read
   }
-  return {
-    ...envelope,
-    get said() {
-      return known().said
-    },
-    get turn() {
-      return known().turn
-    },
-    get owed() {
-      return known().owed
-    },
-    get instructions() {
-      return known().instructions
-    },
-    get hasTools() {
-      return known().hasTools
-    },
-    get files() {
-      return known().files
-    },
+
+  get said(): Talk['said'] {
+    return this.known().said
+  }
+
+  get turn(): Talk['turn'] {
+    return this.known().turn
+  }
+
+  get owed(): Talk['owed'] {
+    return this.known().owed
+  }
+
+  get instructions(): Talk['instructions'] {
+    return this.known().instructions
+  }
+
+  get hasTools(): Talk['hasTools'] {
+    return this.known().hasTools
+  }
+
+  get files(): Talk['files'] {
+    return this.known().files
+  }
+
+  private known(): Talk {
+    this.talk ??= this.read()
+    return this.talk
   }
 }
 

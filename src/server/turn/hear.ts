@@ -2,6 +2,7 @@ import type { Incoming, Parsed } from '../../domain/chat.ts'
 import { isBlank, type Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Memory } from '../../memory.ts'
+import { withTalk } from '../dialects/ask.ts'
 import type { Ask, Dialect, Sent } from '../dialects/dialect.ts'
 import { listReceipts } from '../receipts.ts'
 import { branchOff } from './branch.ts'
@@ -138,5 +139,5 @@ function incoming({ role, content, name, calls, answers }: Parsed): Incoming {
 export function withoutBegun(ask: Ask): { readonly ask: Ask; readonly begun: Sent | undefined } {
   const begun = ask.said.at(-1)
   if (begun?.role !== 'assistant' || begun.calls !== undefined || isBlank(begun.content)) return { ask, begun: undefined }
-  return { ask: { ...ask, said: ask.said.slice(0, -1) }, begun }
+  return { ask: withTalk(ask, { said: ask.said.slice(0, -1) }), begun }
 }

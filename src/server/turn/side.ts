@@ -6,7 +6,7 @@ export type Asked = {
   readonly said: readonly Compared[]
   readonly hasTools: boolean
   readonly maxTokens: number | undefined
-  readonly metadata?: unknown
+  readonly body?: { readonly metadata?: unknown }
 }
 
 const made = '(?:generat|writ|creat|provid|produc|suggest|extract|propos|return|reply|respond|output|summari[sz]|com(?:e|ing) up|giv|mak)\\w{0,5}'
@@ -87,7 +87,7 @@ const serving =
  */
 export function isSide(ask: Asked, session: { readonly messages: number }): boolean {
   const newest = ask.said.at(-1)
-  if (isDeclared(ask.metadata)) return true
+  if (isDeclared(ask.body?.metadata)) return true
   if (newest !== undefined && isUser(newest)) {
     if (/^\s*\[suggestion mode\b/i.test(newest.content)) return true
     // One token in return for such a word is a sign of life, not a reply.

@@ -2,6 +2,7 @@ import type { Incoming } from '../../domain/chat.ts'
 import { formatKey } from '../../domain/key.ts'
 import { messageCost } from '../../text/cost.ts'
 import type { Backend } from '../backend.ts'
+import { withTalk } from '../dialects/ask.ts'
 import type { Heard as Reply } from '../dialects/dialect.ts'
 import type { Lanes } from '../lanes.ts'
 import type { Home, Memories } from '../memories.ts'
@@ -43,12 +44,12 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
 async function turn(room: Room, request: Request, home: Home, stance: Stance): Promise<void> {
   const { memory } = home
   const head = await memory.parts.sessions.head(stance.key, 0)
-  if (isSide({ ...request.ask, metadata: request.ask.body.metadata }, head)) return passThrough(room, request, 'side')
+  if (isSide(request.ask, head)) return passThrough(room, request, 'side')
   const { key, isOff, degraded } = stance
   const { ask, begun } = withoutBegun(request.ask)
   const hearing = { memory, key, isOff, dialect: request.dialect, preamble: home.preamble, ...(await wished(memory, request, stance, head)) }
   const before = performance.now()
-  const priced = begun === undefined ? ask : { ...ask, owed: ask.owed + messageCost(memory.tokenizer, begun) }
+  const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
   const heard = await request.traced.memory('search_memory', key.scope, () => room.lanes.run(formatKey(key), () => hear({ ...hearing, ask: priced })))
   const started = { first: undefined, reply: undefined, answer: undefined }
   await answered(room, request, { home, key, heard, begun, isOff, degraded, receipt: receiptId(key), memoryMillis: performance.now() - before, ...started })

@@ -113,8 +113,8 @@ const side: Readonly<Record<string, Asked>> = {
   'a chat client wants follow-ups, behind the whole history': after(
     'Based on this conversation, write 3 short questions that the user might ask next. Return only a JSON array of them, without any explanations.',
   ),
-  'a client says that it wants a title': alone('Basil', { metadata: { task: 'title_generation' } }),
-  'a client says that it wants follow-ups': alone('Basil', { metadata: { task: 'follow_up_generation', chat: 7 } }),
+  'a client says that it wants a title': alone('Basil', { body: { metadata: { task: 'title_generation' } } }),
+  'a client says that it wants follow-ups': alone('Basil', { body: { metadata: { task: 'follow_up_generation', chat: 7 } } }),
   'a form in tags wants labels': alone(
     `<conversation>\n${basil}\n</conversation>\n<instructions>\nReturn up to 5 labels for this conversation as JSON: {"labels": []}\n</instructions>`,
   ),
@@ -207,7 +207,7 @@ const turns: Readonly<Record<string, Asked>> = {
   ),
   'a conversation under instructions that look like a task': after('And in summer?', { instructions: ['Summarize conversations. Only output the summary.'] }),
   'a word that begins like a mode': alone('[suggestion] Add a dark mode'),
-  'metadata of its own': alone('Basil', { metadata: { task: 'write', user: '7' } }),
+  'metadata of its own': alone('Basil', { body: { metadata: { task: 'write', user: '7' } } }),
   'results of a tool': { ...nothing, hasTools: true, said: [{ role: 'tool', content: 'Generate a title for the conversation: only JSON', answers: 'a' }] },
 }
 
