@@ -124,8 +124,11 @@ export type About = Base<'about'> & {
 export type Derived = Summary | Fact | Knowledge | Item | Notes | About | Sealed
 export type Entry = Message | Derived
 
+/** Every session has messages with these ids: it need not have the text of each to itself. */
+const ids = Array.from({ length: 1_000 }, (_, sequence) => `m${sequence}`)
+
 /** The id of the message with this sequence number. */
-export const messageId = (sequence: number): string => `m${sequence}`
+export const messageId = (sequence: number): string => ids[sequence] ?? `m${sequence}`
 
 /** The id of the long-term entry of a message. */
 export const promotedId = (message: string): string => `i${message}`

@@ -14,11 +14,17 @@ export type Stand = AsyncDisposable & {
   rest(): Promise<Taken>
 }
 
-type Options = { readonly upstream: string; readonly profile: 'support' | 'thread'; readonly store?: string }
+export type Options = {
+  readonly upstream: string
+  readonly profile: 'support' | 'thread'
+  readonly store?: string
+  /** What sessions may take before those nobody has used for longest are packed: little, so that it does not take thousands of them. */
+  readonly awake?: number
+}
 
 /** Starts a server in a process of its own, in front of this model server. */
-export async function startStand({ store = 'ram:', ...options }: Options): Promise<Stand> {
-  const child = fork(new URL('./worker.ts', import.meta.url), [JSON.stringify({ store, ...options })], { execArgv: ['--expose-gc'] })
+export async function startStand({ store = 'ram:', awake = 1_000_000, ...options }: Options): Promise<Stand> {
+  const child = fork(new URL('./worker.ts', import.meta.url), [JSON.stringify({ store, awake, ...options })], { execArgv: ['--expose-gc'] })
   const ended = once(child, 'exit')
   const heard = (): Promise<Told> => {
     const { promise, resolve } = Promise.withResolvers<Told>()

@@ -3,13 +3,12 @@ import { openMemory } from '../../../src/index.ts'
 import { serve } from '../../../src/server/serve.ts'
 import { zstd } from '../../../src/stores/pack.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
-import type { Order, Taken, Told } from './stand.ts'
+import type { Options, Order, Taken, Told } from './stand.ts'
 
 /** Serves in a process of its own, with `--expose-gc`, so that what it takes is the server's alone: see stand.ts. */
-const { upstream, profile, store } = JSON.parse(process.argv[2] ?? '{}') as { upstream: string; profile: 'support' | 'thread'; store: string }
+const { upstream, profile, store, awake } = JSON.parse(process.argv[2] ?? '{}') as Required<Options>
 const faults: string[] = []
-// Little is at hand, so that it does not take thousands of sessions until there are others.
-const sessions = ramStore({ ...(zstd === undefined ? {} : { pack: zstd }), awake: 1_000_000 })
+const sessions = ramStore({ ...(zstd === undefined ? {} : { pack: zstd }), awake })
 const memory = await openMemory({ profile, store, ...(profile === 'support' ? { sessions } : {}) })
 const serving = await serve({ memory, port: 0, upstream, persistence: { tries: 1 }, onFault: (_, trace) => faults.push(trace) })
 const tell = (told: Told): boolean | undefined => process.send?.(told)
