@@ -81,12 +81,16 @@ function restoredLedger([profile, tokenizer, counted, numbers, lines, knowledge,
 }
 
 function compactLines(lines: readonly Line[]): readonly CompactLines[] {
-  const groups: [...CompactLines][] = []
+  const groups: CompactLines[] = []
+  let runs: CompactRun[] = []
   for (const line of lines) {
     const { band, verdict, why, from = null } = line
     const last = groups.at(-1)
-    if (last !== undefined && last[0] === band && last[1] === verdict && last[2] === why && last[3] === from) last[4] = [...last[4], runOf(line)]
-    else groups.push([band, verdict, why, from, [runOf(line)]])
+    if (last === undefined || last[0] !== band || last[1] !== verdict || last[2] !== why || last[3] !== from) {
+      runs = []
+      groups.push([band, verdict, why, from, runs])
+    }
+    runs.push(runOf(line))
   }
   return groups
 }

@@ -1,4 +1,4 @@
-import { type About, type Derived, type Message, type Millis, messageId, type Said, type Tokens } from '../domain/entry.ts'
+import type { About, Derived, Message, Millis, Said, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, receiptsKey } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
@@ -43,12 +43,15 @@ export type Receipt = {
 /** So many receipts of a session are kept; when there are some more, the oldest of them go. */
 const most = 1_000
 /** So many stand by themselves, then they are packed together: most of what they hold is the same. */
-const mostLoose = 8
+const mostLoose = 16
 /** So many are packed together at most. */
 const block = 64
 
 /** A new id; the key in it tells where to look. */
-export const receiptId = (key: Key): string => idOf(formatKey(key), crypto.randomUUID().replaceAll('-', '').slice(0, 16))
+export const receiptId = (key: Key): string => idOf(formatKey(key), newMark(crypto.randomUUID()))
+
+/** The first half of a UUID, which is random but for one digit. */
+const newMark = (uuid: string): string => uuid.slice(0, 8) + uuid.slice(9, 13) + uuid.slice(14, 18)
 
 /** The session a receipt belongs to; undefined for what is no id of a receipt. */
 export function keyOfReceipt(id: string): Key | undefined {
@@ -104,14 +107,14 @@ export async function listReceipts(
 
 /** Writes a change, and packs those that stand by themselves with it; false if others have written meanwhile: then the next one does. */
 async function foldedWith(store: Store, head: Head, change: Change): Promise<boolean> {
-  const loose = (await store.page(head.key, { limit: block })).map(keptIn)
+  const loose = await store.page(head.key, { limit: block })
   const blocks = blocksIn(head.derived)
-  const joined = blocks.slice(0, 1).filter(({ first, last }) => last - first + 1 + loose.length <= block)
-  const old = blocks.filter(({ last }) => last <= head.last + 1 - most)
-  const gone = [...loose.map(([number]) => messageId(number)), ...[...joined, ...old].map(({ id }) => id)]
-  const put = blockOf([...joined.flatMap(({ text }) => unpacked(text)), ...loose], change.at)
+  const joined = joinedWith(blocks, loose.length)
+  const gone = loose.map(({ id }) => id)
+  for (const { id } of joined) gone.push(id)
+  for (const { id, last } of blocks) if (last <= head.last + 1 - most) gone.push(id)
   try {
-    await store.commit({ ...change, base: head.revision, put: [put], drop: gone })
+    await store.commit({ ...change, base: head.revision, put: [blockOf(joined, loose, change.at)], drop: gone })
     return true
   } catch (error) {
     if (error instanceof MemoryError && error.code === 'conflict') return false
@@ -119,24 +122,46 @@ async function foldedWith(store: Store, head: Head, change: Change): Promise<boo
   }
 }
 
-const blockOf = (kept: readonly Kept[], at: Millis): About => ({
-  ...{ kind: 'about', id: `r${kept[0]?.[0]}-${kept.at(-1)?.[0]}`, at, metadata: packed(kept), sources: [] },
-})
-
-/** A message without a word is never found, embedded or shown, whatever else stands in it. */
-const blank = { role: 'assistant', content: '', tokens: 0, lineTokens: 0, tokenizer: '', weight: 0 } as const
-
-const saidOf = (receipt: Receipt): Said => ({ ...blank, at: receipt.at, calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }] })
-
-const keptIn = ({ sequence, at, calls }: Message): Kept => [sequence, at, JSON.parse(calls?.[0]?.arguments ?? '') as Compact]
-
-const packed = (kept: readonly Kept[]): string => {
-  const text = JSON.stringify(kept)
-  return zstd === undefined ? text : Buffer.from(zstd.pack(Buffer.from(text))).toString('base64')
+/** The newest blocks that make a full one with so many more; none before it is full, so that each receipt is packed twice and no more. */
+function joinedWith(blocks: readonly Block[], many: number): readonly Block[] {
+  let [count, sum] = [0, many]
+  for (const { first, last } of blocks) {
+    if (sum + last - first + 1 > block) break
+    sum += last - first + 1
+    count++
+  }
+  return sum + mostLoose > block ? blocks.slice(0, count) : []
 }
 
-const unpacked = (text: string): readonly Kept[] =>
-  JSON.parse(text.startsWith('[') || zstd === undefined ? text : Buffer.from(zstd.unpack(Buffer.from(text, 'base64'))).toString('utf8')) as readonly Kept[]
+/** Each of them is JSON already, and need not be read to stand in a list. */
+function blockOf(joined: readonly Block[], loose: readonly Message[], at: Millis): About {
+  const items = loose.map((message) => `[${message.sequence},${message.at},${formIn(message)}]`)
+  for (const { text } of joined) items.unshift(unpacked(text).slice(1, -1))
+  const first = joined.at(-1)?.first ?? loose[0]?.sequence
+  return { kind: 'about', id: `r${first}-${loose.at(-1)?.sequence}`, at, metadata: packed(`[${items.join(',')}]`), sources: [] }
+}
+
+/** A message without a word is never found, embedded or shown, whatever else stands in it. */
+const saidOf = (receipt: Receipt): Said => ({
+  at: receipt.at,
+  role: 'assistant',
+  content: '',
+  tokens: 0,
+  lineTokens: 0,
+  tokenizer: '',
+  weight: 0,
+  calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }],
+})
+
+const formIn = ({ calls }: Message): string => calls?.[0]?.arguments ?? ''
+
+const keptIn = (message: Message): Kept => [message.sequence, message.at, JSON.parse(formIn(message)) as Compact]
+
+const packed = (text: string): string => (zstd === undefined ? text : Buffer.from(zstd.pack(Buffer.from(text))).toString('base64'))
+
+/** The JSON of what was packed together. */
+const unpacked = (text: string): string =>
+  text.startsWith('[') || zstd === undefined ? text : Buffer.from(zstd.unpack(Buffer.from(text, 'base64'))).toString('utf8')
 
 type Block = { readonly id: string; readonly first: number; readonly last: number; readonly text: string }
 
@@ -161,6 +186,6 @@ async function* newestFirst(store: Store, home: Key, from = Number.MAX_SAFE_INTE
   // Read last: what is packed together meanwhile is here then, and what was told already is not told again.
   for (const { first, text } of blocksIn((await store.head(home, 0)).derived)) {
     if (first >= before) continue
-    for (const kept of unpacked(text).toReversed()) if (kept[0] < before) yield kept
+    for (const kept of (JSON.parse(unpacked(text)) as readonly Kept[]).toReversed()) if (kept[0] < before) yield kept
   }
 }

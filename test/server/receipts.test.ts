@@ -1,3 +1,4 @@
+import { zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { parseKey, receiptsKey } from '../../src/domain/key.ts'
 import type { Ledger } from '../../src/domain/ledger.ts'
@@ -114,6 +115,23 @@ describe('the receipts of a session', () => {
     }
     expect(pages.map(({ length }) => length)).toEqual([7, 7, 7, 7, 2])
     expect(pages.flat()).toEqual(kept.map(({ request }) => request).reverse())
+  })
+
+  it('are told in order beside blocks of any size, packed or plain, and fill up those that have room', async () => {
+    const { store } = await withReceipts(0)
+    const kept = Array.from({ length: 240 }, (_, place) => receiptOf(place + 1))
+    const plain = JSON.stringify(kept.slice(0, 5).map((receipt, place) => [place + 1, receipt.at, compacted(receipt)]))
+    const tight = JSON.stringify(kept.slice(5, 45).map((receipt, place) => [place + 6, receipt.at, compacted(receipt)]))
+    const put = [
+      { kind: 'about', id: 'r1-5', at: start, metadata: plain, sources: [] },
+      { kind: 'about', id: 'r6-45', at: start, metadata: zstdCompressSync(Buffer.from(tight)).toString('base64'), sources: [] },
+    ] as const
+    await store.commit({ key: home, at: start, epoch: 0, from: { sequence: 46, offset: 0 }, append: [], put, drop: [], expiresAt: never })
+    for (const receipt of kept.slice(45)) await keepReceipt(store, ann, receipt)
+    const { items } = await listReceipts(store, ann, 999)
+    expect(items.map((item) => JSON.stringify(item))).toEqual(kept.map((item) => JSON.stringify(item)).reverse())
+    const { derived } = await store.head(home, 0)
+    expect(derived.map(({ id }) => id)).toEqual(['r1-61', 'r62-125', 'r126-189', 'r190-205', 'r206-221', 'r222-237'])
   })
 
   it('are all kept when many come at the same time, and packed together later', async () => {
