@@ -38,20 +38,19 @@ export type Course = {
   /** A reply that the client has begun itself. */
   readonly begun: Sent | undefined
   readonly isOff: boolean
-  /** What went wrong before the turn was heard. */
-  readonly degraded: readonly string[]
+  /** What did not go as it should. */
+  readonly faults: readonly string[]
   readonly memoryMillis: number
   first: number | undefined
   reply: Reply | undefined
   answer: Answer | undefined
 }
 
-/** What did not go as it should. */
-export const faultsOf = ({ degraded, heard: { shown } }: Course): readonly string[] => [
-  ...(shown.degraded === undefined ? [] : [shown.degraded]),
-  ...(shown.ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []),
-  ...degraded,
-]
+/** What did not go as it should while the turn was heard, and before. */
+export function faultsOf({ shown }: Heard, before: readonly string[]): readonly string[] {
+  if (shown.degraded === undefined && (shown.ledger === undefined || shown.ledger.degraded.length === 0)) return before
+  return [...(shown.degraded === undefined ? [] : [shown.degraded]), ...(shown.ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []), ...before]
+}
 
 /** A reply as it was kept. */
 type Kept = { readonly reply: Reply; readonly sequence: number | null; readonly at: number }
@@ -61,6 +60,7 @@ export function receiptOf(prices: PriceTable, request: Request, course: Course, 
   const { shown, how } = course.heard
   const { usage } = reply
   const tokens = tokensOf(shown)
+  const { shown: spent, history, saved, cacheable } = tokens
   return {
     id: course.receipt,
     key: formatKey(course.key),
@@ -73,67 +73,85 @@ export function receiptOf(prices: PriceTable, request: Request, course: Course, 
     upstream: course.answer?.from ?? '',
     how,
     tokens: {
-      ...tokens,
-      cacheableShare: tokens.shown === 0 ? 0 : tokens.cacheable / tokens.shown,
+      shown: spent,
+      history,
+      saved,
+      cacheable,
+      cacheableShare: spent === 0 ? 0 : cacheable / spent,
       prompt: usage?.prompt ?? null,
       completion: usage?.completion ?? null,
       cached: usage?.cached ?? null,
     },
     cost: moneyOf(prices, request.ask.model, tokens, reply),
-    degraded: faultsOf(course),
+    degraded: course.faults,
     ledger: shown.ledger ?? null,
   }
 }
 
-const tokensOf = ({ spent, ledger }: Shown): { shown: number; history: number; saved: number; cacheable: number } => {
+/** What was shown, and what the whole history would have been, by our own count. */
+type Counted = Pick<Turn['tokens'], 'shown' | 'history' | 'saved' | 'cacheable'>
+
+const tokensOf = ({ spent, ledger }: Shown): Counted => {
   const history = ledger === undefined ? spent : spent - ledger.spent + ledger.history
   return { shown: spent, history: Math.max(history, spent), saved: Math.max(0, history - spent), cacheable: ledger?.cacheable.tokens ?? 0 }
 }
 
 /** By the upstream's count of tokens, or where it gives none by our own of what was shown. */
-function moneyOf(prices: PriceTable, model: string, tokens: ReturnType<typeof tokensOf>, { usage }: Reply): unknown {
+function moneyOf(prices: PriceTable, model: string, tokens: Counted, { usage }: Reply): unknown {
   const cost = costOf(prices, model, usage ?? { prompt: tokens.shown })
   return cost === undefined ? null : { ...cost, isEstimated: usage === undefined, spared: savedBy(prices, model, tokens) ?? null }
 }
 
 /** A turn as metrics and logs hear of it. */
 export function turnOf(request: Request, course: Course): Turn {
-  const { key, home, heard, answer, first, isOff } = course
+  const { key, home, heard, answer, first } = course
+  const total = performance.now() - request.began
   const stored = heard.epoch !== undefined
-  return {
-    ...outcomeOf(request, answer),
-    // Off the record, nothing is counted for the session either.
-    ...(isOff ? {} : { key: formatKey(key) }),
+  const turn = {
+    key: formatKey(key),
     scope: key.scope,
+    protocol: request.dialect.name,
+    model: request.ask.model,
+    upstream: answer?.from ?? '',
     profile: home.memory.profile.name,
-    millis: { total: performance.now() - request.began, memory: course.memoryMillis, ...(first === undefined ? {} : { first }) },
-    tokens: { ...tokensOf(heard.shown), ...usageOf(course.reply) },
+    status: answer?.status ?? 502,
+    streamed: request.ask.streams,
+    millis: first === undefined ? { total, memory: course.memoryMillis } : { total, memory: course.memoryMillis, first },
+    tokens: withUsage(tokensOf(heard.shown), course.reply),
+    retries: answer?.retries ?? 0,
+    aborted: request.client.signal.aborted,
     stored,
     appended: heard.appended + (stored && course.reply !== undefined ? 1 : 0),
-    degraded: faultsOf(course),
+    passedOver: answer?.passedOver ?? [],
+    degraded: course.faults,
   }
+  if (!course.isOff) return turn
+  // Off the record, nothing is counted for the session either.
+  const { key: _key, ...unnamed } = turn
+  return unnamed
 }
 
 /** A request that memory took no part in, as metrics and logs hear of it. */
-export const passedTurn = (request: Request, answer: Answer, first: number | undefined, reply: Reply | undefined): Turn => ({
-  ...outcomeOf(request, answer),
+export const passedTurn = ({ dialect, ask, client, began }: Request, answer: Answer, first: number | undefined, reply: Reply | undefined): Turn => ({
+  protocol: dialect.name,
+  model: ask.model,
+  upstream: answer.from,
   profile: 'none',
-  millis: { total: performance.now() - request.began, memory: 0, ...(first === undefined ? {} : { first }) },
-  tokens: { shown: 0, history: 0, saved: 0, cacheable: 0, ...usageOf(reply) },
+  status: answer.status,
+  streamed: ask.streams,
+  millis: { total: performance.now() - began, memory: 0, ...(first === undefined ? {} : { first }) },
+  tokens: withUsage({ shown: 0, history: 0, saved: 0, cacheable: 0 }, reply),
+  retries: answer.retries,
+  aborted: client.signal.aborted,
   stored: false,
   appended: 0,
+  passedOver: answer.passedOver,
   degraded: [],
 })
 
-const outcomeOf = ({ dialect, ask, client }: Request, answer: Answer | undefined) => ({
-  protocol: dialect.name,
-  model: ask.model,
-  upstream: answer?.from ?? '',
-  status: answer?.status ?? 502,
-  streamed: ask.streams,
-  retries: answer?.retries ?? 0,
-  passedOver: answer?.passedOver ?? [],
-  aborted: client.signal.aborted,
-})
-
-const usageOf = (reply: Reply | undefined): Partial<Turn['tokens']> => reply?.usage ?? {}
+function withUsage(tokens: Counted, reply: Reply | undefined): Turn['tokens'] {
+  if (reply?.usage === undefined) return tokens
+  const { shown, history, saved, cacheable } = tokens
+  const { prompt, completion, cached } = reply.usage
+  return { shown, history, saved, cacheable, prompt, completion, cached }
+}

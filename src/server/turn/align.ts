@@ -1,4 +1,4 @@
-import { type Compared, compare, isUser, type Likeness } from './likeness.ts'
+import { type Compared, compare, isUser, type Likeness, startsWith } from './likeness.ts'
 
 /** A place in what is stored and one in what was sent. */
 type Places = { readonly stored: number; readonly sent: number }
@@ -26,6 +26,13 @@ type Overlap = {
  * It takes time in proportion to what is compared, however much that repeats itself.
  */
 export function align(old: readonly Compared[], told: readonly Compared[], hasEarlier: boolean): Places | undefined {
+  // Nearly all clients tell the whole of it as it is stored, and go on from there.
+  if (!hasEarlier && old.length > 0 && startsWith(told, old)) return { stored: old.length, sent: old.length }
+  return alignClosely(old, told, hasEarlier)
+}
+
+/** The same without the short way for what is equal to the letter. */
+export function alignClosely(old: readonly Compared[], told: readonly Compared[], hasEarlier: boolean): Places | undefined {
   const pair: Pair = { ...compare(old, told), old, told }
   const meet = meeting(pair)
   let turns: readonly [readonly number[], readonly number[]] | undefined

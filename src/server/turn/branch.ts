@@ -1,7 +1,7 @@
 import type { Incoming } from '../../domain/chat.ts'
 import { type About, type Message, messageId } from '../../domain/entry.ts'
 import { branchKey, formatKey, type Key } from '../../domain/key.ts'
-import type { Store } from '../../domain/ports.ts'
+import type { Range, Store } from '../../domain/ports.ts'
 import { never } from '../../domain/session.ts'
 import { appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
@@ -76,12 +76,13 @@ export const branchMessages = (memory: Memory, key: Key, branch: number): Promis
 /** Where a message of a session is now: in the session, in the branch it was cut off with, or, once it is forgotten, nowhere. */
 export async function whereIs(memory: Memory, key: Key, sequence: number): Promise<Key | undefined> {
   const { sessions } = memory.parts
-  if (await holds(sessions, key, sequence)) return key
+  // Asked twice in every turn, and nearly always the answer.
+  if (isHeld(await sessions.page(key, only(sequence)))) return key
   for (const { branch } of await branchesOf(memory, key)) {
-    if (branch <= sequence && (await holds(sessions, branchKey(key, branch), sequence))) return branchKey(key, branch)
+    if (branch <= sequence && isHeld(await sessions.page(branchKey(key, branch), only(sequence)))) return branchKey(key, branch)
   }
   return undefined
 }
 
-const holds = async (store: Store, key: Key, sequence: number): Promise<boolean> =>
-  (await store.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })).length > 0
+const only = (sequence: number): Range => ({ after: sequence - 1, before: sequence + 1, limit: 1 })
+const isHeld = (page: readonly Message[]): boolean => page.length > 0

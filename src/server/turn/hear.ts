@@ -47,22 +47,29 @@ const farthest = 4_096
 /** So many characters are stored at once. */
 const stint = 262_144
 
+/** What leaves nothing. */
+const aside = { epoch: undefined, question: 0, appended: 0 } as const
+
 /** Hears a turn: what is new in it is stored, what the client has taken back becomes a branch, then memory is shown. The user's words are safe first. */
 export async function hear(hearing: Hearing): Promise<Heard> {
   const { memory, key, ask } = hearing
-  const aside = { epoch: undefined, question: 0, appended: 0 }
   // Without a word of the conversation this is no turn of it.
-  if (ask.said.length === 0) return { ...aside, shown: asSent({ ...hearing, tokenizer: memory.tokenizer }, ask, 'messages'), how: 'exact' }
+  if (ask.said.length === 0) return { ...aside, shown: asSent(hearing, ask, 'messages'), how: 'exact' }
   const { stored, fresh, cut, how } = await related(hearing)
   if (hearing.isOff) return { ...aside, shown: await offTheRecord(hearing, stored, fresh), how }
   if (cut !== undefined) await branchOff(memory, key, cut)
   const line = cut === undefined ? stored : stored.filter((message) => message.sequence < cut)
-  const appended = await storedInStints(memory, key, ask.said.slice(fresh))
+  const appended = await storedInStints(memory, key, ask.said, fresh)
   const own = turnOf(ask)
-  const whole = [...line, ...appended]
   const epoch = await memory.epoch(key)
-  const shown = await recall(hearing, own, whole.slice(-own.length))
-  return { shown, epoch, question: whole.at(-1)?.sequence ?? 0, how, appended: appended.length }
+  const shown = await recall(hearing, own, endOf(line, appended, own.length))
+  return { shown, epoch, question: (appended.at(-1) ?? line.at(-1))?.sequence ?? 0, how, appended: appended.length }
+}
+
+/** The last messages of a session, so many of them; mostly they are just what was appended to it. */
+function endOf(line: readonly Message[], appended: readonly Message[], many: number): readonly Message[] {
+  const missing = many - appended.length
+  return missing === 0 ? appended : missing < 0 ? appended.slice(-missing) : [...line.slice(-missing), ...appended]
 }
 
 type Related = Reconciled & { readonly stored: readonly Message[] }
@@ -72,15 +79,17 @@ async function related(hearing: Hearing): Promise<Related> {
   const { memory, key, ask, after } = hearing
   for (let limit = ask.said.length + more; ; limit *= 4) {
     const read = await memory.transcript(key, { limit, newest: true })
-    const stored = read.filter((message) => message.role !== 'system')
+    const stored = read.some(isSystem) ? read.filter((message) => !isSystem(message)) : read
     if (after !== undefined) return { stored, ...(await continued(hearing, after)) }
     const known = { stored, hasEarlier: read.length === limit }
     const result = again(hearing, stored) ?? (await reconciled(memory, key, known, ask.said))
     if (result.how === 'disjoint' && known.hasEarlier && limit <= farthest) continue
     const mayCut = result.cut === undefined || hearing.isRetry || (hearing.isOneTalk && (await isGrounded(hearing, stored, result.cut, result.fresh)))
-    return { stored, ...result, cut: mayCut ? result.cut : undefined }
+    return { stored, fresh: result.fresh, cut: mayCut ? result.cut : undefined, how: result.how }
   }
 }
+
+const isSystem = ({ role }: Message): boolean => role === 'system'
 
 /** What a client that names the reply before its turn has to say is new, and what came after that reply is not its conversation. */
 async function continued({ memory, key }: Hearing, after: number): Promise<Reconciled> {
@@ -91,8 +100,9 @@ async function continued({ memory, key }: Hearing, after: number): Promise<Recon
 /** A client that tries again, because no reply has reached it, wants another one if there was one; it says nothing new. */
 function again({ isRetry, ask }: Hearing, stored: readonly Message[]): Reconciled | undefined {
   const [only] = ask.said
+  if (!isRetry || ask.said.length !== 1 || only?.role !== 'user') return undefined
   const asked = stored.findLastIndex(({ role }) => role === 'user')
-  if (!isRetry || ask.said.length !== 1 || only?.role !== 'user' || stored[asked]?.content !== only.content) return undefined
+  if (stored[asked]?.content !== only.content) return undefined
   return { fresh: 1, cut: stored[asked + 1]?.sequence, how: 'regenerated' }
 }
 
@@ -111,11 +121,11 @@ async function isGrounded({ memory, key }: Hearing, stored: readonly Message[], 
   }
 }
 
-/** Stores what is new. A long history that comes at once is taken in bit by bit, so that others have their turn; what a crash leaves out is sent again. */
-async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): Promise<readonly Message[]> {
+/** Stores what is new, from a place on. A long history that comes at once is taken in bit by bit, so that others have their turn; what a crash leaves out is sent again. */
+async function storedInStints(memory: Memory, key: Key, said: readonly Sent[], fresh: number): Promise<readonly Message[]> {
   const stored: Message[] = []
-  for (let from = 0, to = 0; from < said.length; from = to) {
-    if (from > 0) await new Promise((resume) => setImmediate(resume))
+  for (let from = fresh, to = fresh; from < said.length; from = to) {
+    if (from > fresh) await new Promise((resume) => setImmediate(resume))
     for (let characters = 0; to < said.length && (to === from || characters < stint); to++) characters += said[to]?.content.length ?? 0
     stored.push(...(await memory.append(key, said.slice(from, to).map(incoming), { replyFollows: true })))
   }
@@ -124,6 +134,7 @@ async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): 
 
 /** A message as memory takes it. */
 function incoming({ role, content, name, calls, answers }: Parsed): Incoming {
+  if (name === undefined && calls === undefined && answers === undefined) return { role, content }
   return {
     role,
     content,

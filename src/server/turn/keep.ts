@@ -22,8 +22,8 @@ export async function keepReply(memory: Memory, key: Key, given: Given): Promise
     const where = await whereIs(memory, key, question)
     if (where === undefined) return await keptElsewhere(memory, key, given)
     const isCut = where !== key
-    const answers = ledger === undefined ? {} : { answers: ledger }
-    const [message] = isCut ? await appendLate(memory, key, where, reply) : await memory.append(key, [reply], { epoch, ...answers })
+    const options = ledger === undefined ? { epoch } : { epoch, answers: ledger }
+    const [message] = isCut ? await appendLate(memory, key, where, reply) : await memory.append(key, [reply], options)
     if (message === undefined) return undefined
     if ((await whereIs(memory, key, question)) !== undefined) return { key, message }
     // Whoever forgets does not wait for a reply: a question that went while its reply was being stored takes that with it.

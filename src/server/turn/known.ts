@@ -12,8 +12,11 @@ type Known = { readonly stored: readonly Message[]; readonly hasEarlier: boolean
  * be kept. What was kept by another process, whose marks mean nothing here, is known by the rest; but rather is a message
  * kept twice than the newest one lost because another was like it but for its secret.
  */
-export async function reconciled(memory: Memory, key: Key, { stored, hasEarlier }: Known, said: readonly Sent[]): Promise<Reconciled> {
-  if (!stored.some(hasMarks)) return reconcile(stored, said, { hasEarlier })
+export function reconciled(memory: Memory, key: Key, known: Known, said: readonly Sent[]): Reconciled | Promise<Reconciled> {
+  return known.stored.some(hasMarks) ? reconciledBarred(memory, key, known, said) : reconcile(known.stored, said, known)
+}
+
+async function reconciledBarred(memory: Memory, key: Key, { stored, hasEarlier }: Known, said: readonly Sent[]): Promise<Reconciled> {
   const bare = <T extends Compared>(message: T): T => reworded(message, barringSecrets)
   const result = reconcile(stored.map(bare), said.map(bare), { hasEarlier })
   const line = stored.filter(({ sequence }) => result.cut === undefined || sequence < result.cut)

@@ -20,14 +20,24 @@ export type Likeness = {
   readonly sentText: (place: number) => string
 }
 
-/** Compares two lists of messages; what is equal to the letter, as nearly all is, is not looked at any closer. */
+/** What is equal to the letter, as nearly all is, need not be looked at any closer. */
+const isLiteral = (a: Compared, b: Compared): boolean =>
+  a.role === b.role && a.content === b.content && a.answers === b.answers && a.calls === undefined && b.calls === undefined
+
+/** Whether one list of messages begins with all of another, to the letter. */
+export function startsWith(list: readonly Compared[], beginning: readonly Compared[]): boolean {
+  return beginning.length <= list.length && beginning.every((message, place) => isLiteral(message, list[place] as Compared))
+}
+
+/** Compares two lists of messages. */
 export function compare(stored: readonly Compared[], sent: readonly Compared[]): Likeness {
   const storedForm = lazily(stored)
   const sentForm = lazily(sent)
   const same = (one: number, other: number): boolean => {
-    const [a, b] = [stored[one], sent[other]]
+    const a = stored[one]
+    const b = sent[other]
     if (a === undefined || b === undefined || a.role !== b.role) return false
-    if (a.content === b.content && a.answers === b.answers && a.calls === undefined && b.calls === undefined) return true
+    if (isLiteral(a, b)) return true
     if (isUser(a) && isPlain(a.content) && isPlain(b.content)) return false
     return storedForm(one).words === sentForm(other).words && storedForm(one).label === sentForm(other).label
   }

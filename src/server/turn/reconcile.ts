@@ -34,14 +34,13 @@ export function reconcile(stored: readonly Stored[], sent: readonly Compared[], 
 
 /** The client tells replies too. */
 function byHistory(stored: readonly Stored[], sent: readonly Compared[], hasEarlier: boolean): Reconciled {
-  const hasReplies = sent.some(({ role }) => role === 'assistant')
-  const unknown = fresh(0, hasReplies ? 'disjoint' : 'newest-only')
   const reach = align(stored, sent, hasEarlier)
-  if (reach === undefined) return unknown
+  if (reach?.stored === stored.length) return fresh(reach.sent, reach.sent === sent.length ? 'exact' : 'continued')
+  const next = reach && stored[reach.stored]
+  const hasReplies = sent.some(({ role }) => role === 'assistant')
+  if (reach === undefined || next === undefined) return fresh(0, hasReplies ? 'disjoint' : 'newest-only')
   const rest = stored.slice(reach.stored)
-  const [next] = rest
-  if (next === undefined) return fresh(reach.sent, reach.sent === sent.length ? 'exact' : 'continued')
-  if (!hasReplies && isAnotherResult(sent, rest)) return unknown
+  if (!hasReplies && isAnotherResult(sent, rest)) return fresh(0, 'newest-only')
   if (reach.sent < sent.length) return { fresh: reach.sent, cut: next.sequence, how: 'edited' }
   const isBack = sent.at(-1)?.role === 'assistant' || rest.some(isUser)
   return { fresh: reach.sent, cut: next.sequence, how: isBack ? 'truncated' : 'regenerated' }

@@ -17,30 +17,32 @@ export type Shown = {
 /** What stands before memory: the words of a session's template. */
 export type Preamble = { readonly messages: readonly ChatMessage[]; readonly tokens: Tokens }
 
-type Means = { readonly dialect: Dialect; readonly tokenizer: Tokenizer; readonly preamble: Preamble }
+type Means = { readonly dialect: Dialect; readonly memory: { readonly tokenizer: Tokenizer }; readonly preamble: Preamble }
 
 /**
  * The client's instructions, then memory, then the client's newest turn exactly as it was sent. `own` are the messages of
  * that turn which memory knows too, from sequence number `first` on: the context ends with them.
  */
 export function withMemory(means: Means, ask: Ask, context: Context, own: readonly Sent[], first: number): Shown {
-  const split = context.messages.length - own.length
-  const atEnd = context.messages.slice(Math.max(0, split))
+  const { messages } = context
+  const split = messages.length - own.length
   const fault = own.length === 0 ? undefined : faultIn(context.ledger, first)
   if (fault !== undefined) return asSent(means, ask, fault)
-  if (split < 0 || !own.every((message, place) => atEnd[place]?.role === message.role)) return asSent(means, ask, 'messages')
-  const body = means.dialect.write(ask, [...means.preamble.messages, ...context.messages.slice(0, split)])
+  if (split < 0 || !own.every((message, place) => messages[split + place]?.role === message.role)) return asSent(means, ask, 'messages')
+  const body = means.dialect.write(ask, behind(means.preamble, messages.slice(0, split)))
   return { body, spent: ask.owed + means.preamble.tokens + context.ledger.spent, ledger: context.ledger }
 }
 
 /** Memory, then what the client sent from a place on that memory does not know and is not to know. */
 export function besideMemory(means: Means, ask: Ask, context: Context, from: number): Shown {
-  const body = means.dialect.write(ask, [...means.preamble.messages, ...context.messages], from)
+  const body = means.dialect.write(ask, behind(means.preamble, context.messages), from)
   return { body, spent: ask.owed + means.preamble.tokens + context.ledger.spent, ledger: context.ledger }
 }
 
+const behind = ({ messages }: Preamble, others: readonly ChatMessage[]): readonly ChatMessage[] => (messages.length === 0 ? others : [...messages, ...others])
+
 /** The client's messages, unchanged. */
-export function asSent({ dialect, tokenizer, preamble }: Means, ask: Ask, degraded: NonNullable<Shown['degraded']>): Shown {
+export function asSent({ dialect, memory: { tokenizer }, preamble }: Means, ask: Ask, degraded: NonNullable<Shown['degraded']>): Shown {
   const spent = ask.owed + preamble.tokens + tokenizer.overhead.reply + costOf(tokenizer, ask.said)
   return { body: dialect.write(ask, preamble.messages, 0), spent, degraded }
 }
@@ -49,7 +51,7 @@ export const costOf = (tokenizer: Tokenizer, said: readonly Sent[]): Tokens => s
 
 /** What keeps the newest turn from being shown whole. */
 function faultIn(ledger: Ledger, first: number): Shown['degraded'] {
-  const cut = ledger.lines.filter((line) => reaches(line, first) && line.verdict !== 'whole')
+  const cut = ledger.lines.filter((line) => line.verdict !== 'whole' && reaches(line, first))
   if (cut.length === 0) return undefined
   return cut.some((line) => line.verdict === 'shortened' || line.why === 'no room') ? 'budget' : 'messages'
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../../domain/chat.ts'
 import { formatKey } from '../../domain/key.ts'
 import { messageCost } from '../../text/cost.ts'
@@ -35,24 +36,38 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
   const { key, headers } = request
   if (key === undefined) return passThrough(room, request, 'none')
   const isOff = isOffTheRecord(headers['x-threadkeep-store']) || (key.id !== '' && !room.memories.hasSessions)
-  const degraded = await takeFiles(room.takeFile, key, request.ask, isOff)
+  const degraded = request.ask.files.length === 0 ? none : await takeFiles(room.takeFile, key, request.ask, isOff)
   // What leaves nothing begins nothing either.
   const home = await room.memories.of(key, isOff ? undefined : headerOf(headers, 'x-threadkeep-template'))
   await room.memories.using(home.memory, () => turn(room, request, home, { key, isOff, degraded }))
 }
 
+const none: readonly string[] = []
+
 async function turn(room: Room, request: Request, home: Home, stance: Stance): Promise<void> {
   const { memory } = home
   const head = await memory.parts.sessions.head(stance.key, 0)
   if (isSide(request.ask, head)) return passThrough(room, request, 'side')
-  const { key, isOff, degraded } = stance
+  const { key, isOff } = stance
   const { ask, begun } = withoutBegun(request.ask)
-  const hearing = { memory, key, isOff, dialect: request.dialect, preamble: home.preamble, ...(await wished(memory, request, stance, head)) }
+  const { person, after, isRetry, isOneTalk } = await wished(memory, request, stance, head)
   const before = performance.now()
   const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
-  const heard = await request.traced.memory('search_memory', key.scope, () => room.lanes.run(formatKey(key), () => hear({ ...hearing, ask: priced })))
-  const started = { first: undefined, reply: undefined, answer: undefined }
-  await answered(room, request, { home, key, heard, begun, isOff, degraded, receipt: receiptId(key), memoryMillis: performance.now() - before, ...started })
+  const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble: home.preamble, isOff, person, after, isRetry, isOneTalk }
+  const heard = await request.traced.memory('search_memory', key.scope, () => room.lanes.run(formatKey(key), () => hear(hearing)))
+  await answered(room, request, {
+    home,
+    key,
+    heard,
+    receipt: receiptId(key),
+    begun,
+    isOff,
+    faults: faultsOf(heard, stance.degraded),
+    memoryMillis: performance.now() - before,
+    first: undefined,
+    reply: undefined,
+    answer: undefined,
+  })
 }
 
 /** Asks the model, passes its reply on and has it kept. */
@@ -65,7 +80,7 @@ async function answered(room: Room, request: Request, course: Course): Promise<v
       dialect: dialect.name,
       body: shown.body,
       spent: shown.spent,
-      headers: { ...headers, ...request.traced.headers },
+      headers: headersOf(request),
       isGuarded: request.isGuarded,
       signal: client.signal,
     })
@@ -84,9 +99,13 @@ async function answered(room: Room, request: Request, course: Course): Promise<v
   }
 }
 
+/** The client's headers, and where its trace goes on, if it has one. */
+const headersOf = ({ headers, traced }: Request): IncomingHttpHeaders =>
+  Object.keys(traced.headers).length === 0 ? headers : { ...headers, ...traced.headers }
+
 /** A request that memory takes no part in. */
 async function passThrough(room: Room, request: Request, memory: 'none' | 'side'): Promise<void> {
-  const { dialect, ask, headers, client } = request
+  const { dialect, ask, client } = request
   client.response.setHeader('x-threadkeep-memory', memory)
   // What memory would have resolved means nothing to the model server.
   const body = memory === 'side' ? dialect.write(ask, [], 0) : ask.body
@@ -94,7 +113,7 @@ async function passThrough(room: Room, request: Request, memory: 'none' | 'side'
     dialect: dialect.name,
     body,
     spent: 0,
-    headers: { ...headers, ...request.traced.headers },
+    headers: headersOf(request),
     isGuarded: request.isGuarded,
     signal: client.signal,
   })
@@ -124,8 +143,8 @@ function tell({ client: { response } }: Request, course: Course): void {
   response.setHeader('x-threadkeep-tokens', `${shown.spent}/${profile.budget}`)
   response.setHeader('x-threadkeep-profile', encodeURIComponent(profile.name))
   if (epoch !== undefined) response.setHeader('x-threadkeep-receipt', course.receipt)
-  const degraded = faultsOf(course)
-  if (degraded.length > 0) response.setHeader('x-threadkeep-degraded', degraded.join('; ').replace(/[^\x20-\x7e]/g, '?'))
+  const { faults } = course
+  if (faults.length > 0) response.setHeader('x-threadkeep-degraded', faults.join('; ').replace(/[^\x20-\x7e]/g, '?'))
 }
 
 /** Stores the reply and its receipt. One that cannot be kept is still the client's. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { align, alignClosely } from '../../../src/server/turn/align.ts'
 import { type Compared, type Reconciled, reconcile, type Stored } from '../../../src/server/turn/reconcile.ts'
 import { campaign, patience, seed } from '../../recall/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
@@ -249,6 +250,18 @@ describe('whatever is stored and sent', () => {
         const asked = known.findLastIndex(({ role }) => role === 'user')
         // A question in other words is known by the reply to it.
         if (asked >= 0 && asked === sent.findLastIndex(({ role }) => role === 'user')) expect(sent.slice(asked, fresh).some(isKept)).toBe(true)
+      }),
+      { numRuns: campaign ? 50_000 : 2_000, seed },
+    )
+  })
+
+  it('what begins with all that is stored, to the letter, is decided as if it were looked at closely', () => {
+    const edited = fc.tuple(fc.nat(9), fc.constantFrom(...letters))
+    fc.assert(
+      fc.property(list, list, fc.option(edited, { nil: undefined }), fc.boolean(), (old, news, edit, hasEarlier) => {
+        const told = [...old, ...news]
+        if (edit !== undefined && edit[0] < told.length) told[edit[0]] = edit[1]
+        expect(align(old, told, hasEarlier)).toEqual(alignClosely(old, told, hasEarlier))
       }),
       { numRuns: campaign ? 50_000 : 2_000, seed },
     )
