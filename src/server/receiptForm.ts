@@ -86,11 +86,11 @@ function compactLines(lines: readonly Line[]): readonly CompactLines[] {
   for (const line of lines) {
     const { band, verdict, why, from = null } = line
     const last = groups.at(-1)
-    if (last === undefined || last[0] !== band || last[1] !== verdict || last[2] !== why || last[3] !== from) {
-      runs = []
+    if (last !== undefined && last[0] === band && last[1] === verdict && last[2] === why && last[3] === from) runs.push(runOf(line))
+    else {
+      runs = [runOf(line)]
       groups.push([band, verdict, why, from, runs])
     }
-    runs.push(runOf(line))
   }
   return groups
 }

@@ -1,7 +1,7 @@
 import type { Incoming } from '../../domain/chat.ts'
 import { type About, type Message, messageId } from '../../domain/entry.ts'
 import { branchKey, formatKey, type Key } from '../../domain/key.ts'
-import type { Range, Store } from '../../domain/ports.ts'
+import type { Store } from '../../domain/ports.ts'
 import { never } from '../../domain/session.ts'
 import { appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
@@ -73,16 +73,14 @@ export async function branchesOf(memory: Memory, key: Key): Promise<readonly Bra
 export const branchMessages = (memory: Memory, key: Key, branch: number): Promise<readonly Message[]> =>
   memory.parts.sessions.page(branchKey(key, branch), { after: 0, limit: Number.MAX_SAFE_INTEGER })
 
-/** Where a message of a session is now: in the session, in the branch it was cut off with, or, once it is forgotten, nowhere. */
-export async function whereIs(memory: Memory, key: Key, sequence: number): Promise<Key | undefined> {
-  const { sessions } = memory.parts
-  // Asked twice in every turn, and nearly always the answer.
-  if (isHeld(await sessions.page(key, only(sequence)))) return key
+/** The message of a session that has this sequence number, if it is there: a list of one, or of none. */
+export const pageOf = ({ parts: { sessions } }: Memory, key: Key, sequence: number): Promise<readonly Message[]> =>
+  sessions.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })
+
+/** Where a message is now that is no longer in its session: in the branch it was cut off with, or, once it is forgotten, nowhere. */
+export async function branchWith(memory: Memory, key: Key, sequence: number): Promise<Key | undefined> {
   for (const { branch } of await branchesOf(memory, key)) {
-    if (branch <= sequence && isHeld(await sessions.page(branchKey(key, branch), only(sequence)))) return branchKey(key, branch)
+    if (branch <= sequence && (await pageOf(memory, branchKey(key, branch), sequence)).length > 0) return branchKey(key, branch)
   }
   return undefined
 }
-
-const only = (sequence: number): Range => ({ after: sequence - 1, before: sequence + 1, limit: 1 })
-const isHeld = (page: readonly Message[]): boolean => page.length > 0

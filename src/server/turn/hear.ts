@@ -59,9 +59,10 @@ export async function hear(hearing: Hearing): Promise<Heard> {
   if (hearing.isOff) return { ...aside, shown: await offTheRecord(hearing, stored, fresh), how }
   if (cut !== undefined) await branchOff(memory, key, cut)
   const line = cut === undefined ? stored : stored.filter((message) => message.sequence < cut)
-  const appended = await storedInStints(memory, key, ask.said, fresh)
+  const news = ask.said.slice(fresh)
+  const appended = await (news.length === 1 ? storedAtOnce(memory, key, news) : storedInStints(memory, key, news))
   const own = turnOf(ask)
-  const epoch = await memory.epoch(key)
+  const { epoch } = await memory.parts.sessions.head(key, 0)
   const shown = await recall(hearing, own, endOf(line, appended, own.length))
   return { shown, epoch, question: (appended.at(-1) ?? line.at(-1))?.sequence ?? 0, how, appended: appended.length }
 }
@@ -121,16 +122,19 @@ async function isGrounded({ memory, key }: Hearing, stored: readonly Message[], 
   }
 }
 
-/** Stores what is new, from a place on. A long history that comes at once is taken in bit by bit, so that others have their turn; what a crash leaves out is sent again. */
-async function storedInStints(memory: Memory, key: Key, said: readonly Sent[], fresh: number): Promise<readonly Message[]> {
+/** Stores what is new. A long history that comes at once is taken in bit by bit, so that others have their turn; what a crash leaves out is sent again. */
+async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): Promise<readonly Message[]> {
   const stored: Message[] = []
-  for (let from = fresh, to = fresh; from < said.length; from = to) {
-    if (from > fresh) await new Promise((resume) => setImmediate(resume))
+  for (let from = 0, to = 0; from < said.length; from = to) {
+    if (from > 0) await new Promise((resume) => setImmediate(resume))
     for (let characters = 0; to < said.length && (to === from || characters < stint); to++) characters += said[to]?.content.length ?? 0
-    stored.push(...(await memory.append(key, said.slice(from, to).map(incoming), { replyFollows: true })))
+    stored.push(...(await storedAtOnce(memory, key, said.slice(from, to))))
   }
   return stored
 }
+
+const storedAtOnce = (memory: Memory, key: Key, said: readonly Sent[]): Promise<readonly Message[]> =>
+  memory.append(key, said.map(incoming), { replyFollows: true })
 
 /** A message as memory takes it. */
 function incoming({ role, content, name, calls, answers }: Parsed): Incoming {

@@ -4,7 +4,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInner, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
 import type { Memory } from '../../memory.ts'
-import { appendLate, whereIs } from './branch.ts'
+import { appendLate, branchWith, pageOf } from './branch.ts'
 
 /** A reply, and the question it was given to: by its sequence number, in the epoch in which it was asked. */
 export type Given = { readonly reply: Incoming; readonly question: number; readonly epoch: number; readonly ledger: Ledger | undefined }
@@ -19,13 +19,13 @@ export type Kept = { readonly key: Key; readonly message: Message }
 export async function keepReply(memory: Memory, key: Key, given: Given): Promise<Kept | undefined> {
   const { reply, question, epoch, ledger } = given
   try {
-    const where = await whereIs(memory, key, question)
+    const isCut = (await pageOf(memory, key, question)).length === 0
+    const where = isCut ? await branchWith(memory, key, question) : key
     if (where === undefined) return await keptElsewhere(memory, key, given)
-    const isCut = where !== key
     const options = ledger === undefined ? { epoch } : { epoch, answers: ledger }
     const [message] = isCut ? await appendLate(memory, key, where, reply) : await memory.append(key, [reply], options)
     if (message === undefined) return undefined
-    if ((await whereIs(memory, key, question)) !== undefined) return { key, message }
+    if ((await pageOf(memory, key, question)).length > 0 || (await branchWith(memory, key, question)) !== undefined) return { key, message }
     // Whoever forgets does not wait for a reply: a question that went while its reply was being stored takes that with it.
     await (isCut ? memory.parts.sessions.erase(where, { entries: [message.id] }) : memory.forget({ key: formatKey(key), messageId: message.id }))
     return undefined

@@ -68,9 +68,12 @@ const history = /<\/?(?:chat_history|conversation|transcript)>|^[ \t#*]*(?:chat 
 const speaker = /^[ \t]*\**(?:user|assistant|human|ai|system)\**[ \t]*:/i
 const asker = /^[ \t]*\**(?:user|human)\**[ \t]*:/im
 const answerer = /^[ \t]*\**(?:assistant|ai)\**[ \t]*:/im
+/** So many letters has a form at least. */
+const leastForm = 120
 /** The conversation that this message stands in. */
 const thisTalk = /\b(?:our|this|the)(?: \w+){0,2} (?:conversation|chat|thread|session|dialog(?:ue)?|discussion)\b/i
 
+const suggestion = /^\s*\[suggestion mode\b/i
 /** What programs send to see whether anybody is there. */
 const probe = /^\W*(?:quota|test(?:ing)?|ping|hi|hello|hey)\W*$/i
 
@@ -88,12 +91,16 @@ const serving =
 export function isSide(ask: Asked, session: { readonly messages: number }): boolean {
   const newest = ask.said.at(-1)
   if (isDeclared(ask.body?.metadata)) return true
-  if (newest !== undefined && isUser(newest)) {
-    if (/^\s*\[suggestion mode\b/i.test(newest.content)) return true
-    // One token in return for such a word is a sign of life, not a reply.
-    if (ask.maxTokens === 1 && ask.said.length === 1 && probe.test(newest.content)) return true
-  }
-  return isInstructed(ask) || isTemplate(ask, session.messages)
+  const isAsked = newest !== undefined && isUser(newest)
+  if (isAsked && suggestion.test(newest.content)) return true
+  // One token in return for such a word is a sign of life, not a reply.
+  if (isAsked && ask.maxTokens === 1 && ask.said.length === 1 && probe.test(newest.content)) return true
+  const isTold = !ask.hasTools && ask.instructions.length > 0
+  if (!isAsked && !isTold) return false
+  const text = ends(newest?.content ?? '')
+  // Looked for once: of all that is done here for an ordinary message, this takes longest.
+  const isHinted = hint.test(text)
+  return (isTold && isInstructed(ask, text, isHinted)) || (isAsked && isHinted && isTemplate(ask, text, session.messages))
 }
 
 /** Some clients say what a request is for. */
@@ -103,11 +110,11 @@ function isDeclared(metadata: unknown): boolean {
   return typeof task === 'string' && /^(?:title|tags|emoji|query|follow_up|autocomplete|image_prompt)_generation$/.test(task)
 }
 
-/** The instructions ask for nothing else; nor does the newest message, if there were replies: somebody may well talk under instructions that look like it. */
-function isInstructed({ instructions, said, hasTools }: Asked): boolean {
-  if (hasTools || instructions.length === 0) return false
-  const isTalk = said.some(({ role }) => role === 'assistant') && !isWished(ends(said.at(-1)?.content ?? ''), true)
-  return !isTalk && instructions.some((text) => isWhollyWish(text.slice(0, 400)) && shapesIn(ends(text)) > 0)
+/** The instructions ask for nothing else; nor does the newest message, `text`, if there were replies: somebody may well talk under instructions that look like it. */
+function isInstructed({ instructions, said }: Asked, text: string, isHinted: boolean): boolean {
+  const isTalk = said.some(({ role }) => role === 'assistant')
+  if (isTalk && !isHinted) return false
+  return instructions.some((told) => isWhollyWish(told.slice(0, 400)) && shapesIn(ends(told)) > 0) && (!isTalk || isWished(text, true))
 }
 
 const isWhollyWish = (head: string): boolean => {
@@ -117,19 +124,19 @@ const isWhollyWish = (head: string): boolean => {
   return first !== undefined && !serving.test(head.slice(0, first))
 }
 
-/** The newest message is a form that a program has filled in. */
-function isTemplate({ said, hasTools, maxTokens }: Asked, messages: number): boolean {
-  const newest = said.at(-1)
-  if (newest === undefined || !isUser(newest) || !hint.test(newest.content)) return false
-  const text = ends(newest.content)
+/** The newest message, `text`, is a form that a program has filled in. */
+function isTemplate({ said, hasTools, maxTokens }: Asked, text: string, messages: number): boolean {
+  const isAlone = said.length === 1
+  // With the conversation before it, it has to be a form indeed, and about that: people are brief.
+  if (!isAlone && text.length < leastForm) return false
   const lines = text.split('\n')
   const own = lines.filter((line) => !speaker.test(line)).join('\n')
   const hasHistory = history.test(own) || (asker.test(text) && answerer.test(text))
+  if (!isAlone && (own.length < leastForm || !(hasHistory || thisTalk.test(own)))) return false
   if (!isWished(own, hasHistory && isForm(own))) return false
   const isBrief = maxTokens !== undefined && maxTokens <= 100
   const marks = shapesIn(own) + (isBrief ? 1 : 0)
-  // With the conversation before it, it has to be a form indeed, and about that: people are brief.
-  if (said.length > 1) return marks > 1 && own.length >= 120 && (hasHistory || thisTalk.test(own))
+  if (!isAlone) return marks > 1
   // Alone, it brings the conversation along; what relies on memory for it is somebody's own wish.
   const isQuoting = hasHistory || lines.some((line) => speaker.test(line)) || quoted.test(own) || following.test(own)
   return isQuoting && marks >= (messages > 0 && !hasTools ? 1 : 2)

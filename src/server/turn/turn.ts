@@ -15,7 +15,7 @@ import { type Course, faultsOf, passedTurn, type Request, receiptOf, turnOf } fr
 import { hear, withoutBegun } from './hear.ts'
 import { keepReply } from './keep.ts'
 import { isSide } from './side.ts'
-import { headerOf, isOffTheRecord, type Stance, type TakeFile, takeFiles, wished } from './wishes.ts'
+import { headerOf, isOffTheRecord, placeOf, type Stance, type TakeFile, takeFiles, wished } from './wishes.ts'
 
 /** What turns are made with. */
 export type Room = {
@@ -50,7 +50,8 @@ async function turn(room: Room, request: Request, home: Home, stance: Stance): P
   if (isSide(request.ask, head)) return passThrough(room, request, 'side')
   const { key, isOff } = stance
   const { ask, begun } = withoutBegun(request.ask)
-  const { person, after, isRetry, isOneTalk } = await wished(memory, request, stance, head)
+  const { person, isRetry, isOneTalk } = wished(memory, request, stance, head)
+  const after = ask.previous === undefined ? undefined : await placeOf(memory, key, ask.previous)
   const before = performance.now()
   const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
   const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble: home.preamble, isOff, person, after, isRetry, isOneTalk }

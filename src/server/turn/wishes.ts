@@ -8,7 +8,7 @@ import type { Ask } from '../dialects/dialect.ts'
 import { Refusal } from '../problem.ts'
 import { findReceipt } from '../receipts.ts'
 import type { Request } from './account.ts'
-import { whereIs } from './branch.ts'
+import { pageOf } from './branch.ts'
 import type { Hearing } from './hear.ts'
 
 /** Where a turn belongs, and whether anything of it is kept. */
@@ -18,18 +18,12 @@ export type Stance = { readonly key: Key; readonly isOff: boolean; readonly degr
 export type TakeFile = (scope: string, file: { readonly name: string; readonly type: string; readonly bytes: Uint8Array }) => Promise<unknown>
 
 /** What a client wishes for beside its words; wished wrongly, it is refused before anything is stored. */
-export async function wished(
-  memory: Memory,
-  request: Request,
-  { key, isOff }: Stance,
-  head: Head,
-): Promise<Pick<Hearing, 'person' | 'after' | 'isRetry' | 'isOneTalk'>> {
-  const { ask, headers, isMapped } = request
+export function wished(memory: Memory, request: Request, { key, isOff }: Stance, head: Head): Pick<Hearing, 'person' | 'isRetry' | 'isOneTalk'> {
+  const { headers, isMapped } = request
   const about = aboutIn(head.derived)
   if (isOff && about?.movedTo !== undefined) throw movedTo(key, `${key.scope}:${about.movedTo}`)
   return {
     person: personIn(memory, key, headerOf(headers, 'x-threadkeep-person') ?? about?.person),
-    after: ask.previous === undefined ? undefined : await place(memory, key, ask.previous),
     isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
     isOneTalk: !isMapped,
   }
@@ -72,7 +66,7 @@ export async function takeFiles(takeFile: TakeFile | undefined, key: Key, ask: A
 }
 
 /** Where the reply stands that a client goes on from. */
-async function place(memory: Memory, key: Key, previous: string): Promise<number> {
+export async function placeOf(memory: Memory, key: Key, previous: string): Promise<number> {
   const receipt = await findReceipt(memory.parts.sessions, key, { response: previous })
   if (receipt?.sequence == null) {
     throw new Refusal(
@@ -83,7 +77,7 @@ async function place(memory: Memory, key: Key, previous: string): Promise<number
     )
   }
   // What was cut off by an edit is another line of the conversation by now.
-  if ((await whereIs(memory, key, receipt.sequence)) === key) return receipt.sequence
+  if ((await pageOf(memory, key, receipt.sequence)).length > 0) return receipt.sequence
   throw new Refusal(
     404,
     'previous_response_not_found',
