@@ -1,4 +1,4 @@
-import { type Compared, compare, isUser, type Likeness, startsWith } from './likeness.ts'
+import { type Compared, compare, isUser, type Likeness, startsAt } from './likeness.ts'
 
 /** A place in what is stored and one in what was sent. */
 type Places = { readonly stored: number; readonly sent: number }
@@ -26,12 +26,20 @@ type Overlap = {
  * It takes time in proportion to what is compared, however much that repeats itself.
  */
 export function align(old: readonly Compared[], told: readonly Compared[], hasEarlier: boolean): Places | undefined {
-  // Nearly all clients tell the whole of it as it is stored, and go on from there.
-  if (!hasEarlier && old.length > 0 && startsWith(told, old)) return { stored: old.length, sent: old.length }
+  // Nearly all clients tell the whole of it as it is stored, or the end of it, and go on from there.
+  if (!hasEarlier && startsAt(old, 0, told, old.length)) return { stored: old.length, sent: old.length }
+  if (hasEarlier && isEndAndNews(old, told)) return { stored: old.length, sent: told.length - 1 }
   return alignClosely(old, told, hasEarlier)
 }
 
-/** The same without the short way for what is equal to the letter. */
+/** Whether a client tells the end of what is stored, to the letter, and one message more that cannot be the end itself. */
+function isEndAndNews(old: readonly Compared[], told: readonly Compared[]): boolean {
+  const newest = told.at(-1)?.role
+  if (newest === 'assistant' || newest === old.at(-1)?.role) return false
+  return startsAt(old, old.length - told.length + 1, told, told.length - 1)
+}
+
+/** The same without the short ways for what is equal to the letter. */
 export function alignClosely(old: readonly Compared[], told: readonly Compared[], hasEarlier: boolean): Places | undefined {
   const pair: Pair = { ...compare(old, told), old, told }
   const meet = meeting(pair)

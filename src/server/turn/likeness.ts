@@ -24,9 +24,11 @@ export type Likeness = {
 const isLiteral = (a: Compared, b: Compared): boolean =>
   a.role === b.role && a.content === b.content && a.answers === b.answers && a.calls === undefined && b.calls === undefined
 
-/** Whether one list of messages begins with all of another, to the letter. */
-export function startsWith(list: readonly Compared[], beginning: readonly Compared[]): boolean {
-  return beginning.length <= list.length && beginning.every((message, place) => isLiteral(message, list[place] as Compared))
+/** Whether so many messages sent, the first of them, are those stored from a place on, to the letter. */
+export function startsAt(stored: readonly Compared[], place: number, sent: readonly Compared[], many: number): boolean {
+  if (place < 0 || many < 1 || many > sent.length || many > stored.length - place) return false
+  for (let at = 0; at < many; at++) if (!isLiteral(stored[place + at] as Compared, sent[at] as Compared)) return false
+  return true
 }
 
 /** Compares two lists of messages. */

@@ -255,11 +255,12 @@ describe('whatever is stored and sent', () => {
     )
   })
 
-  it('what begins with all that is stored, to the letter, is decided as if it were looked at closely', () => {
+  it('what begins with all that is stored to the letter, or with the end of it, is decided as if it were looked at closely', () => {
     const edited = fc.tuple(fc.nat(9), fc.constantFrom(...letters))
+    const news = fc.array(fc.constantFrom(...letters), { maxLength: 2 })
     fc.assert(
-      fc.property(list, list, fc.option(edited, { nil: undefined }), fc.boolean(), (old, news, edit, hasEarlier) => {
-        const told = [...old, ...news]
+      fc.property(list, fc.nat(9), news, fc.option(edited, { nil: undefined }), fc.boolean(), (old, from, more, edit, hasEarlier) => {
+        const told = [...old.slice(hasEarlier ? from : 0), ...more]
         if (edit !== undefined && edit[0] < told.length) told[edit[0]] = edit[1]
         expect(align(old, told, hasEarlier)).toEqual(alignClosely(old, told, hasEarlier))
       }),
