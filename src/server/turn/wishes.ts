@@ -31,9 +31,8 @@ export function wished(memory: Memory, request: Request, { key, isOff }: Stance,
 
 /** Whether nothing of a turn is to be kept. What is meant as no and written otherwise must not count as yes. */
 export function isOffTheRecord(wish: string | readonly string[] | undefined): boolean {
-  const word = String(wish ?? 'true')
-    .trim()
-    .toLowerCase()
+  if (wish === undefined) return false
+  const word = String(wish).trim().toLowerCase()
   if (word === 'true' || word === 'false') return word === 'false'
   throw new Refusal(400, 'bad_header', `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`, 'x-threadkeep-store')
 }
