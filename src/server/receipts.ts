@@ -43,7 +43,7 @@ export type Receipt = {
 /** So many receipts of a session are kept; when there are some more, the oldest of them go. */
 const most = 1_000
 /** So many stand by themselves, then they are packed together: most of what they hold is the same. */
-const mostLoose = 16
+const mostLoose = 8
 /** So many are packed together at most. */
 const block = 64
 
