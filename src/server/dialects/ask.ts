@@ -1,7 +1,8 @@
+import { parseMessage } from '../../domain/chat.ts'
 import type { Ask, Sent } from './dialect.ts'
 
 /** What of a request is the conversation's, and so memory's alone. */
-type Talk = Pick<Ask, 'said' | 'turn' | 'owed' | 'instructions' | 'hasTools' | 'files'>
+export type Talk = Pick<Ask, 'said' | 'turn' | 'owed' | 'instructions' | 'hasTools' | 'files'>
 type Envelope = Omit<Ask, keyof Talk>
 
 /**
@@ -66,6 +67,15 @@ class LazyAsk implements Ask {
     this.talk ??= this.read()
     return this.talk
   }
+}
+
+/** A message as memory reads it. The time is of no account here: memory gives each message its own when it stores it. */
+export function sentOf(message: unknown, place: number): Sent {
+  const parsed = parseMessage(message, place, 0)
+  const { at, role, content, name, calls, answers } = parsed
+  // Most messages are plain words, and all of a history comes through here.
+  if (name === undefined && calls === undefined && answers === undefined) return { at, role, content, place }
+  return { ...parsed, place }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Incoming, parseMessage } from '../../domain/chat.ts'
+import type { Incoming } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -6,7 +6,7 @@ import { textAt } from '../../models/json.ts'
 import { preludeCost } from '../../text/cost.ts'
 import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
-import { askOf, startOfTurn } from './ask.ts'
+import { askOf, sentOf, startOfTurn, type Talk } from './ask.ts'
 import { withOwnCalls, withPlainCalls } from './chatCalls.ts'
 import { chatListener, hearChat } from './chatReply.ts'
 import { fewIn } from './checks.ts'
@@ -33,22 +33,34 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
     maxTokens: numberOf(body.max_completion_tokens ?? body.max_tokens),
     session: sessionIn(body),
   }
-  return askOf(envelope, () => {
-    const files: FilePart[] = []
-    // The time is of no account here: memory gives each message its own when it stores it.
-    const sent = messagesIn(body).map((message, place): Sent => ({ ...parseMessage(readable(message, files), place, 0), place }))
-    const instructions = sent.filter(isInstruction)
-    const said = sent.filter((message) => !isInstruction(message))
-    const definitions = fewIn([...listOf(body.tools), ...listOf(body.functions)], 'tools')
-    return {
-      said,
-      turn: startOfTurn(said) ?? sent.length,
-      owed: preludeCost(tokenizer, instructions, definitions),
-      instructions: instructions.map(({ content }) => content),
-      hasTools: definitions.length > 0,
-      files,
-    }
-  })
+  return askOf(envelope, () => talkIn(body, tokenizer))
+}
+
+/** All of a history comes with each turn of it, so it is gone through once. */
+function talkIn(body: Body, tokenizer: Tokenizer): Talk {
+  const files: FilePart[] = []
+  const said: Sent[] = []
+  const instructions: Sent[] = []
+  const messages = messagesIn(body)
+  for (let place = 0; place < messages.length; place++) {
+    const message = sentOf(readable(messages[place], files), place)
+    if (message.role === 'system') instructions.push(message)
+    else said.push(message)
+  }
+  const definitions = definitionsIn(body)
+  return {
+    said,
+    turn: startOfTurn(said) ?? messages.length,
+    owed: preludeCost(tokenizer, instructions, definitions),
+    instructions: instructions.map(({ content }) => content),
+    hasTools: definitions.length > 0,
+    files,
+  }
+}
+
+/** The definitions of what a client's model may call, under either of the names they go by. */
+function definitionsIn({ tools, functions }: Body): readonly unknown[] {
+  return fewIn(Array.isArray(functions) ? [...listOf(tools), ...functions] : listOf(tools), 'tools')
 }
 
 /** The messages of a request; without any there is nothing to answer. */
@@ -64,13 +76,20 @@ export function messagesIn({ messages }: Body): readonly unknown[] {
 
 function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
   const messages = ask.body.messages as readonly Incoming[]
-  const instructions = messages.slice(0, from).filter(({ role }) => role === 'system' || role === 'developer')
   const resent = resentMedia(ask.said, messages, from)
-  const shown = withOwnCalls(memory, ask.body).map((message) => (message.role === 'user' ? resent.get(textAt(message, 'content')) : undefined) ?? message)
-  return { ...ask.body, messages: [...instructions, ...shown, ...messages.slice(from)] }
+  const own = withOwnCalls(memory, ask.body)
+  const shown = resent.size === 0 ? own : own.map((message) => (message.role === 'user' ? resent.get(textAt(message, 'content')) : undefined) ?? message)
+  return { ...ask.body, messages: instructionsIn(messages, from).concat(shown, messages.slice(from)) }
 }
 
-const isInstruction = (message: Sent): boolean => message.role === 'system'
+function instructionsIn(messages: readonly Incoming[], until: number): unknown[] {
+  const found: unknown[] = []
+  for (let place = 0; place < until; place++) {
+    const role = messages[place]?.role
+    if (role === 'system' || role === 'developer') found.push(messages[place])
+  }
+  return found
+}
 
 /** A message whose calls are those of functions, and whose pictures and sounds are told in words; files in it are found on the way. */
 function readable(message: unknown, files: FilePart[]): unknown {

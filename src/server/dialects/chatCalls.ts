@@ -21,14 +21,18 @@ const isCustom = (call: unknown): call is Fields => isObject(call) && isObject(c
 /** The call of a client that knows functions, but no tools: such calls have no ids and are known by the function's name. */
 export const outdatedCall = (call: Fields): Fields => ({ id: call.name, type: 'function', function: call })
 
+/** Whether a message may hold calls, of whichever kind. */
+export const hasCalls = (message: Fields): boolean => (message.tool_calls ?? message.function_call ?? undefined) !== undefined
+
 /** A message whose calls and results are told as those of functions that are tools, whichever kind they are. */
 export function withPlainCalls(message: Fields): Fields {
-  const { role, tool_calls: calls, function_call: outdated, ...rest } = message
+  const { role } = message
   if (role === 'function' && textAt(message, 'name') !== '') return { role: 'tool', tool_call_id: message.name, content: message.content }
-  if (role !== 'assistant') return message
-  if (Array.isArray(calls) && calls.some(isCustom))
-    return { ...rest, role, tool_calls: calls.map((call) => (isCustom(call) ? asFunction(callIn(call)) : call)) }
-  return isObject(outdated) && listAt(message, 'tool_calls').length === 0 ? { ...rest, role, tool_calls: [outdatedCall(outdated)] } : message
+  // Most messages have no calls, and all of a history comes through here: nothing is taken apart before there is need.
+  if (role !== 'assistant' || !hasCalls(message)) return message
+  const { tool_calls: calls, function_call: outdated, ...rest } = message
+  if (Array.isArray(calls) && calls.some(isCustom)) return { ...rest, tool_calls: calls.map((call) => (isCustom(call) ? asFunction(callIn(call)) : call)) }
+  return isObject(outdated) && listAt(message, 'tool_calls').length === 0 ? { ...rest, tool_calls: [outdatedCall(outdated)] } : message
 }
 
 export const asFunction = ({ id, name, arguments: text }: ToolCall): ChatToolCall => ({ id, type: 'function', function: { name, arguments: text } })
@@ -36,9 +40,11 @@ export const asFunction = ({ id, name, arguments: text }: ToolCall): ChatToolCal
 /** What memory shows, with calls and results of the kinds that the client's own tools are of. */
 export function withOwnCalls(memory: readonly ChatMessage[], body: Body): readonly Fields[] {
   if (Array.isArray(body.functions) && !Array.isArray(body.tools)) return asOutdated(memory)
-  const custom = new Set(listAt(body, 'tools').map((tool) => textAt(tool, 'custom', 'name')))
+  const tools = listAt(body, 'tools').filter(isCustom)
+  if (tools.length === 0) return memory
+  const custom = new Set(tools.map((tool) => textAt(tool, 'custom', 'name')))
   custom.delete('')
-  return custom.size === 0 ? memory : memory.map((message) => asCustom(message, custom))
+  return memory.map((message) => asCustom(message, custom))
 }
 
 function asCustom(message: ChatMessage, custom: ReadonlySet<string>): Fields {

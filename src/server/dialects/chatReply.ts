@@ -3,9 +3,11 @@ import { isObject } from '../../domain/checks.ts'
 import type { ToolCall } from '../../domain/entry.ts'
 import { notAReply, reported } from '../../models/failure.ts'
 import { at, listAt, parseJson, textAt } from '../../models/json.ts'
-import { argumentsOf, asFunction, callIn, outdatedCall, withPlainCalls } from './chatCalls.ts'
+import { argumentsOf, asFunction, callIn, hasCalls, outdatedCall, withPlainCalls } from './chatCalls.ts'
 import type { Heard, Listener, Usage } from './dialect.ts'
 import { JsonListener } from './jsonListener.ts'
+
+type Fields = Readonly<Record<string, unknown>>
 
 /** A call on its way; `input` is what a tool that is no function is given. */
 type Call = { id: string; name: string; arguments: string; input: string | undefined }
@@ -36,18 +38,19 @@ class ChatListener extends JsonListener {
     this.done = true
   }
 
-  protected take(event: Readonly<Record<string, unknown>>): void {
-    this.id ??= textAt(event, 'id') || undefined
-    this.usage = usageIn(event) ?? this.usage
-    const choice = listAt(event, 'choices').find((one) => isObject(one) && (one.index ?? 0) === 0)
-    if (!isObject(choice)) return
+  /** Comes for every few letters: read field by field, without a walk along paths. */
+  protected take(event: Fields): void {
+    const { id, usage, choices } = event
+    if (this.id === undefined && typeof id === 'string' && id !== '') this.id = id
+    if (isObject(usage)) this.usage = usageOf(usage)
+    const choice = Array.isArray(choices) ? choices.find(isFirst) : undefined
+    if (choice === undefined) return
     const { delta, finish_reason: reason } = choice
     if (isObject(delta)) this.takeDelta(delta)
     if (typeof reason === 'string' && reason !== '') this.finished = true
   }
 
-  /** Comes for every few letters: read field by field, without a walk along paths. */
-  private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Readonly<Record<string, unknown>>): void {
+  private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Fields): void {
     const said = typeof content === 'string' && content !== '' ? content : refusal
     if (typeof said === 'string') this.content.push(this.measured(said))
     if (Array.isArray(calls)) for (const [place, call] of calls.entries()) this.addCall(call, place)
@@ -68,17 +71,17 @@ class ChatListener extends JsonListener {
   }
 }
 
+const isFirst = (choice: unknown): choice is Fields => isObject(choice) && (choice.index ?? 0) === 0
 const grown = ({ id, name, arguments: text, input }: Call): ToolCall => ({ id, name, arguments: input === undefined ? text : argumentsOf(input) })
 
 export const chatListener = (where: string): Listener => new ChatListener(where)
 
 /** What an answer has cost, as the upstream counts it. */
-function usageIn(json: unknown): Usage | undefined {
-  const usage = at(json, 'usage')
-  if (!isObject(usage)) return undefined
-  const count = (...path: readonly string[]): number => Number(at(usage, ...path)) || 0
-  return { prompt: count('prompt_tokens'), completion: count('completion_tokens'), cached: count('prompt_tokens_details', 'cached_tokens') }
-}
+const usageOf = (usage: Fields): Usage => ({
+  prompt: Number(usage.prompt_tokens) || 0,
+  completion: Number(usage.completion_tokens) || 0,
+  cached: Number(at(usage, 'prompt_tokens_details', 'cached_tokens')) || 0,
+})
 
 /** The assistant's message in an answer that came in one; throws if it is no answer of a model server. */
 export function hearChat(text: string, where: string): Heard {
@@ -88,12 +91,20 @@ export function hearChat(text: string, where: string): Heard {
   if (failure !== undefined) throw failure
   const message = at(json, 'choices', 0, 'message')
   if (!isObject(message)) throw notAReply(where, 'JSON of another kind')
-  const calls = listAt(withPlainCalls({ role: 'assistant', ...message }), 'tool_calls').map(callIn)
-  return { reply: assistant(textAt(message, 'content') || textAt(message, 'refusal'), calls), id: textAt(json, 'id') || undefined, usage: usageIn(json) }
+  const content = textAt(message, 'content') || textAt(message, 'refusal')
+  return {
+    reply: assistant(content, callsIn(message)),
+    id: textAt(json, 'id') || undefined,
+    usage: isObject(json) && isObject(json.usage) ? usageOf(json.usage) : undefined,
+  }
+}
+
+function callsIn(message: Fields): readonly ToolCall[] {
+  return hasCalls(message) ? listAt(withPlainCalls({ role: 'assistant', ...message }), 'tool_calls').map(callIn) : []
 }
 
 /** A call nobody can answer, because it has no id or names no tool, is not kept. */
 function assistant(content: string, calls: readonly ToolCall[]): Incoming {
   const kept = calls.filter((call) => call.id !== '' && call.name !== '')
-  return { role: 'assistant', content, ...(kept.length === 0 ? {} : { tool_calls: kept.map(asFunction) }) }
+  return kept.length === 0 ? { role: 'assistant', content } : { role: 'assistant', content, tool_calls: kept.map(asFunction) }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Part, wellFormed } from '../../domain/chat.ts'
-import { listAt, textAt } from '../../models/json.ts'
+import { isObject } from '../../domain/checks.ts'
+import { textAt } from '../../models/json.ts'
 import type { FilePart, Sent } from './dialect.ts'
 
 /** Bytes that stand inside a request, as `data:` URL or plain base64. */
@@ -58,19 +59,26 @@ export function urlPart(kind: string, url: string, files: FilePart[]): Part {
  * resentMedia(ask.said, messages, ask.turn).get('[image, 20 bytes, sha256 fe1a4ab1fb634703]') // { role: 'user', content: [{ type: 'image_url', … }] }
  */
 export function resentMedia<T>(said: readonly Sent[], list: readonly T[], from: number): ReadonlyMap<string, T> {
-  const found = new Map<string, T>()
-  for (const [at, { role, content, place }] of said.entries()) {
+  let found: Map<string, T> | undefined
+  for (let at = 0; at < said.length; at++) {
+    const { role, content, place } = said[at] as Sent
     if (place >= from) break
     const own = list[place]
+    if (role !== 'user' || own === undefined || !hasMedia(own)) continue
     // Where results of tools stand beside the words, memory may show the one without the other.
     const isAlone = said[at - 1]?.place !== place && said[at + 1]?.place !== place
-    if (role === 'user' && own !== undefined && isAlone && hasMedia(own)) found.set(content, own)
+    if (isAlone) found = (found ?? new Map()).set(content, own)
   }
-  return found
+  return found ?? nothing
 }
 
+const nothing: ReadonlyMap<string, never> = new Map<string, never>()
 const texts = ['text', 'input_text', 'output_text']
-const hasMedia = (message: unknown): boolean => listAt(message, 'content').some((part) => !texts.includes(textAt(part, 'type')))
+
+function hasMedia(message: unknown): boolean {
+  const content = isObject(message) ? message.content : undefined
+  return Array.isArray(content) && content.some((part) => !texts.includes(textAt(part, 'type')))
+}
 
 export const textPart = (text: string): Part => ({ type: 'text', text })
 

@@ -1,4 +1,3 @@
-import { parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { AnthropicMessage, ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -6,10 +5,10 @@ import { parseJson, textAt } from '../../models/json.ts'
 import { toAnthropic } from '../../recall/anthropic.ts'
 import { preludeCost } from '../../text/cost.ts'
 import type { Problem } from '../problem.ts'
-import { askOf } from './ask.ts'
+import { askOf, sentOf } from './ask.ts'
 import { instruction, listOf, messagesIn, numberOf } from './chat.ts'
 import { demandParts, fewIn } from './checks.ts'
-import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
+import type { Ask, Body, Dialect, FilePart } from './dialect.ts'
 import { resentMedia } from './media.ts'
 import { type Block, blocksOf, checkRaw, isResult, type Raw, spokenIn } from './messagesBlocks.ts'
 import { hearMessage, messagesListener } from './messagesReply.ts'
@@ -38,10 +37,9 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
     const raw = messagesIn(body).map(checkRaw)
     demandParts(body.system ?? '', 'system', (type) => type === 'text')
     const files: FilePart[] = []
-    // The time is of no account here: memory gives each message its own when it stores it.
     const spoken = raw.flatMap((one, place) => spokenIn(one, files).map((message) => ({ message, place })))
     // Each result of a tool is a message of its own.
-    const sent = fewIn(spoken, 'messages').map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
+    const sent = fewIn(spoken, 'messages').map(({ message, place }) => sentOf(message, place))
     const system = blocksOf(body.system).map((block) => textAt(block, 'text'))
     const instructions = [...system, ...sent.filter(({ role }) => role === 'system').map(({ content }) => content)].filter(Boolean)
     const tools = fewIn(listOf(body.tools), 'tools').map(asChatTool)

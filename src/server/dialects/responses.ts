@@ -1,4 +1,3 @@
-import { parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -6,10 +5,10 @@ import { at, listAt, textAt } from '../../models/json.ts'
 import { preludeCost } from '../../text/cost.ts'
 import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
-import { askOf, startOfTurn } from './ask.ts'
+import { askOf, sentOf, startOfTurn } from './ask.ts'
 import { instruction, listOf, numberOf } from './chat.ts'
 import { fewIn } from './checks.ts'
-import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
+import type { Ask, Body, Dialect, FilePart } from './dialect.ts'
 import { resentMedia } from './media.ts'
 import { checkItems, type Item, isReference, isStanding, spokenIn } from './responsesItems.ts'
 import { itemsOf } from './responsesMemory.ts'
@@ -40,8 +39,7 @@ function read(body: Body, tokenizer: Tokenizer): Ask {
   return askOf(envelope, () => {
     const items = checkItems(fewIn(itemsIn(body), 'messages', 'input'), 'input')
     const files: FilePart[] = []
-    // The time is of no account here: memory gives each message its own when it stores it.
-    const sent = spokenIn(items, files).map(({ message, place }): Sent => ({ ...parseMessage(message, place, 0), place }))
+    const sent = spokenIn(items, files).map(({ message, place }) => sentOf(message, place))
     // What a client only refers to it leaves to memory, and all before it.
     const known = items.findLastIndex(isReference)
     const said = sent.filter(({ role, place }) => role !== 'system' && place > known)
