@@ -59,10 +59,10 @@ function relayFailure(answer: Answer, client: Client): Promise<void> {
 }
 
 /** Passes on an answer that is no part of a conversation. */
-export async function relayAsIs(answer: Answer, { response, signal }: Client): Promise<void> {
-  response.writeHead(answer.status, answer.headers)
-  for await (const bytes of answer.body) await write(response, bytes, signal)
-  response.end()
+export async function relayAsIs(answer: Answer, client: Client): Promise<void> {
+  client.response.writeHead(answer.status, answer.headers)
+  for await (const bytes of answer.body) if (!write(client, bytes)) await drained(client)
+  client.response.end()
 }
 
 /** Passes on an answer in one that must be JSON, or what is picked out of it. */
@@ -110,33 +110,37 @@ async function relayStream(answer: Answer, client: Client, reading: Reading): Pr
 
 type Pumped = { readonly reply: Listener; readonly settle: () => Promise<void>; readonly onFirst: Reading['onFirst'] }
 
-async function pump(answer: Answer, { response, signal }: Client, { reply, settle, onFirst }: Pumped): Promise<void> {
+async function pump(answer: Answer, client: Client, { reply, settle, onFirst }: Pumped): Promise<void> {
   const events = new WholeEvents()
-  const pass = async (bytes: Uint8Array): Promise<void> => {
-    if (reply.isOver) await settle()
-    if (bytes.length === 0) return
-    if (!response.headersSent) {
+  const pass = (bytes: Uint8Array): boolean => {
+    if (bytes.length === 0) return true
+    if (!client.response.headersSent) {
       onFirst?.()
-      response.writeHead(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
+      client.response.writeHead(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
     }
-    await write(response, bytes, signal)
+    return write(client, bytes)
   }
   for await (const bytes of answer.body) {
     const whole = events.push(bytes)
     reply.hear(whole)
-    await pass(whole)
+    if (reply.isOver) await settle()
+    if (!pass(whole)) await drained(client)
   }
   const rest = events.rest()
   reply.end(rest)
   // Half an event would spoil the report that follows it.
   if (!reply.isComplete && !reply.hasFailed) throw endedEarly(answer.where)
-  await pass(rest)
+  if (reply.isOver) await settle()
+  if (!pass(rest)) await drained(client)
 }
 
-async function write(response: ServerResponse, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+/** Passes bytes on, and tells whether the client takes more of them at once. */
+function write({ response, signal }: Client, bytes: Uint8Array): boolean {
   signal.throwIfAborted()
-  if (!response.write(bytes)) await once(response, 'drain', { signal })
+  return response.write(bytes)
 }
+
+const drained = ({ response, signal }: Client): Promise<unknown> => once(response, 'drain', { signal })
 
 async function readWhole(answer: Answer): Promise<Buffer> {
   const chunks: Uint8Array[] = []

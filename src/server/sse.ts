@@ -58,11 +58,11 @@ function endOf(bytes: Buffer, mark: Buffer): number {
 }
 
 /** The same bytes, not copied. */
-export const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+export const asBuffer = (bytes: Uint8Array): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
 
 /** Reads server-sent events from text that comes in whole lines; gives out the data of each event. */
 export class EventReader {
-  private data: string[] = []
+  private data: string | undefined
   private size = 0
   private afterReturn = false
 
@@ -70,27 +70,35 @@ export class EventReader {
     // The two halves of one line end may come apart.
     const text = this.afterReturn && piece.startsWith('\n') ? piece.slice(1) : piece
     this.afterReturn = piece.endsWith('\r')
-    const found: string[] = []
-    const lines = text.includes('\r') ? text.split(/\r\n|\r|\n/) : text.split('\n')
-    for (let at = 0; at < lines.length - 1; at++) {
-      const line = lines[at] as string
-      if (line.startsWith('data:')) this.add(line.slice(line[5] === ' ' ? 6 : 5))
-      else if (line === '') found.push(...this.take())
-    }
-    return found
+    return this.read(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text)
   }
 
   /** The data of an event that no empty line has ended yet. */
   take(): string[] {
-    const { data } = this
-    if (data.length === 0) return []
-    this.data = []
+    const found: string[] = []
+    this.close(found)
+    return found
+  }
+
+  /** Finds its way from line end to line end: a list of all lines would cost as much as the rest. */
+  private read(text: string): string[] {
+    const found: string[] = []
+    for (let start = 0, end = text.indexOf('\n'); end >= 0; start = end + 1, end = text.indexOf('\n', start)) {
+      if (end === start) this.close(found)
+      else if (text.startsWith('data:', start)) this.add(text.slice(start + (text[start + 5] === ' ' ? 6 : 5), end))
+    }
+    return found
+  }
+
+  private close(found: string[]): void {
+    if (this.data === undefined) return
+    found.push(this.data)
+    this.data = undefined
     this.size = 0
-    return data.length === 1 ? data : [data.join('\n')]
   }
 
   private add(data: string): void {
-    this.data.push(data)
+    this.data = this.data === undefined ? data : `${this.data}\n${data}`
     this.size += data.length
     if (this.size > longest) throw tooLong()
   }

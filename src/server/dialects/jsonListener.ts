@@ -35,7 +35,7 @@ export abstract class JsonListener implements Listener {
   }
 
   end(rest: Uint8Array): void {
-    this.hear(Buffer.concat([rest, Buffer.from('\n')]))
+    for (const data of this.events.push(`${utf8.decode(rest)}\n`)) this.read(data)
     for (const data of this.events.take()) this.read(data)
   }
 

@@ -16,6 +16,7 @@ export type Terms = { readonly total: Millis; readonly late: () => Error; readon
 
 /** So much may lie here before the sender is held back. */
 const highWater = 65_536
+const once = { once: true }
 
 /**
  * One request to a server over a pool of connections. On the platform's streams the same would cost twice as much.
@@ -23,29 +24,21 @@ const highWater = 65_536
  */
 export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal, terms?: Terms): Promise<Begun> {
   return new Promise((resolve, reject) => {
-    const inflow = new Inflow(signal, reject, terms)
-    pool.dispatch(options, {
-      onRequestStart: (controller) => inflow.start(controller),
-      onResponseStart: (_, status, headers) => {
-        // What comes before the answer itself, such as hints, is no answer.
-        if (status >= 200) resolve({ status, headers: flat(headers), body: inflow })
-      },
-      onResponseData: (controller, chunk) => inflow.data(controller, chunk),
-      onResponseEnd: () => inflow.end(undefined),
-      onResponseError: (_, error) => inflow.end(error),
-    })
+    pool.dispatch(options, new Inflow(signal, resolve, reject, terms))
   })
 }
 
-const flat = (headers: IncomingHttpHeaders): Record<string, string> => {
+/** Headers come in small letters; those that come more than once are one. */
+function flat(headers: IncomingHttpHeaders): Record<string, string> {
   const all: Record<string, string> = {}
-  for (const name in headers) if (headers[name] !== undefined) all[name.toLowerCase()] = String(headers[name])
+  for (const name in headers) if (headers[name] !== undefined) all[name] = String(headers[name])
   return all
 }
 
-/** Its own iterator, because a generator would make three promises of each piece. */
-class Inflow implements Incoming, AsyncIterator<Uint8Array> {
+/** What the pool reports, and its own iterator, because a generator would make three promises of each piece. */
+class Inflow implements Incoming, AsyncIterator<Uint8Array>, Dispatcher.DispatchHandler {
   private readonly signal: AbortSignal
+  private readonly resolve: (begun: Begun) => void
   private readonly reject: (error: unknown) => void
   private readonly terms: Terms | undefined
   private readonly timer: NodeJS.Timeout | undefined
@@ -58,13 +51,14 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array> {
   private stopped: Error | undefined
   private wake: (() => void) | undefined
 
-  constructor(signal: AbortSignal, reject: (error: unknown) => void, terms: Terms | undefined) {
+  constructor(signal: AbortSignal, resolve: (begun: Begun) => void, reject: (error: unknown) => void, terms: Terms | undefined) {
     this.signal = signal
+    this.resolve = resolve
     this.reject = reject
     this.terms = terms
     this.timer = terms && setTimeout(() => this.stop(terms.late()), terms.total).unref()
     if (signal.aborted) this.abort()
-    else signal.addEventListener('abort', this.abort, { once: true })
+    else signal.addEventListener('abort', this.abort, once)
   }
 
   private readonly abort = (): void => this.stop(abortedBy(this.signal))
@@ -76,25 +70,38 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array> {
     this.reject(why)
   }
 
-  start(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
     if (this.stopped !== undefined) controller.abort(this.stopped)
   }
 
-  data(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // What comes before the answer itself, such as hints, is no answer.
+    if (status >= 200) this.resolve({ status, headers: flat(headers), body: this })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.chunks.push(chunk)
     this.held += chunk.length
     if (this.held > highWater) controller.pause()
     this.wake?.()
   }
 
-  end(error: Error | undefined): void {
+  onResponseEnd(): void {
+    this.end(undefined)
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.end(error)
+    // Once the answer has begun this changes nothing.
+    this.reject(error)
+  }
+
+  private end(error: Error | undefined): void {
     clearTimeout(this.timer)
     this.signal.removeEventListener('abort', this.abort)
     this.over = true
     this.error = error
-    // Once the answer has begun this changes nothing.
-    if (error !== undefined) this.reject(error)
     this.wake?.()
   }
 
@@ -108,7 +115,12 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array> {
 
   /** All that has come since it was last asked. */
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    if (this.chunks.length === 0 && !this.over) await this.more()
+    if (this.chunks.length === 0 && !this.over) {
+      await new Promise<void>((resolve) => {
+        this.wake = resolve
+      })
+      this.wake = undefined
+    }
     const { chunks, error } = this
     if (chunks.length > 0) {
       this.chunks = []
@@ -124,13 +136,6 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array> {
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
     this.dump()
     return { value: undefined, done: true }
-  }
-
-  private async more(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.wake = resolve
-    })
-    this.wake = undefined
   }
 }
 

@@ -47,12 +47,19 @@ function suited(asked: ReturnType<typeof whoIsAsked<Upstream>>, { dialect, body 
 async function askInTurn(upstreams: readonly Upstream[], call: Call, options: PoolOptions): Promise<Answer> {
   let retries = 0
   const passedOver: string[] = []
-  for (const [place, upstream] of upstreams.entries()) {
+  for (let place = 0; place < upstreams.length; place++) {
+    const upstream = upstreams[place] as Upstream
     const isLast = place === upstreams.length - 1
+    // A client's own key was meant for the first of them; nobody else gets it.
+    const own = upstream.origin === upstreams[0]?.origin ? call : { ...call, isGuarded: true }
     for (let tries = 1; ; tries++) {
-      // A client's own key was meant for the first of them; nobody else gets it.
-      const isOther = upstream.origin !== upstreams[0]?.origin
-      const { answer, error } = await attempt(upstream, isOther ? { ...call, isGuarded: true } : call)
+      let answer: Answer | undefined
+      let error: unknown
+      try {
+        answer = await upstream.ask(own)
+      } catch (thrown) {
+        error = thrown
+      }
       const wait = isPassing(answer, error, isLast) ? waitAfter(answer, tries, options) : undefined
       const isFinal = wait === undefined || (isLast && (tries >= options.persistence.tries || wait > options.persistence.longest))
       if (isFinal && answer === undefined) throw error
@@ -67,14 +74,6 @@ async function askInTurn(upstreams: readonly Upstream[], call: Call, options: Po
     }
   }
   throw new MemoryError('upstream', 'No upstream has answered.')
-}
-
-async function attempt(upstream: Upstream, call: Call): Promise<{ readonly answer?: Answer; readonly error?: unknown }> {
-  try {
-    return { answer: await upstream.ask(call) }
-  } catch (error) {
-    return { error }
-  }
 }
 
 const passing: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529])

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici'
+import { Agent } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { endpoint, shownAddress } from '../../models/address.ts'
@@ -34,6 +34,7 @@ const paths: Readonly<Record<Call['dialect'], string>> = {
   count_tokens: '/messages/count_tokens',
   embeddings: '/embeddings',
 }
+const none: readonly string[] = []
 const check: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
 
 /** What tells whose key a request is made with, and when nobody wants it any more. */
@@ -94,35 +95,30 @@ export class Upstream {
 
   private async send(method: 'GET' | 'POST', route: string, body: string | null, asker: Asker, spoken: Protocol): Promise<Answer> {
     const target = this.target(route)
+    const { origin, path, where, terms } = target
     const headers = requestHeaders(this.holder, target, asker.headers, asker.isGuarded, spoken)
     if (body !== null) headers['content-type'] = 'application/json'
-    const begun = await this.begin(target, { method, headers, body }, asker.signal)
-    this.state = begun.status >= 500 ? 'failing' : 'ok'
-    if ((begun.status === 401 || begun.status === 403) && this.isHouseKey(asker, spoken)) {
+    let begun: Begun
+    try {
+      begun = sound(await exchange(this.agent, { origin, path, method, headers, body }, asker.signal, terms), where)
+    } catch (error) {
+      throw this.failedBy(error, where)
+    }
+    const { status } = begun
+    this.state = status >= 500 ? 'failing' : 'ok'
+    if ((status === 401 || status === 403) && this.isHouseKey(asker, spoken)) {
       begun.body.dump()
       this.state = 'failing'
       throw keyRefused()
     }
-    const returned = returnedHeaders(spoken, begun.headers)
-    return { status: begun.status, headers: returned, where: target.where, from: this.name, retries: 0, passedOver: [], body: begun.body }
+    return { status, headers: returnedHeaders(spoken, begun.headers), where, from: this.name, retries: 0, passedOver: none, body: begun.body }
   }
 
-  private async begin(
-    { origin, path, where, terms }: Target,
-    request: Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'body'>,
-    signal: AbortSignal,
-  ): Promise<Begun> {
-    try {
-      const begun = await exchange(this.agent, { origin, path, ...request }, signal, terms)
-      const fault = faultOf(begun, where)
-      if (fault === undefined) return begun
-      begun.body.dump()
-      throw fault
-    } catch (error) {
-      const failure = failureOf(error, where, (cause) => unreachable(where, { cause }, check))
-      if (failure instanceof MemoryError) this.state = failure.code === 'timeout' ? 'failing' : 'down'
-      throw failure
-    }
+  /** Why there is no answer; how it did is noted. */
+  private failedBy(error: unknown, where: string): unknown {
+    const failure = failureOf(error, where, (cause) => unreachable(where, { cause }, check))
+    if (failure instanceof MemoryError) this.state = failure.code === 'timeout' ? 'failing' : 'down'
+    return failure
   }
 
   /** Whether a request is not made with a key of the client's own. */
@@ -163,12 +159,21 @@ const termsOf = (total: Millis, where: string): Terms => ({
 const keyRefused = (): Refusal =>
   new Refusal(502, 'upstream', 'The upstream refused the key it was given.', null, { type: 'upstream_error', headers: { 'x-should-retry': 'false' } })
 
+/** An answer as it has begun, unless it is no answer of a model server. */
+function sound(begun: Begun, where: string): Begun {
+  const fault = faultOf(begun, where)
+  if (fault === undefined) return begun
+  begun.body.dump()
+  throw fault
+}
+
 /** Errors of the upstream go to the client as they are; what is no answer of a model server does not. */
 function faultOf({ status, headers }: Begun, where: string): MemoryError | undefined {
   if (status >= 400) return undefined
   if (status >= 300) return refused(where, { status, word: '', tries: 1, model: '', check })
-  if (!['', 'identity'].includes(headers['content-encoding'] ?? '')) return notAReply(where, 'compressed bytes nobody asked for')
-  return (headers['content-type'] ?? '').toLowerCase().includes('html') ? notAReply(where, 'a web page') : undefined
+  const { 'content-encoding': coding = '', 'content-type': type = '' } = headers
+  if (coding !== '' && coding !== 'identity') return notAReply(where, 'compressed bytes nobody asked for')
+  return type.toLowerCase().includes('html') ? notAReply(where, 'a web page') : undefined
 }
 
 const late: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'])
