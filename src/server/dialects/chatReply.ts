@@ -6,6 +6,7 @@ import { at, listAt, parseJson, textAt } from '../../models/json.ts'
 import { argumentsOf, asFunction, callIn, hasCalls, outdatedCall, withPlainCalls } from './chatCalls.ts'
 import type { Heard, Listener, Usage } from './dialect.ts'
 import { JsonListener } from './jsonListener.ts'
+import { Mould } from './mould.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -15,6 +16,7 @@ type Call = { id: string; name: string; arguments: string; input: string | undef
 /** Puts the assistant's message together from the events of a streamed answer. Of several choices the first one counts. */
 class ChatListener extends JsonListener {
   private readonly content: string[] = []
+  private readonly mould = new Mould()
   private readonly calls = new Map<number, Call>()
   private finished = false
   private done = false
@@ -38,23 +40,32 @@ class ChatListener extends JsonListener {
     this.done = true
   }
 
+  protected override takeAlike(text: string): boolean {
+    const piece = this.mould.pieceIn(text)
+    if (piece === undefined) return false
+    this.content.push(this.measured(piece))
+    return true
+  }
+
   /** Comes for every few letters: read field by field, without a walk along paths. */
-  protected take(event: Fields): void {
+  protected take(event: Fields, text: string): void {
     const { id, usage, choices } = event
     if (this.id === undefined && typeof id === 'string' && id !== '') this.id = id
     if (isObject(usage)) this.usage = usageOf(usage)
     const choice = Array.isArray(choices) ? choices.find(isFirst) : undefined
     if (choice === undefined) return
     const { delta, finish_reason: reason } = choice
-    if (isObject(delta)) this.takeDelta(delta)
+    if (isObject(delta)) this.takeDelta(delta, text)
     if (typeof reason === 'string' && reason !== '') this.finished = true
   }
 
-  private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Fields): void {
+  private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Fields, text: string): void {
     const said = typeof content === 'string' && content !== '' ? content : refusal
     if (typeof said === 'string') this.content.push(this.measured(said))
     if (Array.isArray(calls)) for (const [place, call] of calls.entries()) this.addCall(call, place)
     else if (isObject(outdated)) this.addCall(outdatedCall(outdated), 0)
+    // All else that an event tells stays as it is when it is told twice.
+    else if (said === content && typeof content === 'string' && typeof refusal !== 'string') this.mould.learn(text, content, contentIn)
   }
 
   private addCall(delta: unknown, place: number): void {
@@ -71,6 +82,7 @@ class ChatListener extends JsonListener {
   }
 }
 
+const contentIn = (event: unknown): unknown => at(listAt(event, 'choices').find(isFirst), 'delta', 'content')
 const isFirst = (choice: unknown): choice is Fields => isObject(choice) && (choice.index ?? 0) === 0
 const grown = ({ id, name, arguments: text, input }: Call): ToolCall => ({ id, name, arguments: input === undefined ? text : argumentsOf(input) })
 

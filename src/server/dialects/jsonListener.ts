@@ -23,8 +23,8 @@ export abstract class JsonListener implements Listener {
   abstract readonly isOver: boolean
   abstract heard(): Heard
 
-  /** Takes in one event. */
-  protected abstract take(event: Readonly<Record<string, unknown>>): void
+  /** Takes in one event; `text` is as it came. */
+  protected abstract take(event: Readonly<Record<string, unknown>>, text: string): void
 
   get hasFailed(): boolean {
     return this.failed
@@ -44,6 +44,11 @@ export abstract class JsonListener implements Listener {
     // Elsewhere an event has said so before.
   }
 
+  /** Takes in an event that is like an earlier one; tells whether it is one. */
+  protected takeAlike(_text: string): boolean {
+    return false
+  }
+
   /** The upstream has said that it cannot go on. */
   protected fail(): void {
     this.failed = true
@@ -57,6 +62,7 @@ export abstract class JsonListener implements Listener {
   }
 
   private read(data: string): void {
+    if (this.takeAlike(data)) return
     const text = data.trim()
     if (text === '') return
     // Servers that grew out of chat completions end every stream with this.
@@ -67,6 +73,6 @@ export abstract class JsonListener implements Listener {
     const event = parseJson(text)
     if (!isObject(event)) throw notAReply(this.where, 'an event that is not JSON')
     if (event.type === 'error' || (event.error !== undefined && reported(this.where, event) !== undefined)) this.fail()
-    this.take(event)
+    this.take(event, text)
   }
 }

@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { at } from '../../../src/models/json.ts'
+import { chatListener } from '../../../src/server/dialects/chatReply.ts'
+import { Mould } from '../../../src/server/dialects/mould.ts'
+
+const textOf = (event: unknown): unknown => at(event, 'text')
+const event = (text: string, more: object = {}): string => JSON.stringify({ id: 'a', text, model: 'm', ...more })
+
+describe('what events have in common', () => {
+  it('is learnt from one of them', () => {
+    const mould = new Mould()
+    expect(mould.pieceIn(event('one'))).toBeUndefined()
+    mould.learn(event('one'), 'one', textOf)
+    for (const piece of ['two', '', 'a "word"', 'ü🌍\n', 'one']) expect(mould.pieceIn(event(piece))).toBe(piece)
+  })
+
+  it('is no more than that', () => {
+    const mould = new Mould()
+    mould.learn(event('one'), 'one', textOf)
+    const others = [
+      event('two', { id: 'b' }),
+      event('two', { more: 1 }),
+      event('two').replace('"two"', '"two","id":"b"'),
+      event('two').replace('"two"', '2'),
+      '{}',
+      '',
+    ]
+    for (const other of others) expect(mould.pieceIn(other)).toBeUndefined()
+    expect(mould.pieceIn('{"id":"a","text":,"model":"m"}')).toBeUndefined()
+    expect(mould.pieceIn('{"id":"a","text":"model":"m"}')).toBeUndefined()
+  })
+
+  it('is not mistaken where the same letters stand elsewhere', () => {
+    const mould = new Mould()
+    mould.learn(event('m'), 'm', textOf)
+    expect(mould.pieceIn(event('m').replace(/"m"}/, '"other"}'))).toBeUndefined()
+    mould.learn(event('one'), 'one', textOf)
+    expect(mould.pieceIn(event('two'))).toBe('two')
+  })
+
+  it('is looked for a few times only where no two are alike', () => {
+    const mould = new Mould()
+    const parsed = vi.fn(textOf)
+    for (let time = 0; time < 20; time++) mould.learn(event(`x${time}`, { time }), `x${time}`, parsed)
+    expect(parsed).toHaveBeenCalledTimes(4)
+  })
+})
+
+describe('a streamed chat', () => {
+  const piece = fc.record({
+    content: fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('', '"', '\\', 'stop', 'chunk', 'assistant', ' word')),
+    extra: fc.constantFrom({}, {}, {}, { role: 'assistant' }, { refusal: 'No.' }, { tool_calls: [] }),
+    index: fc.constantFrom(0, 0, 0, 1),
+    created: fc.constantFrom(1, 1, 2),
+    reason: fc.constantFrom(null, null, 'stop'),
+  })
+
+  it('is heard the same whether its events are alike or not', () => {
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const listener = chatListener('here')
+        for (const { content, extra, index, created, reason } of pieces) {
+          const choices = [{ index, delta: { ...extra, content }, finish_reason: reason }]
+          listener.hear(Buffer.from(`data: ${JSON.stringify({ id: 'chunk', created, choices, model: 'stop' })}\n\n`))
+        }
+        const first = pieces.filter(({ index }) => index === 0)
+        const said = first.map(({ content, extra }) => content || ('refusal' in extra ? extra.refusal : ''))
+        expect(listener.heard().reply.content).toBe(said.join(''))
+        expect(listener.isComplete).toBe(first.some(({ reason }) => reason === 'stop'))
+      }),
+    )
+  })
+})
