@@ -9,7 +9,7 @@ import { type Problem, Refusal } from '../problem.ts'
 import { askOf, sentOf, startOfTurn, type Talk } from './ask.ts'
 import { withOwnCalls, withPlainCalls } from './chatCalls.ts'
 import { chatListener, hearChat } from './chatReply.ts'
-import { fewIn } from './checks.ts'
+import { fewIn, typeOf } from './checks.ts'
 import type { Ask, Body, Dialect, FilePart, Sent } from './dialect.ts'
 import { filePart, placeholder, resentMedia, textPart, urlPart } from './media.ts'
 
@@ -102,7 +102,7 @@ function readable(message: unknown, files: FilePart[]): unknown {
 }
 
 function partOf(part: unknown, files: FilePart[]): unknown {
-  const type = textAt(part, 'type')
+  const type = typeOf(part)
   if (type === 'image_url') return urlPart('image', textAt(part, 'image_url', 'url') || textAt(part, 'image_url'), files)
   if (type === 'input_audio') return textPart(placeholder('audio', Buffer.from(textAt(part, 'input_audio', 'data'), 'base64')))
   if (type !== 'file') return part

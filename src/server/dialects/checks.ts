@@ -5,6 +5,10 @@ import { Refusal } from '../problem.ts'
 /** The error for a field of a request that memory cannot read. */
 export const bad = (param: string, fault: string): MemoryError => new MemoryError('bad-message', `${param} ${fault}.`, { param })
 
+/** What a part, a block or an item says it is, and who says a message; nothing where that is no text. Asked of each of them many times. */
+export const typeOf = (value: unknown): string => (isObject(value) && typeof value.type === 'string' ? value.type : '')
+export const roleOf = (value: unknown): string => (isObject(value) && typeof value.role === 'string' ? value.role : '')
+
 /** A field that must be an object. */
 export function objectIn(value: unknown, param: string, example: string): Readonly<Record<string, unknown>> {
   if (isObject(value)) return value
@@ -22,6 +26,8 @@ export function demandParts(content: unknown, param: string, isText: (type: stri
   if (typeof content === 'string') return
   if (!Array.isArray(content)) throw bad(param, 'must be text or a list')
   for (const [place, part] of content.entries()) {
+    // Where nothing is at fault nothing need be named.
+    if (isObject(part) && typeof part.type === 'string' && part.type !== '' && (typeof part.text === 'string' || !isText(part.type))) continue
     const { type, text } = objectIn(part, `${param}[${place}]`, '{ "type": "text", "text": "Hello" }')
     demandText(type, `${param}[${place}].type`, 'says what the part is')
     if (isText(type as string)) demandText(text, `${param}[${place}].text`)

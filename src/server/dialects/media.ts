@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Part, wellFormed } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
-import { textAt } from '../../models/json.ts'
+import { typeOf } from './checks.ts'
 import type { FilePart, Sent } from './dialect.ts'
 
 /** Bytes that stand inside a request, as `data:` URL or plain base64. */
@@ -77,7 +77,7 @@ const texts = ['text', 'input_text', 'output_text']
 
 function hasMedia(message: unknown): boolean {
   const content = isObject(message) ? message.content : undefined
-  return Array.isArray(content) && content.some((part) => !texts.includes(textAt(part, 'type')))
+  return Array.isArray(content) && content.some((part) => !texts.includes(typeOf(part)))
 }
 
 export const textPart = (text: string): Part => ({ type: 'text', text })

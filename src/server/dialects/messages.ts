@@ -102,9 +102,12 @@ function startOfTurn(raw: readonly Raw[]): number {
   return first >= 0 ? first : raw.length
 }
 
+/** Nothing else is worth a try: failing costs as much as reading ten messages. */
+const isJsonObject = /^\s*\{/
+
 /** What names the session; coding agents write it behind or between the names of the device and the account. */
 function sessionIn(user: string): string | undefined {
-  const session = textAt(parseJson(user), 'session_id') || /_session_([\w-]+)$/.exec(user)?.[1] || user
+  const session = (isJsonObject.test(user) && textAt(parseJson(user), 'session_id')) || /_session_([\w-]+)$/.exec(user)?.[1] || user
   return session.trim() === '' ? undefined : session
 }
 

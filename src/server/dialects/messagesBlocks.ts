@@ -1,7 +1,8 @@
 import type { Incoming, Part } from '../../domain/chat.ts'
+import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
 import { at, listAt, textAt } from '../../models/json.ts'
-import { bad, demandParts, demandText, objectIn } from './checks.ts'
+import { bad, demandParts, demandText, objectIn, typeOf } from './checks.ts'
 import type { FilePart } from './dialect.ts'
 import { filePart, textPart, urlPart } from './media.ts'
 
@@ -13,8 +14,6 @@ const roles = ['user', 'assistant', 'system']
 /** What a model keeps to itself. */
 const inward = ['thinking', 'redacted_thinking', 'compaction']
 
-const typeOf = (block: unknown): string => textAt(block, 'type')
-
 /** The blocks of a content, which may be plain text. */
 export const blocksOf = (content: unknown): readonly Block[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : []
@@ -24,6 +23,7 @@ export const isResult = (block: Block): boolean => typeOf(block) === 'tool_resul
 
 /** Checks a message as far as memory reads it. */
 export function checkRaw(value: unknown, place: number): Raw {
+  if (isPlain(value)) return value
   const param = `messages[${place}]`
   const { role, content } = objectIn(value, param, '{ "role": "user", "content": "Hello" }')
   if (typeof role !== 'string' || !roles.includes(role)) {
@@ -32,6 +32,10 @@ export function checkRaw(value: unknown, place: number): Raw {
   checkContent(content, `${param}.content`)
   return { role, content }
 }
+
+/** Whether a message is nothing but words, as most of a history are: those are read without any detour. */
+const isPlain = (value: unknown): value is Raw =>
+  isObject(value) && typeof value.content === 'string' && typeof value.role === 'string' && roles.includes(value.role)
 
 function checkContent(content: unknown, param: string): void {
   demandParts(content, param, (type) => type === 'text')
@@ -48,6 +52,7 @@ function checkContent(content: unknown, param: string): void {
 
 /** What is said in a message: the results of tools one by one, then the words; nothing for a reply that was only thought. */
 export function spokenIn({ role, content }: Raw, files: FilePart[]): Incoming[] {
+  if (typeof content === 'string') return role === 'assistant' && isBlank(content) ? [] : [{ role: role as Incoming['role'], content }]
   const blocks = blocksOf(content)
   if (role === 'assistant') {
     const reply = replyIn(blocks)

@@ -1,6 +1,7 @@
 import { isObject } from '../../domain/checks.ts'
 import { notAReply, reported } from '../../models/failure.ts'
 import { at, listAt, parseJson, textAt } from '../../models/json.ts'
+import { typeOf } from './checks.ts'
 import type { Heard, Listener, Usage } from './dialect.ts'
 import { JsonListener } from './jsonListener.ts'
 import { type Block, replyIn } from './messagesBlocks.ts'
@@ -30,7 +31,7 @@ class MessagesListener extends JsonListener {
   }
 
   protected take(event: Block): void {
-    const type = textAt(event, 'type')
+    const type = typeOf(event)
     if (type === 'message_start') {
       this.id = textAt(event, 'message', 'id') || undefined
       this.count(at(event, 'message', 'usage'))

@@ -7,7 +7,7 @@ import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
 import { askOf, sentOf, startOfTurn } from './ask.ts'
 import { instruction, listOf, numberOf } from './chat.ts'
-import { fewIn } from './checks.ts'
+import { fewIn, typeOf } from './checks.ts'
 import type { Ask, Body, Dialect, FilePart } from './dialect.ts'
 import { resentMedia } from './media.ts'
 import { checkItems, type Item, isReference, isStanding, spokenIn } from './responsesItems.ts'
@@ -69,8 +69,7 @@ function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body 
 const hasReasoning = ({ include }: Body): boolean => listOf(include).includes('reasoning.encrypted_content')
 
 /** Reasoning without its contents is only a name for what an upstream keeps; told to keep nothing, it refuses such names. */
-const isLeftBehind = (item: Item): boolean =>
-  textAt(item, 'type') === 'reasoning' && textAt(item, 'encrypted_content') === '' && listAt(item, 'content').length === 0
+const isLeftBehind = (item: Item): boolean => typeOf(item) === 'reasoning' && textAt(item, 'encrypted_content') === '' && listAt(item, 'content').length === 0
 
 /** The items of a request; text alone is a message of the user. A prompt that the service keeps may say all there is to say. */
 function itemsIn({ input, prompt }: Body): readonly Item[] {

@@ -1,7 +1,7 @@
 import { type Incoming, type Part, parseMessage } from '../../domain/chat.ts'
 import { isBlank, type ToolCall } from '../../domain/entry.ts'
 import { at, textAt } from '../../models/json.ts'
-import { bad, demandParts, demandText, objectIn } from './checks.ts'
+import { bad, demandParts, demandText, objectIn, roleOf, typeOf } from './checks.ts'
 import type { FilePart } from './dialect.ts'
 import { filePart, placeholder, textPart, urlPart } from './media.ts'
 
@@ -26,18 +26,18 @@ const payloads: Readonly<Record<string, readonly string[]>> = {
 const named = ['function_call', 'custom_tool_call']
 const texts = ['input_text', 'output_text', 'text']
 const roles = ['user', 'assistant', 'system', 'developer']
+const standing = ['system', 'developer']
 
-const typeOf = (item: unknown): string => textAt(item, 'type')
-const isMessage = (item: unknown): boolean => typeOf(item) === 'message' || (typeOf(item) === '' && textAt(item, 'role') !== '')
+const isMessage = (item: unknown): boolean => typeOf(item) === 'message' || (typeOf(item) === '' && roleOf(item) !== '')
 const isCall = (item: unknown): boolean => Object.hasOwn(payloads, typeOf(item))
-const isResult = (item: unknown): boolean => /_output$/.test(typeOf(item)) && Object.hasOwn(payloads, typeOf(item).slice(0, -7))
+const isResult = (item: unknown): boolean => typeOf(item).endsWith('_output') && Object.hasOwn(payloads, typeOf(item).slice(0, -7))
 
 /** Whether an item names another one that a server is to look up. */
 export const isReference = (item: unknown): boolean =>
   typeOf(item) === 'item_reference' || (typeOf(item) === '' && !isMessage(item) && textAt(item, 'id') !== '')
 
 /** Whether an item holds for all that follows, as instructions do, rather than being said at its place. */
-export const isStanding = (item: unknown): boolean => ['system', 'developer'].includes(textAt(item, 'role')) || typeOf(item) === 'configuration_update'
+export const isStanding = (item: unknown): boolean => standing.includes(roleOf(item)) || typeOf(item) === 'configuration_update'
 
 /** Checks items as far as memory reads them; `list` is what the client calls them. */
 export const checkItems = (values: readonly unknown[], list: 'input' | 'items'): readonly Item[] =>
@@ -46,7 +46,7 @@ export const checkItems = (values: readonly unknown[], list: 'input' | 'items'):
 function checkItem(value: unknown, param: string): Item {
   const item = objectIn(value, param, '{ "role": "user", "content": "Hello" }')
   if (isMessage(item)) {
-    const role = textAt(item, 'role')
+    const role = roleOf(item)
     if (!roles.includes(role)) throw bad(`${param}.role`, `is ${JSON.stringify(item.role) ?? 'missing'}; it must be one of ${roles.join(', ')}`)
     demandParts(item.content ?? '', `${param}.content`, (type) => texts.includes(type))
   } else if (!isReference(item)) {
@@ -71,8 +71,9 @@ export function spokenIn(items: readonly Item[], files: FilePart[]): Spoken[] {
     aside = undefined
   }
   for (const [place, item] of items.entries()) {
-    const message = isAssistants(item) ? undefined : messageOf(item, files)
-    if (isAssistants(item)) {
+    const isReply = isAssistants(item)
+    const message = isReply ? undefined : messageOf(item, files)
+    if (isReply) {
       speech ??= { place: aside ?? place, parts: [], calls: [] }
       listen(speech, item, files)
     } else if (message === undefined) aside ??= place
@@ -98,7 +99,7 @@ export function replyIn(output: readonly unknown[]): Incoming {
 const isSilent = ({ parts, calls }: Speech): boolean => calls.length === 0 && parts.every(({ text }) => text !== undefined && isBlank(text))
 
 /** Whether an item is a part of what the assistant says. */
-export const isAssistants = (item: unknown): boolean => isCall(item) || (isMessage(item) && textAt(item, 'role') === 'assistant')
+export const isAssistants = (item: unknown): boolean => isCall(item) || (isMessage(item) && roleOf(item) === 'assistant')
 
 function listen(speech: Speech, item: unknown, files: FilePart[]): void {
   if (isMessage(item)) return void speech.parts.push(...partsOf(at(item, 'content'), files))
@@ -123,7 +124,8 @@ function callOf(item: unknown): ToolCall {
 
 /** What somebody other than the assistant says in an item, if anything. */
 function messageOf(item: Item, files: FilePart[]): Incoming | undefined {
-  if (isMessage(item)) return { role: textAt(item, 'role') as Incoming['role'], content: partsOf(item.content, files) }
+  const { content } = item
+  if (isMessage(item)) return { role: roleOf(item) as Incoming['role'], content: typeof content === 'string' ? content : partsOf(content, files) }
   const answers = isResult(item) ? answersOf(item) : ''
   return answers === '' ? undefined : { role: 'tool', tool_call_id: answers, content: resultOf(item.output ?? item.status) }
 }

@@ -1,6 +1,7 @@
 import { isObject } from '../../domain/checks.ts'
 import { notAReply, reported } from '../../models/failure.ts'
 import { at, listAt, parseJson, textAt } from '../../models/json.ts'
+import { typeOf } from './checks.ts'
 import type { Heard, Listener, Usage } from './dialect.ts'
 import { JsonListener } from './jsonListener.ts'
 import { type Item, isAssistants, replyIn } from './responsesItems.ts'
@@ -31,7 +32,7 @@ class ResponsesListener extends JsonListener {
   }
 
   protected take(event: Item): void {
-    const type = textAt(event, 'type')
+    const type = typeOf(event)
     if (type === 'response.failed') this.fail()
     if (ends.includes(type)) this.ended = true
     if (isObject(event.response)) this.response = event.response
