@@ -55,17 +55,17 @@ class ChatListener extends JsonListener {
     const choice = Array.isArray(choices) ? choices.find(isFirst) : undefined
     if (choice === undefined) return
     const { delta, finish_reason: reason } = choice
-    if (isObject(delta)) this.takeDelta(delta, text)
+    if (isObject(delta)) this.takeDelta(delta)
     if (typeof reason === 'string' && reason !== '') this.finished = true
+    // What such an event tells beside its words changes nothing when it is told again.
+    if (isWords(delta) && !isObject(usage)) this.mould.learn(text, delta.content, contentIn)
   }
 
-  private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Fields, text: string): void {
+  private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Fields): void {
     const said = typeof content === 'string' && content !== '' ? content : refusal
     if (typeof said === 'string') this.content.push(this.measured(said))
     if (Array.isArray(calls)) for (const [place, call] of calls.entries()) this.addCall(call, place)
     else if (isObject(outdated)) this.addCall(outdatedCall(outdated), 0)
-    // All else that an event tells stays as it is when it is told twice.
-    else if (said === content && typeof content === 'string' && typeof refusal !== 'string') this.mould.learn(text, content, contentIn)
   }
 
   private addCall(delta: unknown, place: number): void {
@@ -83,6 +83,8 @@ class ChatListener extends JsonListener {
 }
 
 const contentIn = (event: unknown): unknown => at(listAt(event, 'choices').find(isFirst), 'delta', 'content')
+const isWords = (delta: unknown): delta is { readonly content: string } =>
+  isObject(delta) && typeof delta.content === 'string' && delta.content !== '' && typeof delta.refusal !== 'string' && !hasCalls(delta)
 const isFirst = (choice: unknown): choice is Fields => isObject(choice) && (choice.index ?? 0) === 0
 const grown = ({ id, name, arguments: text, input }: Call): ToolCall => ({ id, name, arguments: input === undefined ? text : argumentsOf(input) })
 

@@ -54,19 +54,21 @@ describe('a streamed chat', () => {
     index: fc.constantFrom(0, 0, 0, 1),
     created: fc.constantFrom(1, 1, 2),
     reason: fc.constantFrom(null, null, 'stop'),
+    usage: fc.constantFrom(null, null, null, { prompt_tokens: 1 }, { prompt_tokens: 2 }),
   })
 
   it('is heard the same whether its events are alike or not', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
         const listener = chatListener('here')
-        for (const { content, extra, index, created, reason } of pieces) {
+        for (const { content, extra, index, created, reason, usage } of pieces) {
           const choices = [{ index, delta: { ...extra, content }, finish_reason: reason }]
-          listener.hear(Buffer.from(`data: ${JSON.stringify({ id: 'chunk', created, choices, model: 'stop' })}\n\n`))
+          listener.hear(Buffer.from(`data: ${JSON.stringify({ id: 'chunk', created, choices, usage, model: 'stop' })}\n\n`))
         }
         const first = pieces.filter(({ index }) => index === 0)
         const said = first.map(({ content, extra }) => content || ('refusal' in extra ? extra.refusal : ''))
         expect(listener.heard().reply.content).toBe(said.join(''))
+        expect(listener.heard().usage?.prompt).toBe(pieces.findLast(({ usage }) => usage !== null)?.usage?.prompt_tokens)
         expect(listener.isComplete).toBe(first.some(({ reason }) => reason === 'stop'))
       }),
     )
