@@ -21,35 +21,37 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
     response.setHeader('x-request-id', id)
     const hungUp = new AbortController()
     let leave = (): void => undefined
-    response.once('close', () => {
+    response.on('close', () => {
       leave()
       if (!response.writableFinished) hungUp.abort()
     })
-    const told: { route: string; turn: Turn | undefined } = { route: '', turn: undefined }
+    let route = ''
+    let told: Turn | undefined
     try {
       if (checkDoors(house, request, response)) return
       const { name, path, handler, params } = router.find(request.method ?? '', pathOf(request))
-      told.route = path
-      const credential = open.has(name) ? undefined : admit(house.credentials, request.headers, house.clock())
-      if (!open.has(name)) leave = house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
-      const incoming = { method: request.method ?? '', route: told.route, headers: request.headers }
+      route = path
+      const isOpen = open.has(name)
+      const credential = isOpen ? undefined : admit(house.credentials, request.headers, house.clock())
+      if (!isOpen) leave = house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
+      const incoming = { method: request.method ?? '', route, headers: request.headers }
       await house.tracing.request(incoming, async (traced) => {
         const query = queryOf(request.url ?? '')
         const onTurn = (turn: Turn): void => {
-          told.turn = turn
+          told = turn
           traced.turn(turn)
           house.metrics.turn(turn)
           house.tallies.heard(turn)
         }
         const exchange: Exchange = { house, id, request, params, query, credential, began, traced, onTurn, client: { response, signal: hungUp.signal } }
         await handler(exchange)
-        if (told.turn === undefined) traced.answered(response.statusCode)
+        if (told === undefined) traced.answered(response.statusCode)
       })
     } catch (error) {
       if (!hungUp.signal.aborted) fail(house, id, request, response, error)
     } finally {
       const { method = '' } = request
-      house.log.request({ id, method, route: told.route, status: response.statusCode, millis: performance.now() - began, turn: told.turn })
+      house.log.request({ id, method, route, status: response.statusCode, millis: performance.now() - began, turn: told })
     }
   }
 }

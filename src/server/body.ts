@@ -42,21 +42,46 @@ export async function readUpload(request: IncomingMessage, limit: number, pace?:
   return fileIn(await readBytes(request, limit, pace), boundary)
 }
 
-/** The bytes a request carries. A body that is somewhat too large is read to its end, so that the client hears why; one far too large is not. */
-export async function readBytes(request: IncomingMessage, limit: number, pace: Pace = usualPace): Promise<Buffer> {
-  checkEncoding(request)
-  const most = limit * 4
-  const tooLarge = (): Refusal => new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, goodbye)
-  if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge()
-  const chunks: Buffer[] = []
-  let size = 0
-  await received(request, pace, (chunk) => {
-    size += chunk.length
-    if (size > most) throw tooLarge()
-    if (size <= limit) chunks.push(chunk)
+/**
+ * The bytes a request carries. A body that is somewhat too large is read to its end, so that the client hears why; one far
+ * too large is not. When the client dawdles, too, the rest is left unread, and the connection open for an answer.
+ */
+export function readBytes(request: IncomingMessage, limit: number, pace: Pace = usualPace): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    checkEncoding(request)
+    const most = limit * 4
+    if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(limit)
+    const chunks: Buffer[] = []
+    let [size, fresh] = [0, 0]
+    const leave = (): void => {
+      callOff()
+      request.off('data', onData).off('end', onEnd).off('close', fail)
+    }
+    const fail = (error: unknown = new Error('The client hung up.')): void => {
+      leave()
+      request.pause()
+      reject(error)
+    }
+    const look = (): void => {
+      if (fresh < pace.bytes) fail(tooSlow(pace))
+      else callOff = pace.alarm(pace.stretch, look)
+      fresh = 0
+    }
+    let callOff = pace.alarm(pace.stretch, look)
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length
+      fresh += chunk.length
+      if (size > most) fail(tooLarge(limit))
+      else if (size <= limit) chunks.push(chunk)
+    }
+    const onEnd = (): void => {
+      leave()
+      if (size > limit) reject(tooLarge(limit))
+      else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
+    }
+    // The listener for errors stays: one that comes later must not end the process.
+    request.on('data', onData).on('end', onEnd).on('error', fail).on('close', fail)
   })
-  if (size > limit) throw tooLarge()
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 }
 
 /** How large a compressed body is, one learns by unpacking it. */
@@ -70,42 +95,7 @@ function checkEncoding({ headers }: IncomingMessage): void {
 /** There may be no end to what follows, and nobody reads it. */
 const goodbye = { headers: { connection: 'close' } }
 
-/** Takes a body piece by piece. When `take` throws or the client dawdles, the rest is left unread, and the connection open for an answer. */
-function received(request: IncomingMessage, pace: Pace, take: (chunk: Buffer) => void): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  let fresh = 0
-  const leave = (): void => {
-    callOff()
-    request.off('data', onData).off('end', onEnd).off('close', onClose)
-  }
-  const fail = (error: unknown): void => {
-    leave()
-    request.pause()
-    reject(error)
-  }
-  const look = (): void => {
-    if (fresh < pace.bytes) fail(tooSlow(pace))
-    else callOff = pace.alarm(pace.stretch, look)
-    fresh = 0
-  }
-  let callOff = pace.alarm(pace.stretch, look)
-  const onData = (chunk: Buffer): void => {
-    fresh += chunk.length
-    try {
-      take(chunk)
-    } catch (error) {
-      fail(error)
-    }
-  }
-  const onEnd = (): void => {
-    leave()
-    resolve()
-  }
-  const onClose = (): void => fail(new Error('The client hung up.'))
-  // The listener for errors stays: one that comes later must not end the process.
-  request.on('data', onData).on('end', onEnd).on('error', fail).on('close', onClose)
-  return promise
-}
+const tooLarge = (limit: number): Refusal => new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, goodbye)
 
 const tooSlow = ({ bytes, stretch }: Pace): Refusal =>
   new Refusal(408, 'request_timeout', `The body came too slowly: less than ${bytes} bytes in ${stretch / 1000} seconds. Try again.`, null, goodbye)
@@ -163,6 +153,8 @@ function endOfString(bytes: Uint8Array, start: number): number {
 function valueNests(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
-  for (const inner of Array.isArray(value) ? value : Object.values(value)) if (typeof inner === 'object' && valueNests(inner, levels - 1)) return true
+  if (Array.isArray(value)) return value.some((inner) => valueNests(inner, levels - 1))
+  // Most values hold others, and a list of those of each would be made for nothing.
+  for (const name in value) if (valueNests(value[name as keyof typeof value], levels - 1)) return true
   return false
 }

@@ -3,16 +3,12 @@ export class Lanes {
   private readonly ends = new Map<string, Promise<unknown>>()
 
   run<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const done = (this.ends.get(name) ?? Promise.resolve()).then(work)
-    const end: Promise<void> = done.then(
-      () => this.leave(name, end),
-      () => this.leave(name, end),
-    )
+    const done = this.ends.get(name)?.then(work) ?? work()
+    const leave = (): void => {
+      if (this.ends.get(name) === end) this.ends.delete(name)
+    }
+    const end = done.then(leave, leave)
     this.ends.set(name, end)
     return done
-  }
-
-  private leave(name: string, end: Promise<unknown>): void {
-    if (this.ends.get(name) === end) this.ends.delete(name)
   }
 }

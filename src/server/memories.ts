@@ -118,7 +118,7 @@ export class Memories implements AsyncDisposable {
       return await work()
     } finally {
       this.busy.set(memory, (this.busy.get(memory) ?? 1) - 1)
-      await this.retire(memory)
+      if (this.retired.size > 0) await this.retire(memory)
     }
   }
 

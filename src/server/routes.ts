@@ -26,18 +26,18 @@ export class Router<T> {
 
   /** The handler with what its pattern left open; what nobody answers is refused with what there is. */
   find(method: string, address: string): Route<T> {
-    const segments = address.split('/').slice(1)
+    const pieces = address.split('/')
     // Only the head of what is answered to a HEAD goes out: the platform sees to that.
     const answered = method === 'HEAD' ? 'GET' : method
-    for (const { name, path, segments: wanted, handler } of this.patterns.get(`${answered} ${segments.length}`) ?? []) {
-      if (fits(wanted, segments)) return { name, path, handler, params: paramsOf(wanted, segments) }
+    for (const { name, path, segments: wanted, handler } of this.patterns.get(`${answered} ${pieces.length - 1}`) ?? []) {
+      if (fits(wanted, pieces)) return { name, path, handler, params: paramsOf(wanted, pieces) }
     }
-    throw this.unknown(method, address, segments)
+    throw this.unknown(method, address, pieces)
   }
 
-  private unknown(method: string, path: string, segments: readonly string[]): Refusal {
+  private unknown(method: string, path: string, pieces: readonly string[]): Refusal {
     const methods = [...this.patterns.entries()].flatMap(([group, patterns]) =>
-      patterns.some(({ segments: wanted }) => wanted.length === segments.length && fits(wanted, segments)) ? [group.split(' ')[0] as string] : [],
+      patterns.some(({ segments: wanted }) => wanted.length === pieces.length - 1 && fits(wanted, pieces)) ? [group.split(' ')[0] as string] : [],
     )
     if (methods.length > 0) {
       const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
@@ -49,14 +49,14 @@ export class Router<T> {
 
 const segmentOf = (text: string): Segment => ({ text, open: text.startsWith('{') ? text.slice(1, -1) : undefined })
 
-/** Whether an address is of this form; nothing is no name of anything. */
-const fits = (wanted: readonly Segment[], segments: readonly string[]): boolean =>
-  wanted.every(({ text, open }, place) => (open === undefined ? text === segments[place] : segments[place] !== ''))
+/** Whether an address is of this form, from its first slash on; nothing is no name of anything. */
+const fits = (wanted: readonly Segment[], pieces: readonly string[]): boolean =>
+  wanted.every(({ text, open }, place) => (open === undefined ? text === pieces[place + 1] : pieces[place + 1] !== ''))
 
-function paramsOf(wanted: readonly Segment[], segments: readonly string[]): Params {
+function paramsOf(wanted: readonly Segment[], pieces: readonly string[]): Params {
   const params: Record<string, string> = {}
   wanted.forEach(({ open }, place) => {
-    if (open !== undefined) params[open] = decoded(segments[place] ?? '')
+    if (open !== undefined) params[open] = decoded(pieces[place + 1] ?? '')
   })
   return params
 }

@@ -92,9 +92,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const house = houseOf(options, memories, backendOf(options, memories, patience), draining)
   const handle = answering(house, { ...talking, ...resting })
   const server = createServer({ headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }, (request, response) => {
-    response.once('close', () => server.listening || server.closeIdleConnections())
+    response.on('close', onAnswered)
     void handle(request, response)
   })
+  const onAnswered = (): void => {
+    if (!server.listening) server.closeIdleConnections()
+  }
   // A client that neither sends nor reads for longer than the upstream may stay silent is gone.
   server.timeout = Math.max(patience.first, patience.idle) + 30_000
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')

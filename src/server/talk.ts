@@ -11,7 +11,7 @@ import { mcpProblem, speakMcp } from './mcp.ts'
 import { type Problem, Refusal, traceOf } from './problem.ts'
 import { relayAsIs, relayJson } from './relay.ts'
 import { keyIn } from './routes.ts'
-import { takeTurn } from './turn/turn.ts'
+import { type Room, takeTurn } from './turn/turn.ts'
 
 /** Which protocol an address speaks: errors take its shape too. */
 function dialectAt(path: string): Dialect {
@@ -50,24 +50,33 @@ function turnIn(dialect: Dialect): Handler {
     const { house, request, client, credential } = exchange
     const path = keyIn(exchange.params)
     // A key that is not the asker's is refused before anything else is looked at.
-    keyFor({ path, credential })
+    if (credential !== undefined) keyFor({ path, credential })
     const body = await readJson(request, house.largest.body)
     const ask = dialect.read(body, house.tokenizer)
-    const named = keyFor({ path, header: headerOf(exchange), session: ask.session, credential, defaultScope: house.defaultScope })
+    const header = headerOf(exchange)
+    const named = keyFor({ path, header, session: ask.session, credential, defaultScope: house.defaultScope })
     const key = named === undefined || ask.conversation === undefined ? named : conversationKey(named, ask.conversation)
     if (key !== undefined && ask.conversation !== undefined) await checkBegun(house.memories, key)
-    const report = (error: unknown): void => house.onFault(exchange.id, traceOf(error))
-    await takeTurn(
-      { ...house, report },
-      {
-        ...{ id: exchange.id, dialect, ask, key, client, began: exchange.began, traced: exchange.traced },
-        headers: request.headers,
-        isGuarded: credential !== undefined,
-        isMapped: path === undefined && headerOf(exchange) === undefined && ask.conversation === undefined,
-        onTurn: exchange.onTurn,
-      },
-    )
+    await takeTurn(roomFor(exchange), {
+      id: exchange.id,
+      dialect,
+      ask,
+      key,
+      headers: request.headers,
+      isGuarded: credential !== undefined,
+      isMapped: path === undefined && header === undefined && ask.conversation === undefined,
+      traced: exchange.traced,
+      client,
+      began: exchange.began,
+      onTurn: exchange.onTurn,
+    })
   }
+}
+
+/** What of the house a turn is made with: all of it copied for every request would weigh more than the rest of this. */
+function roomFor({ house, id }: Exchange): Room {
+  const { memories, backend, lanes, models, prices, takeFile } = house
+  return { memories, backend, lanes, models, prices, takeFile, report: (error) => house.onFault(id, traceOf(error)) }
 }
 
 /** What memory takes no part in goes to the model server and back as it is. */

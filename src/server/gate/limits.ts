@@ -30,6 +30,8 @@ const most = 10_000
  */
 export class Limits {
   private readonly allowance: Allowance
+  /** Where nothing is limited, nobody needs to be counted. */
+  private readonly isLimited: boolean
   /** In the order of their newest requests. */
   private readonly visitors = new Map<string, Visitor>()
   private inside = 0
@@ -38,6 +40,7 @@ export class Limits {
     for (const [name, limit] of Object.entries(allowance))
       check(name, limit, limit === undefined || (Number.isInteger(limit) && limit > 0), 'a whole number, 1 or more')
     this.allowance = allowance
+    this.isLimited = Object.values(allowance).some((limit) => limit !== undefined)
   }
 
   /** How many visitors are remembered. */
@@ -47,6 +50,7 @@ export class Limits {
 
   /** Lets a request in, or refuses it with the time after which to come again. Whoever was let in must leave. */
   enter(name: string, now: Millis): () => void {
+    if (!this.isLimited) return walkOut
     const { perMinute = Number.POSITIVE_INFINITY, abreast = Number.POSITIVE_INFINITY, total = Number.POSITIVE_INFINITY } = this.allowance
     if (this.inside >= total) throw tooMany('server_busy', 'This server has too many requests under way.', 1)
     const visitor = this.visitorOf(name, now)
@@ -98,6 +102,8 @@ export class Limits {
     }
   }
 }
+
+const walkOut = (): void => undefined
 
 /** Who is counted: the holder of a key, else an address. Whoever has an IPv6 address has a whole network of them (/64). */
 export function visitorOf(credential: Credential | undefined, address: string | undefined): string {

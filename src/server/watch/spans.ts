@@ -61,10 +61,11 @@ export async function openTracing({ load = () => import('@opentelemetry/api'), p
 export const untraced: Tracing = {
   request: (incoming, work) => {
     const place = readTrace(incoming.headers)
-    const memory: Traced['memory'] = (_operation, _scope, done) => done()
-    return work({ headers: place === undefined ? {} : writeTrace(place), memory, turn: () => undefined, answered: () => undefined })
+    return work(place === undefined ? unrecorded : { ...unrecorded, headers: writeTrace(place) })
   },
 }
+
+const unrecorded: Traced = { headers: {}, memory: (_operation, _scope, done) => done(), turn: () => undefined, answered: () => undefined }
 
 type Recorder = { readonly api: Api; readonly tracer: Tracer; readonly pseudonym: Pseudonym }
 

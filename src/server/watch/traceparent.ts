@@ -8,7 +8,8 @@ const wellFormed = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-
 /** Reads where the client's trace stands; undefined when it has none, or headers that W3C's Trace Context says to ignore. */
 export function readTrace(headers: Headers): TracePlace | undefined {
   const { traceparent, tracestate } = headers
-  const [, version, traceId = '', spanId = '', flags = '', more] = (typeof traceparent === 'string' && wellFormed.exec(traceparent)) || []
+  if (typeof traceparent !== 'string') return undefined
+  const [, version, traceId = '', spanId = '', flags = '', more] = wellFormed.exec(traceparent) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
   return { traceId, spanId, flags: Number.parseInt(flags, 16), ...(isState(tracestate) ? { state: tracestate } : {}) }
