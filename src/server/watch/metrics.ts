@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Histogram, type Series } from './histogram.ts'
 import { Label } from './label.ts'
 import { isAnswered, type Turn } from './turn.ts'
 
@@ -27,6 +28,10 @@ export type Limit = 'rate' | 'concurrency'
 /** What was counted of turns with the same labels, and is still to be handed to the counters. */
 type Sums = {
   readonly labels: { readonly protocol: string; readonly status: string; readonly upstream: string; readonly profile: string; readonly scope: string }
+  readonly duration: Series
+  readonly own: Series
+  /** Only of turns of which something reached the client. */
+  first: Series | undefined
   requests: number
   appended: number
   readonly billed: Record<'prompt' | 'completion' | 'cached', number>
@@ -56,10 +61,11 @@ export class Metrics {
   private readonly fallbacks = this.counter('upstream_fallbacks_total', 'Requests that went to another upstream', ['from', 'to'])
   private readonly aborts = this.counter('aborted_total', 'Requests whose client hung up', ['protocol'])
   private readonly limits = this.counter('limited_total', 'Requests turned away by a limit', ['limit'])
-  private readonly duration = this.histogram('request_seconds', 'From a request to the end of its reply', ['protocol', 'upstream'], seconds)
-  private readonly first = this.histogram('first_byte_seconds', 'From a request to the first byte of its reply', ['protocol', 'upstream'], seconds)
-  private readonly own = this.histogram('memory_seconds', 'What memory itself took of a request', ['profile'], memorySeconds)
-  private readonly done = this.counter('upkeep_done_total', 'Pieces of upkeep done', [])
+  private readonly duration = new Histogram('threadkeep_request_seconds', 'From a request to the end of its reply', seconds)
+  private readonly first = new Histogram('threadkeep_first_byte_seconds', 'From a request to the first byte of its reply', seconds)
+  private readonly own = new Histogram('threadkeep_memory_seconds', 'What memory itself took of a request', memorySeconds)
+  private readonly readOff = new Registry()
+  private readonly done = this.counter('upkeep_done_total', 'Pieces of upkeep done', [], this.readOff)
   private readonly gauges = {
     sessions: this.gauge('sessions_live', 'Sessions that are kept'),
     bytes: this.gauge('ram_bytes', 'Bytes that sessions take in RAM'),
@@ -78,15 +84,18 @@ export class Metrics {
     const { protocol, tokens, millis } = turn
     const isTurn = turn.key !== undefined && isAnswered(turn)
     const sums = this.sumsOf(turn, isTurn)
-    const { upstream, profile } = sums.labels
+    const { upstream } = sums.labels
     sums.requests++
     sums.appended += turn.appended
     for (const kind of billedKinds) sums.billed[kind] += tokens[kind] ?? 0
     if (isTurn) sums.turns++
     if (isTurn) for (const kind of shownKinds) sums.shown[kind] += tokens[kind]
-    this.duration.observe({ protocol, upstream }, millis.total / 1_000)
-    this.own.observe({ profile }, millis.memory / 1_000)
-    if (millis.first !== undefined) this.first.observe({ protocol, upstream }, millis.first / 1_000)
+    sums.duration.observe(millis.total / 1_000)
+    sums.own.observe(millis.memory / 1_000)
+    if (millis.first !== undefined) {
+      sums.first ??= this.first.of({ protocol, upstream })
+      sums.first.observe(millis.first / 1_000)
+    }
     if (turn.retries > 0) this.retries.inc({ upstream }, turn.retries)
     if (turn.aborted) this.aborts.inc({ protocol })
     for (const from of turn.passedOver) this.fallbacks.inc({ from: this.labels.upstream.of(from), to: upstream })
@@ -95,15 +104,18 @@ export class Metrics {
 
   /** The sums of turns like this one; only of those that memory took part in, the scope is told. */
   private sumsOf(turn: Turn, isTurn: boolean): Sums {
+    const { protocol } = turn
     const [upstream, profile] = [this.labels.upstream.of(turn.upstream), this.labels.profile.of(turn.profile)]
     const scope = isTurn ? this.labels.scope.of(turn.scope ?? '') : ''
     const status = `${Math.floor(turn.status / 100)}xx`
-    const name = [turn.protocol, status, upstream, profile, scope].join('\n')
+    const name = `${protocol}\n${status}\n${upstream}\n${profile}\n${scope}`
     const known = this.sums.get(name)
     if (known !== undefined) return known
-    const labels = { protocol: turn.protocol, status, upstream, profile, scope }
     const none: Sums = {
-      labels,
+      labels: { protocol, status, upstream, profile, scope },
+      duration: this.duration.of({ protocol, upstream }),
+      own: this.own.of({ profile }),
+      first: undefined,
       requests: 0,
       appended: 0,
       billed: { prompt: 0, completion: 0, cached: 0 },
@@ -154,8 +166,9 @@ export class Metrics {
     this.gauges.degraded.set(upkeep.degraded)
     this.done.reset()
     this.done.inc(upkeep.done)
-    const own = await this.registry.metrics()
-    return this.options.process === false ? own : `${own}\n${await processRegistry().metrics()}`
+    const parts = [await this.registry.metrics(), this.duration.text(), this.first.text(), this.own.text(), await this.readOff.metrics()]
+    if (this.options.process !== false) parts.push(await processRegistry().metrics())
+    return parts.join('\n')
   }
 
   private async readings(): Promise<Readings> {
@@ -166,16 +179,12 @@ export class Metrics {
     }
   }
 
-  private counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
-    return new Counter({ name: `threadkeep_${name}`, help, labelNames, registers: [this.registry] })
-  }
-
-  private histogram<L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L> {
-    return new Histogram({ name: `threadkeep_${name}`, help, labelNames, buckets, registers: [this.registry] })
+  private counter<L extends string>(name: string, help: string, labelNames: readonly L[], registry = this.registry): Counter<L> {
+    return new Counter({ name: `threadkeep_${name}`, help, labelNames, registers: [registry] })
   }
 
   private gauge(name: string, help: string): Gauge {
-    return new Gauge({ name: `threadkeep_${name}`, help, registers: [this.registry] })
+    return new Gauge({ name: `threadkeep_${name}`, help, registers: [this.readOff] })
   }
 }
 

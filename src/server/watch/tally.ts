@@ -3,17 +3,17 @@ import { isAnswered, type Turn } from './turn.ts'
 
 /** What the turns of a session, or of a tenant, add up to. A turn without a reply counts as failed, and in nothing else. */
 export type Tally = {
-  readonly turns: number
-  readonly failed: number
-  readonly shown: Tokens
-  readonly history: Tokens
-  readonly saved: Tokens
-  readonly cacheable: Tokens
+  turns: number
+  failed: number
+  shown: Tokens
+  history: Tokens
+  saved: Tokens
+  cacheable: Tokens
   /** As upstreams report them; those that report nothing add nothing. */
-  readonly prompt: Tokens
-  readonly completion: Tokens
-  readonly cached: Tokens
-  readonly millis: { readonly total: Millis; readonly memory: Millis }
+  prompt: Tokens
+  completion: Tokens
+  cached: Tokens
+  readonly millis: { total: Millis; memory: Millis }
 }
 
 /** How conversations go, as the server's JSON tells it; null where there is nothing to divide by. */
@@ -29,7 +29,7 @@ export type Figures = {
   readonly cache: { readonly cacheable: number | null; readonly taken: number | null }
 }
 
-export const nothing: Tally = {
+export const nothing = (): Tally => ({
   turns: 0,
   failed: 0,
   shown: 0,
@@ -40,28 +40,29 @@ export const nothing: Tally = {
   completion: 0,
   cached: 0,
   millis: { total: 0, memory: 0 },
-}
+})
 
-/** The tally with one more turn. */
-export function counted(tally: Tally, turn: Turn): Tally {
-  if (!isAnswered(turn)) return { ...tally, failed: tally.failed + 1 }
-  const { tokens, millis } = turn
-  return {
-    turns: tally.turns + 1,
-    failed: tally.failed,
-    shown: tally.shown + tokens.shown,
-    history: tally.history + tokens.history,
-    saved: tally.saved + tokens.saved,
-    cacheable: tally.cacheable + tokens.cacheable,
-    prompt: tally.prompt + (tokens.prompt ?? 0),
-    completion: tally.completion + (tokens.completion ?? 0),
-    cached: tally.cached + (tokens.cached ?? 0),
-    millis: { total: tally.millis.total + millis.total, memory: tally.millis.memory + millis.memory },
+/** Adds one more turn to a tally. */
+export function count(tally: Tally, turn: Turn): void {
+  if (!isAnswered(turn)) {
+    tally.failed++
+    return
   }
+  const { tokens, millis } = turn
+  tally.turns++
+  tally.shown += tokens.shown
+  tally.history += tokens.history
+  tally.saved += tokens.saved
+  tally.cacheable += tokens.cacheable
+  tally.prompt += tokens.prompt ?? 0
+  tally.completion += tokens.completion ?? 0
+  tally.cached += tokens.cached ?? 0
+  tally.millis.total += millis.total
+  tally.millis.memory += millis.memory
 }
 
 /** A tally as people read it. */
-export function figuresOf({ turns, failed, millis, ...tokens }: Tally): Figures {
+export function figuresOf({ turns, failed, millis, ...tokens }: Readonly<Tally>): Figures {
   return {
     turns,
     failed,
@@ -120,15 +121,20 @@ class Recent {
   }
 
   get(name: string): Tally {
-    return this.tallies.get(name) ?? nothing
+    return this.tallies.get(name) ?? nothing()
   }
 
   count(name: string, turn: Turn): void {
-    const tally = counted(this.get(name), turn)
+    const tally = this.get(name)
+    count(tally, turn)
     this.tallies.delete(name)
     this.tallies.set(name, tally)
+    if (this.tallies.size > this.most) this.dropOldest()
+  }
+
+  private dropOldest(): void {
     const [oldest] = this.tallies.keys()
-    if (this.tallies.size > this.most && oldest !== undefined) this.tallies.delete(oldest)
+    if (oldest !== undefined) this.tallies.delete(oldest)
   }
 
   drop(isGone: (name: string) => boolean): void {

@@ -1,12 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { counted, figuresOf, nothing, Tallies } from '../../../src/server/watch/tally.ts'
+import { count, figuresOf, nothing, Tallies, type Tally } from '../../../src/server/watch/tally.ts'
+import type { Turn } from '../../../src/server/watch/turn.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { turnOf } from './turns.ts'
 
 describe('conversation metrics', () => {
+  function tallyOf(...turns: readonly Turn[]): Tally {
+    const tally = nothing()
+    for (const turn of turns) count(tally, turn)
+    return tally
+  }
+
   verifies('T-17', 'tell turns, tokens, latency, compression and the share of the cache', () => {
     const turns = [turnOf(), turnOf({ millis: { total: 400, memory: 4 }, tokens: { shown: 100, history: 1_000, saved: 900, cacheable: 50 } })]
-    expect(figuresOf(turns.reduce(counted, nothing))).toEqual({
+    expect(figuresOf(tallyOf(...turns))).toEqual({
       turns: 2,
       failed: 0,
       tokens: { shown: 500, history: 2_000, saved: 1_500, cacheable: 350, prompt: 410, completion: 20, cached: 256 },
@@ -17,13 +24,13 @@ describe('conversation metrics', () => {
   })
 
   it('count a turn without a reply as failed, and in nothing else', () => {
-    const { failed, ...rest } = counted(counted(nothing, turnOf({ status: 502 })), turnOf({ aborted: true }))
+    const { failed, ...rest } = tallyOf(turnOf({ status: 502 }), turnOf({ aborted: true }))
     expect(failed).toBe(2)
-    expect(rest).toEqual({ ...nothing, failed: undefined })
+    expect(rest).toEqual({ ...nothing(), failed: undefined })
   })
 
   it('divide by nothing where there is nothing', () => {
-    const { latency, compression, cache } = figuresOf(nothing)
+    const { latency, compression, cache } = figuresOf(nothing())
     expect({ latency, compression, cache }).toEqual({ latency: null, compression: null, cache: { cacheable: null, taken: null } })
   })
 })
