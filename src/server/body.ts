@@ -52,7 +52,8 @@ export function readBytes(request: IncomingMessage, limit: number, pace: Pace = 
     const most = limit * 4
     if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(limit)
     const chunks: Buffer[] = []
-    let [size, fresh] = [0, 0]
+    let size = 0
+    let fresh = 0
     const leave = (): void => {
       callOff()
       request.off('data', onData).off('end', onEnd).off('close', fail)
@@ -153,8 +154,11 @@ function endOfString(bytes: Uint8Array, start: number): number {
 function valueNests(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
-  if (Array.isArray(value)) return value.some((inner) => valueNests(inner, levels - 1))
-  // Most values hold others, and a list of those of each would be made for nothing.
+  if (Array.isArray(value)) {
+    for (const inner of value) if (valueNests(inner, levels - 1)) return true
+    return false
+  }
+  // Every message of a history comes by here: a list of its fields would be made for nothing.
   for (const name in value) if (valueNests(value[name as keyof typeof value], levels - 1)) return true
   return false
 }

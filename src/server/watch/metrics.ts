@@ -87,9 +87,15 @@ export class Metrics {
     const { upstream } = sums.labels
     sums.requests++
     sums.appended += turn.appended
-    for (const kind of billedKinds) sums.billed[kind] += tokens[kind] ?? 0
-    if (isTurn) sums.turns++
-    if (isTurn) for (const kind of shownKinds) sums.shown[kind] += tokens[kind]
+    sums.billed.prompt += tokens.prompt ?? 0
+    sums.billed.completion += tokens.completion ?? 0
+    sums.billed.cached += tokens.cached ?? 0
+    if (isTurn) {
+      sums.turns++
+      sums.shown.shown += tokens.shown
+      sums.shown.saved += tokens.saved
+      sums.shown.cacheable += tokens.cacheable
+    }
     sums.duration.observe(millis.total / 1_000)
     sums.own.observe(millis.memory / 1_000)
     if (millis.first !== undefined) {
@@ -105,10 +111,11 @@ export class Metrics {
   /** The sums of turns like this one; only of those that memory took part in, the scope is told. */
   private sumsOf(turn: Turn, isTurn: boolean): Sums {
     const { protocol } = turn
-    const [upstream, profile] = [this.labels.upstream.of(turn.upstream), this.labels.profile.of(turn.profile)]
+    const upstream = this.labels.upstream.of(turn.upstream)
+    const profile = this.labels.profile.of(turn.profile)
     const scope = isTurn ? this.labels.scope.of(turn.scope ?? '') : ''
     const status = `${Math.floor(turn.status / 100)}xx`
-    const name = `${protocol}\n${status}\n${upstream}\n${profile}\n${scope}`
+    const name = [protocol, status, upstream, profile, scope].join('\n')
     const known = this.sums.get(name)
     if (known !== undefined) return known
     const none: Sums = {
