@@ -5,9 +5,8 @@ import { Refusal } from './problem.ts'
 /** What stands in the place of `{name}` in an address, decoded. */
 export type Params = Readonly<Record<string, string>>
 
-type Pattern<T> = { readonly name: string; readonly path: string; readonly segments: readonly Segment[]; readonly handler: T }
-/** A piece of an address: the text itself, or the name of what stands there. */
-type Segment = { readonly text: string; readonly open: string | undefined }
+/** A form of address; `open` names what stands in the places it leaves open. */
+type Pattern<T> = { readonly name: string; readonly path: string; readonly form: RegExp; readonly open: readonly string[]; readonly handler: T }
 /** Who answers, under which name and template of an address, with what the template left open. */
 type Route<T> = Pick<Pattern<T>, 'name' | 'path' | 'handler'> & { readonly params: Params }
 
@@ -18,27 +17,23 @@ export class Router<T> {
   constructor(handlers: Readonly<Record<string, T>>) {
     for (const [name, handler] of Object.entries(handlers)) {
       const [method = '', path = ''] = name.split(' ')
-      const segments = path.split('/').slice(1).map(segmentOf)
-      const group = this.patterns.get(`${method} ${segments.length}`) ?? []
-      this.patterns.set(`${method} ${segments.length}`, [...group, { name, path, segments, handler }])
+      const group = this.patterns.get(method) ?? []
+      this.patterns.set(method, [...group, { name, path, form: formOf(path), open: openIn(path), handler }])
     }
   }
 
   /** The handler with what its pattern left open; what nobody answers is refused with what there is. */
   find(method: string, address: string): Route<T> {
-    const pieces = address.split('/')
     // Only the head of what is answered to a HEAD goes out: the platform sees to that.
-    const answered = method === 'HEAD' ? 'GET' : method
-    for (const { name, path, segments: wanted, handler } of this.patterns.get(`${answered} ${pieces.length - 1}`) ?? []) {
-      if (fits(wanted, pieces)) return { name, path, handler, params: paramsOf(wanted, pieces) }
+    for (const { name, path, form, open, handler } of this.patterns.get(method === 'HEAD' ? 'GET' : method) ?? []) {
+      const found = form.exec(address)
+      if (found !== null) return { name, path, handler, params: paramsOf(open, found) }
     }
-    throw this.unknown(method, address, pieces)
+    throw this.unknown(method, address)
   }
 
-  private unknown(method: string, path: string, pieces: readonly string[]): Refusal {
-    const methods = [...this.patterns.entries()].flatMap(([group, patterns]) =>
-      patterns.some(({ segments: wanted }) => wanted.length === pieces.length - 1 && fits(wanted, pieces)) ? [group.split(' ')[0] as string] : [],
-    )
+  private unknown(method: string, path: string): Refusal {
+    const methods = [...this.patterns].flatMap(([known, patterns]) => (patterns.some(({ form }) => form.test(path)) ? [known] : []))
     if (methods.length > 0) {
       const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
       return new Refusal(405, 'method_not_allowed', message, null, { headers: { allow: methods.join(', ') } })
@@ -47,17 +42,15 @@ export class Router<T> {
   }
 }
 
-const segmentOf = (text: string): Segment => ({ text, open: text.startsWith('{') ? text.slice(1, -1) : undefined })
+const places = /\{(\w+)\}/g
+const openIn = (path: string): readonly string[] => [...path.matchAll(places)].map(([, name]) => name as string)
 
-/** Whether an address is of this form, from its first slash on; nothing is no name of anything. */
-const fits = (wanted: readonly Segment[], pieces: readonly string[]): boolean =>
-  wanted.every(({ text, open }, place) => (open === undefined ? text === pieces[place + 1] : pieces[place + 1] !== ''))
+/** An address counts from its first slash on; nothing is no name of anything. */
+const formOf = (path: string): RegExp => new RegExp(`^[^/]*${path.replaceAll('.', '\\.').replaceAll(places, '([^/]+)')}$`)
 
-function paramsOf(wanted: readonly Segment[], pieces: readonly string[]): Params {
+function paramsOf(open: readonly string[], found: readonly string[]): Params {
   const params: Record<string, string> = {}
-  wanted.forEach(({ open }, place) => {
-    if (open !== undefined) params[open] = decoded(pieces[place + 1] ?? '')
-  })
+  for (let place = 0; place < open.length; place++) params[open[place] as string] = decoded(found[place + 1] as string)
   return params
 }
 
