@@ -30,9 +30,11 @@ export function presented(headers: IncomingHttpHeaders): string | undefined {
 
 /** What a body says about the session, by the fields that clients have for it; the plainest word counts. */
 export function sessionIn({ metadata, prompt_cache_key: cacheKey, user }: Readonly<Record<string, unknown>>): string | undefined {
-  const { threadkeep_session: own, session_id: session } = isObject(metadata) ? metadata : {}
-  return [own, session, cacheKey, user].find((text): text is string => typeof text === 'string' && text.trim() !== '')
+  const about = isObject(metadata) ? metadata : undefined
+  return named(about?.threadkeep_session) ?? named(about?.session_id) ?? named(cacheKey) ?? named(user)
 }
+
+const named = (text: unknown): string | undefined => (typeof text === 'string' && text.trim() !== '' ? text : undefined)
 
 /**
  * The session a request belongs to: by its address, else by its header, else by its body; `undefined` if it belongs to
