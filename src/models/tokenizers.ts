@@ -7,6 +7,8 @@ import { upperBound } from '../text/upperBound.ts'
 import { utf8Length } from '../text/utf8.ts'
 import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
 import { pieces } from './pieces.ts'
+import { endOfPlain, endsWord } from './plain.ts'
+import { Recent } from './recent.ts'
 
 type Encoding = keyof typeof pieces
 
@@ -78,14 +80,12 @@ async function load(encoding: Encoding): Promise<Tokenizer> {
 /** How much of what was just counted stays at hand: short texts whole, longer ones by stretches. Little, because it may be forgotten. */
 const whole = { characters: 1_024, most: 128 }
 const stretches = { characters: 256, most: 1_024 }
-/** Small words are remembered by a number each: as many letters, with a space before them, as one holds exactly. */
-const words = { slots: 32_768, characters: 11, base: 28 }
+/** Small words are remembered by their letters, five bits each and with a space before them: as many as two numbers hold beside the tokens. */
+const words = { slots: 32_768, characters: 11 }
 
-const [space, apostrophe] = [32, 39]
-const isCapital = (code: number): boolean => code >= 65 && code <= 90
+const space = 32
 const isSmall = (code: number): boolean => code >= 97 && code <= 122
-const isSign = (code: number): boolean => code > space && code < 127 && !isLetter(code) && !(code >= 48 && code <= 57)
-const isLetter = (code: number): boolean => isSmall(code) || isCapital(code)
+const isLetter = (code: number): boolean => isSmall(code) || (code >= 65 && code <= 90)
 
 /** Whether this space is between letters: both encodings split before it, so that what is on both sides can be counted apart. */
 const isBetween = (text: string, at: number): boolean => isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
@@ -97,10 +97,9 @@ class Counter {
   readonly #pattern: RegExp
   readonly #ranks: Ranks
   readonly #known = new Map<string, Tokens>()
-  readonly #inner = new Map<string, Tokens>()
-  readonly #words = new Float64Array(words.slots)
-  readonly #wordTokens = new Uint8Array(words.slots)
-  readonly #stretches = new Map<string, Tokens>()
+  readonly #inner = new Recent(whole.most)
+  readonly #words = new Int32Array(2 * words.slots)
+  readonly #stretches = new Recent(stretches.most)
 
   constructor(pattern: RegExp, ranks: Ranks) {
     this.#pattern = pattern
@@ -115,7 +114,7 @@ class Counter {
     if (first < 0) return this.#pieces(text, 0, text.length)
     let last = text.lastIndexOf(' ')
     while (!isBetween(text, last)) last = text.lastIndexOf(' ', last - 1)
-    return this.#pieces(text, 0, first) + this.#recent(this.#inner, whole.most, text, first, last) + this.#pieces(text, last, text.length)
+    return this.#pieces(text, 0, first) + this.#recent(this.#inner, text, first, last) + this.#pieces(text, last, text.length)
   }
 
   /** Stretch by stretch, as far as it is counted: what follows has no more tokens than bytes. */
@@ -133,27 +132,22 @@ class Counter {
   }
 
   #stretch(text: string, from: number, to: number, most: Tokens): Tokens {
-    return to - from > stretches.characters ? this.#pieces(text, from, to, most) : this.#recent(this.#stretches, stretches.most, text, from, to)
+    return to - from > stretches.characters ? this.#pieces(text, from, to, most) : this.#recent(this.#stretches, text, from, to)
   }
 
-  #recent(known: Map<string, Tokens>, most: number, text: string, from: number, to: number): Tokens {
-    const part = text.slice(from, to)
-    let tokens = known.get(part)
-    if (tokens === undefined) {
-      tokens = this.#pieces(text, from, to)
-      if (known.size >= most) known.clear()
-      known.set(part, tokens)
-    }
-    return tokens
+  #recent(known: Recent, text: string, from: number, to: number): Tokens {
+    return from === to ? 0 : known.of(text.slice(from, to), () => this.#pieces(text, from, to))
   }
 
   #pieces(text: string, from: number, to: number, most = counted): Tokens {
     try {
       let total = 0
-      for (let at = from, end = from; at < to; at = end) {
+      for (let at = from; at < to; ) {
         if (total >= most) return total + mostBytes(text, at, to)
-        end = this.#endOfPiece(text, at)
-        total += end - at > words.characters ? this.#piece(text.slice(at, end)) : this.#word(text, at, end)
+        const word = this.#word(text, at)
+        const end = word === 0 ? this.#endOfPiece(text, at) : at + (word & 15)
+        total += word === 0 ? this.#piece(text.slice(at, end)) : word >> 4
+        at = end
       }
       return total
     } catch {
@@ -184,21 +178,29 @@ class Counter {
     return this.#pattern.test(text) ? this.#pattern.lastIndex : text.length
   }
 
-  /** A word of small letters, of which most texts are made, is found without a copy of it. Each has one slot, until another comes there. */
-  #word(text: string, at: number, end: number): Tokens {
-    let [word, hash] = [0, 0]
-    for (let place = at; place < end; place++) {
-      const code = text.charCodeAt(place)
-      const isSpace = code === space && place === at
-      if (!isSpace && !isSmall(code)) return this.#piece(text.slice(at, end))
-      word = word * words.base + (isSpace ? words.base - 1 : code - 96)
-      hash = Math.imul(hash, 31) + code
+  /**
+   * A word of small letters, with a space before it or not, of which most texts are made: its tokens, and its length in the
+   * last four bits; zero for anything else. It is found without a copy of it, each in one slot, until another comes there.
+   */
+  #word(text: string, at: number): number {
+    const most = Math.min(text.length, at + words.characters)
+    const isSpaced = text.charCodeAt(at) === space
+    let [low, high] = [isSpaced ? 31 : 0, 0]
+    let end = isSpaced ? at + 1 : at
+    for (let code = 0; end < most; end++) {
+      code = text.charCodeAt(end)
+      if (!isSmall(code)) break
+      high = (high << 5) | (low >>> 25)
+      low = ((low << 5) | (code - 96)) & 0x3fffffff
     }
-    const slot = (hash ^ (hash >>> 15)) & (words.slots - 1)
-    if (this.#words[slot] === word) return this.#wordTokens[slot] as Tokens
-    this.#words[slot] = word
-    this.#wordTokens[slot] = this.#piece(text.slice(at, end))
-    return this.#wordTokens[slot] as Tokens
+    if (low === 0 || low === 31 || !endsWord(text, end)) return 0
+    const slot = 2 * ((Math.imul(low ^ Math.imul(high, 0x9e3779b1), 0x85ebca6b) >>> 16) & (words.slots - 1))
+    const known = this.#words[slot + 1] as number
+    if (this.#words[slot] === low && (known & 0x1ffffff) === high) return ((known >> 25) << 4) | (end - at)
+    const tokens = this.#piece(text.slice(at, end))
+    this.#words[slot] = low
+    this.#words[slot + 1] = high | (tokens << 25)
+    return (tokens << 4) | (end - at)
   }
 
   #piece(piece: string): Tokens {
@@ -219,20 +221,3 @@ class Counter {
 
 /** No less than the bytes of a part of a text, each of which is in one token; the more there are, the less it matters how many. */
 const mostBytes = (text: string, from: number, to: number): number => (to - from > longestText ? 3 * (to - from) : utf8Length(text.slice(from, to)))
-
-/**
- * The end of the piece that begins here, if it is a word of plain letters, with or without a space before it, or a sign
- * before a space; the place itself, where it takes the pattern to tell. Most pieces are such, and looking at a few
- * characters takes a fraction of the time.
- */
-function endOfPlain(text: string, at: number): number {
-  const first = text.charCodeAt(at)
-  const start = first === space ? at + 1 : at
-  let end = start
-  let code = text.charCodeAt(end)
-  while (isCapital(code)) code = text.charCodeAt(++end)
-  while (isSmall(code)) code = text.charCodeAt(++end)
-  if (end === start) return isSign(first) && text.charCodeAt(at + 1) === space ? at + 1 : at
-  // What follows may belong to a word: a letter of another script, an accent, the rest of a contraction.
-  return end === text.length || (code < 128 && code !== apostrophe && !isCapital(code)) ? end : at
-}
