@@ -3,7 +3,7 @@ import type { Incoming, Parsed } from './domain/chat.ts'
 import type { About, Json, Knowledge, Message, Millis } from './domain/entry.ts'
 import { check, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
-import type { AnthropicContext, Context, Ledger, Provider } from './domain/ledger.ts'
+import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import type { Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
 import { isExpired } from './domain/session.ts'
@@ -77,8 +77,9 @@ export class Memory implements AsyncDisposable {
     if (!isNew) return stored
     this.embeddings[0]?.heard(parsed, epoch, stored)
     const newest = stored.at(-1)
-    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', newest && { ...newest, epoch })
-    await this.count(parsed, options.answers, at)
+    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', newest, epoch)
+    const shown = options.answers?.knowledge ?? []
+    if (shown.length > 0) await this.count(parsed, shown, at)
     return stored
   }
 
@@ -95,8 +96,11 @@ export class Memory implements AsyncDisposable {
   /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
   async transcript(key: string | Key, { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false }: TranscriptOptions = {}): Promise<readonly Message[]> {
     const parsed = this.open(key)
-    const messages = await this.parts.sessions.page(parsed, { after, limit, newest })
-    return isExpired(await this.parts.sessions.head(parsed, 0), this.parts.clock()) ? [] : messages
+    const { sessions, clock } = this.parts
+    const isTail = newest && after === 0
+    const messages = isTail ? undefined : await sessions.page(parsed, { after, limit, newest })
+    const head = await sessions.head(parsed, isTail ? limit : 0)
+    return isExpired(head, clock()) ? [] : (messages ?? head.recent)
   }
 
   /**
@@ -238,9 +242,8 @@ export class Memory implements AsyncDisposable {
   }
 
   /** Counts what was shown as used. What was said is stored by now: whether it could be counted changes nothing of that. */
-  private async count(key: Key, answers: Ledger | undefined, at: Millis): Promise<void> {
-    if (answers === undefined) return
-    await use(this.parts.store, scopeKey(key), answers.knowledge, { session: key.id, at }).catch(() => undefined)
+  private async count(key: Key, shown: readonly string[], at: Millis): Promise<void> {
+    await use(this.parts.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
   }
 
   private replaying(): Replaying {

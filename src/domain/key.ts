@@ -29,7 +29,7 @@ export function parseKey(text: string | Key): Key {
 }
 
 /** The text a key was parsed from. */
-export const formatKey = (key: Key): string => (key.id === '' ? key.scope : `${key.scope}:${key.id}`)
+export const formatKey = (key: Key): string => Named.of(key)
 
 /** The key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
@@ -65,7 +65,28 @@ function parsedBefore(key: Key): Key {
   return key
 }
 
-const makeKey = (scope: string, id: string): Key => ({ scope, id }) as Key
+const makeKey = (scope: string, id: string): Key => new Named(scope, id) as unknown as Key
+
+const written = ({ scope, id }: Pick<Key, 'scope' | 'id'>): string => (id === '' ? scope : `${scope}:${id}`)
+
+/** A key that holds on to its text: a turn looks up so many things by it that it is made once. */
+class Named {
+  readonly scope: Scope
+  readonly id: string
+  #text: string | undefined
+
+  constructor(scope: Scope, id: string) {
+    this.scope = scope
+    this.id = id
+  }
+
+  static of(key: Key | Named): string {
+    // One that came through JSON is no more than its two halves.
+    if (!(#text in key)) return written(key)
+    key.#text ??= written(key)
+    return key.#text
+  }
+}
 
 function check(half: 'scope' | 'session', value: string, whole: string): string {
   const fault = faultOf(half, value)

@@ -1,5 +1,5 @@
 import { type Incoming, parseMessage } from '../domain/chat.ts'
-import type { Message, Millis } from '../domain/entry.ts'
+import { aboutIn, type Message, type Millis } from '../domain/entry.ts'
 import { type ErrorCode, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
@@ -39,14 +39,18 @@ export async function appended(means: Means, life: Lifecycle | undefined, key: K
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
   if (parsed.length === 0) return { stored: [], epoch: 0, at, isNew: false }
-  const head = await (life?.current(key, at) ?? current(means, key, at))
-  const safe = barrier === undefined ? parsed : await Promise.all(parsed.map((one) => barrier.masked(key, one)))
+  const read = await sessions.head(key, 0)
+  // Only one that is over, or about which something was said, may not be as it looks.
+  const isPlain = !isExpired(read, at) && aboutIn(read.derived) === undefined
+  const head = isPlain ? read : await (life?.opened(read, at) ?? opened(means, read, at))
+  const safe = barrier?.finds(parsed) ? await Promise.all(parsed.map((one) => barrier.masked(key, one))) : parsed
   const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
   const id = options.operationId === undefined ? undefined : ((await barrier?.text(key, options.operationId)) ?? options.operationId)
   const epoch = options.epoch ?? head.epoch
   try {
-    const { drop, expiresAt } = await (life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at))
-    const commit = () => sessions.commit({ ...(id === undefined ? {} : { id }), key, at, epoch, append, put: [], drop, expiresAt })
+    const { drop, expiresAt } = life === undefined ? admit(head, append, profile.lifetime, at) : await life.admit(head, append, at)
+    const change = { key, at, epoch, append, put: [], drop, expiresAt }
+    const commit = () => sessions.commit(id === undefined ? change : { ...change, id })
     return { stored: await (life?.write(head, at, commit) ?? commit()), epoch, at, isNew: true }
   } catch (error) {
     const before = hasCode(error, 'full') ? await answered(sessions, head, id) : undefined
@@ -55,10 +59,10 @@ export async function appended(means: Means, life: Lifecycle | undefined, key: K
   }
 }
 
-/** The session as it is now. One that is over goes first, with all that is known of it. */
-async function current({ sessions, barrier }: Means, key: Key, now: Millis): Promise<Head> {
-  const head = await sessions.head(key, 0)
+/** A session that was read, to be written to. One that is over goes first, with all that is known of it. */
+async function opened({ sessions, barrier }: Means, head: Head, now: Millis): Promise<Head> {
   if (!isExpired(head, now)) return head
+  const { key } = head
   await sessions.erase(key, { expiredBy: now })
   barrier?.drop(key.scope, key.id)
   return sessions.head(key, 0)

@@ -45,7 +45,6 @@ const only = (value: Json): Json => Object.values(value as Record<string, Json>)
 
 /** Counts knowledge that was shown as used by a session; what has been counted today is not written again. */
 export async function use(store: Store, key: Key, ids: readonly string[], by: { readonly session: string; readonly at: Millis }): Promise<void> {
-  if (ids.length === 0) return
   const isCounted = ({ used: sessions, usedAt }: Knowledge): boolean => sessions?.includes(by.session) === true && by.at - usedAt < day
   await revise(store, key, ({ derived }) => ({
     put: derived.flatMap((entry) => (entry.kind === 'knowledge' && ids.includes(entry.id) && !isCounted(entry) ? [used(entry, by)] : [])),

@@ -28,9 +28,14 @@ export class Barrier {
     this.digestKey = crypto.subtle.generateKey({ name: 'HMAC', hash: 'SHA-256' }, false, ['sign']) as Promise<CryptoKey>
   }
 
+  /** Whether there is anything in what was said for which a mark is to stand. */
+  finds(said: readonly Parsed[]): boolean {
+    return this.policy !== 'keep' && said.some(holdsSecrets)
+  }
+
   /** What was said, with marks in the place of secrets. */
   async masked(key: Key, said: Parsed): Promise<Parsed> {
-    if (this.policy === 'keep' || !textsOf(said).some(hasSecrets)) return said
+    if (!this.finds([said])) return said
     const { content, name, calls, answers } = said
     const call = async (one: ToolCall): Promise<ToolCall> => ({
       id: await this.text(key, one.id),
@@ -169,9 +174,9 @@ export class Barrier {
 
 const hasSecrets = (text: string): boolean => findSecrets(text).length > 0
 
-/** Every text of a message that a secret may stand in. */
-const textsOf = ({ content, name = '', calls, answers = '' }: Parsed): readonly string[] =>
-  calls === undefined ? [content, name, answers] : [content, name, answers, ...calls.flatMap((call) => [call.id, call.name, call.arguments])]
+/** Whether a secret stands in any text of a message. */
+const holdsSecrets = ({ content, name = '', calls, answers = '' }: Parsed): boolean =>
+  hasSecrets(content) || hasSecrets(name) || hasSecrets(answers) || calls?.some((call) => [call.id, call.name, call.arguments].some(hasSecrets)) === true
 
 /** A value with every text in it changed. */
 function within(value: Json, change: (text: string) => string): Json {

@@ -1,6 +1,6 @@
 import type { Index, Store } from '../domain/ports.ts'
 import { besideOf } from './beside.ts'
-import type { Bounded } from './ram/attic.ts'
+import type { Bounded, Counted } from './ram/attic.ts'
 
 /**
  * A store for one of several users: who closes it leaves it open for the others. Its owner closes the store itself, last.
@@ -28,10 +28,12 @@ export function borrowed(store: Store & Index): Store & Index {
   return isBounded(store) ? bounded(lent, store) : lent
 }
 
-/** What has a bound keeps it for whoever borrows it. */
-function bounded(lent: Store & Index, store: Bounded): Store & Index & Bounded {
+/** What has a bound keeps it for whoever borrows it, and what counts goes on counting. */
+function bounded(lent: Store & Index, store: Bounded & Partial<Counted>): Store & Index & Bounded {
+  const { sessionsIn } = store
   return {
     ...lent,
+    ...(sessionsIn === undefined ? {} : { sessionsIn }),
     overflowing: () => store.overflowing(),
     rest: (now) => store.rest(now),
     get bytes() {

@@ -1,5 +1,5 @@
 import type { Index, Store } from '../domain/ports.ts'
-import { type Bounded, RamAttic, type Room } from './ram/attic.ts'
+import { type Bounded, type Counted, RamAttic, type Room } from './ram/attic.ts'
 import { RamShelf } from './ram/shelf.ts'
 import { ramStoreOn } from './ram/store.ts'
 import { RamVectors } from './ram/vectors.ts'
@@ -10,11 +10,12 @@ import { RamVectors } from './ram/vectors.ts'
  * @example
  * const memory = await openMemory({ sessions: ramStore({ bytes: 1_000_000_000 }) })
  */
-export function ramStore(room: Room = {}): Store & Index & Bounded {
+export function ramStore(room: Room = {}): Store & Index & Bounded & Counted {
   const attic = new RamAttic(room)
   const shelf = new RamShelf(attic)
   return {
     ...ramStoreOn(shelf, new RamVectors(shelf)),
+    sessionsIn: (scope) => attic.sessionsIn(scope),
     overflowing: () => attic.overflowing(),
     rest: (now) => attic.rest(now),
     get bytes() {

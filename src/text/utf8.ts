@@ -14,5 +14,7 @@ export function utf8Length(text: string): number {
 }
 
 /** How many bytes everything takes that is said in a message. */
-export const bytesOf = ({ content, name = '', answers = '', calls = [] }: Pick<Said, 'content' | 'name' | 'answers' | 'calls'>): number =>
-  utf8Length([content, name, answers, ...calls.flatMap((call) => [call.id, call.name, call.arguments])].join(''))
+export function bytesOf({ content, name = '', answers = '', calls }: Pick<Said, 'content' | 'name' | 'answers' | 'calls'>): number {
+  const called = calls === undefined ? '' : calls.map((call) => call.id + call.name + call.arguments).join('')
+  return utf8Length(content + name + answers + called)
+}

@@ -39,8 +39,8 @@ export type UpkeepHealth = {
   readonly degraded: readonly (Degradation & { readonly at: Millis })[]
 }
 
-/** The newest message of a session, and in which epoch it was said. */
-export type Newest = Pick<Message, 'sequence' | 'offset' | 'weight'> & { readonly epoch: number }
+/** What is asked of the newest message of a session. */
+export type Newest = Pick<Message, 'sequence' | 'offset' | 'weight'>
 
 /** So many models are asked at once. */
 const abreast = 4
@@ -61,6 +61,8 @@ type Lane = { running: Promise<void>; again: Occasion | undefined }
  */
 export class Keeper {
   private readonly means: Means
+  /** Whether contexts wait for any of it. */
+  private readonly isWaitedFor: boolean
   private readonly lanes = new Map<string, Lane>()
   private readonly awake = new Map<string, Key>()
   private readonly budgets = new Map<string, Tokens>()
@@ -75,14 +77,15 @@ export class Keeper {
 
   constructor(means: Means) {
     this.means = means
+    this.isWaitedFor = means.profile.upkeep.some(({ blocking }) => blocking === true)
   }
 
-  /** Takes note that something happened in a session, of which `newest` is known, and returns at once. */
-  heard(key: Key, occasion: Occasion, newest?: Newest): void {
+  /** Takes note that something happened in a session, of which `newest` is known, said in this epoch, and returns at once. */
+  heard(key: Key, occasion: Occasion, newest?: Newest, epoch?: number): void {
     if (this.means.profile.upkeep.length === 0 || this.stopped.signal.aborted) return
     const name = formatKey(key)
     if (this.awake.size < mostAwake) this.awake.set(name, key)
-    if ((occasion === 'asked' && !this.isWaitedFor()) || this.isQuiet(name, newest)) return
+    if ((occasion === 'asked' && !this.isWaitedFor) || this.isQuiet(name, newest, epoch)) return
     const lane = this.lanes.get(name)
     if (lane === undefined) this.open(name, key, occasion)
     else lane.again = occasions[Math.max(occasions.indexOf(occasion), occasions.indexOf(lane.again ?? 'asked'))]
@@ -92,8 +95,7 @@ export class Keeper {
   async ready(key: Key, budget: Tokens): Promise<void> {
     const name = formatKey(key)
     this.expect(name, budget)
-    if (!this.isWaitedFor()) return
-    if (!this.lanes.has(name)) return
+    if (!this.isWaitedFor || !this.lanes.has(name)) return
     const asking = this.means.asking(key)
     if (asking === undefined) return this.waited(name)
     const over = aborted(asking.expire(asking.patience))
@@ -142,14 +144,10 @@ export class Keeper {
     await this.lanes.get(name)?.running
   }
 
-  private isQuiet(name: string, newest: Newest | undefined): boolean {
+  private isQuiet(name: string, newest: Newest | undefined, epoch: number | undefined): boolean {
     const quiet = newest && this.quiet.get(name)
     if (newest === undefined || quiet === undefined) return false
-    return newest.epoch === quiet.epoch && newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
-  }
-
-  private isWaitedFor(): boolean {
-    return this.means.profile.upkeep.some(({ blocking }) => blocking === true)
+    return epoch === quiet.epoch && newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
   }
 
   private open(name: string, key: Key, occasion: Occasion): void {

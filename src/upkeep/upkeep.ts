@@ -55,8 +55,8 @@ export class Upkeep {
   }
 
   /** Takes note that something was said, and returns at once. */
-  heard(key: Key, occasion: Occasion, newest?: Newest): void {
-    this.keeper.heard(key, occasion, newest)
+  heard(key: Key, occasion: Occasion, newest?: Newest, epoch?: number): void {
+    this.keeper.heard(key, occasion, newest, epoch)
   }
 
   /** Takes note that something of a scope was forgotten. */

@@ -54,13 +54,11 @@ export class Lifecycle {
     this.moving = new Transfer(means)
   }
 
-  /** A session as it is now, for somebody who is about to write to it. One that is over ends first; one that was moved is refused. */
-  async current(key: Key, now: Millis): Promise<Head> {
-    const { sessions } = this.means
-    const head = await sessions.head(key, 0)
+  /** A session that was read by somebody who is about to write to it. One that is over ends first; one that was moved is refused. */
+  async opened(head: Head, now: Millis): Promise<Head> {
     if (!isExpired(head, now)) return this.moving.settled(head, now)
-    await this.end(key, 'expired', now)
-    return sessions.head(key, 0)
+    await this.end(head.key, 'expired', now)
+    return this.means.sessions.head(head.key, 0)
   }
 
   /** Decides how a session takes in new messages, by the limits of its profile. */
@@ -108,7 +106,7 @@ export class Lifecycle {
     const news = metadata === undefined || barrier === undefined ? given : { ...others, metadata: await barrier.json(key, metadata) }
     for (;;) {
       const at = clock()
-      const head = await this.current(key, at)
+      const head = await this.opened(await sessions.head(key, 0), at)
       const about = described(aboutIn(head.derived), news, at)
       const expiresAt = expiry({ ...head, derived: [about] }, profile.lifetime, at)
       if (await this.write(head, at, () => wrote(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }))) return about
@@ -119,7 +117,7 @@ export class Lifecycle {
   async transfer(from: Key, to: Key): Promise<void> {
     const now = this.means.clock()
     // What is over there makes room.
-    await this.end(to, 'expired', now)
+    if (isExpired(await this.means.sessions.head(to, 0), now)) await this.end(to, 'expired', now)
     await this.moving.transfer(from, to, now)
   }
 

@@ -4,7 +4,7 @@ import type { Store } from '../../domain/ports.ts'
 import type { Lifetime } from '../../domain/profile.ts'
 import { type Head, isExpired } from '../../domain/session.ts'
 import { type Admission, admit, full, isSession } from '../../recall/admit.ts'
-import type { Bounded } from '../../stores/ram/attic.ts'
+import type { Bounded, Counted } from '../../stores/ram/attic.ts'
 import { bytesOf } from '../../text/utf8.ts'
 
 type Means = {
@@ -14,14 +14,16 @@ type Means = {
   readonly evict: (key: Key) => Promise<unknown>
 }
 
+/** What a session holds, in the state that these numbers tell: they differ whenever it may hold other messages. */
+type Size = Pick<Head, 'epoch' | 'last' | 'messages'> & { readonly bytes: number }
+
 /** So many sessions are known by their size. */
 const mostKnown = 100_000
 
 /** Keeps sessions within the limits of their profile: how large one grows, how many a scope has, what all of them take. */
 export class Limits {
   private readonly means: Means
-  /** What sessions hold, and in which state of theirs. */
-  private readonly sizes = new Map<string, { readonly state: string; readonly bytes: number }>()
+  private readonly sizes = new Map<string, Size>()
   /** Sessions of a scope begin one after the other, so that they can be counted. */
   private readonly beginning = new Map<Scope, Promise<unknown>>()
 
@@ -31,22 +33,17 @@ export class Limits {
 
   /** Decides how a session takes in new messages: the oldest but the first give way, or it is full. */
   async admit(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
-    const { lifetime, sessions } = this.means
+    const { lifetime } = this.means
     if (lifetime.bytes === undefined) return admit(head, incoming, lifetime, now)
-    const held = await this.bytesIn(head)
+    const size = this.sizes.get(formatKey(head.key))
+    const held = size !== undefined && isOf(size, head) ? size.bytes : await this.bytesIn(head)
     const added = sum(incoming)
-    const admission = admit(head, incoming, lifetime, now, await this.giveWay(head, held + added - lifetime.bytes))
-    const gone = new Set(admission.drop)
-    // Of more than fit at once, some go that were never there.
-    const dropped =
-      gone.size === 0
-        ? []
-        : [
-            ...(await sessions.page(head.key, { after: head.first?.sequence ?? 0, limit: gone.size })),
-            ...incoming.filter((_, place) => gone.has(messageId(head.last + 1 + place))),
-          ]
-    const messages = head.messages + incoming.length - gone.size
-    this.know(head.key, stateOf({ ...head, last: head.last + incoming.length, messages }), held + added - sum(dropped))
+    const over = held + added - lifetime.bytes
+    const admission = admit(head, incoming, lifetime, now, over <= 0 ? 0 : await this.giveWay(head, over))
+    const { length: gone } = admission.drop
+    const dropped = gone === 0 ? 0 : await this.bytesGone(head, incoming, admission.drop)
+    const { epoch, last, messages } = head
+    this.know(head.key, { epoch, last: last + incoming.length, messages: messages + incoming.length - gone, bytes: held + added - dropped })
     return admission
   }
 
@@ -60,8 +57,9 @@ export class Limits {
   }
 
   private async begin<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
-    const { lifetime, evict } = this.means
+    const { sessions, lifetime, evict } = this.means
     const most = lifetime.sessionsPerScope as number
+    if (isCounted(sessions) && sessions.sessionsIn(key.scope) < most) return commit()
     const others = await this.others(key, now)
     if (lifetime.whenFull === 'refuse' && others.length >= most) {
       throw full(`${key.scope} has ${others.length} sessions and its profile allows ${most}. End one of them, or raise`, 'sessionsPerScope')
@@ -107,23 +105,31 @@ export class Limits {
     )
   }
 
-  /** How many bytes were said in a session: counted once, and followed from there. */
-  private async bytesIn(head: Head): Promise<number> {
-    const known = this.sizes.get(formatKey(head.key))
-    if (known?.state === stateOf(head)) return known.bytes
-    const messages = head.messages === 0 ? [] : await this.means.sessions.page(head.key, { limit: Number.MAX_SAFE_INTEGER })
-    return sum(messages)
+  /** What those take that give way; of more than fit at once, some that were never there. */
+  private async bytesGone({ key, first, last }: Head, incoming: readonly Said[], drop: readonly string[]): Promise<number> {
+    const oldest = await this.means.sessions.page(key, { after: first?.sequence ?? 0, limit: drop.length })
+    return sum(oldest) + sum(incoming.filter((_, place) => drop.includes(messageId(last + 1 + place))))
   }
 
-  private know(key: Key, state: string, bytes: number): void {
+  /** How many bytes were said in a session: counted once, and followed from there. */
+  private async bytesIn({ key, messages }: Head): Promise<number> {
+    return messages === 0 ? 0 : sum(await this.means.sessions.page(key, { limit: Number.MAX_SAFE_INTEGER }))
+  }
+
+  private know(key: Key, size: Size): void {
     if (this.sizes.size >= mostKnown) this.sizes.clear()
-    this.sizes.set(formatKey(key), { state, bytes })
+    this.sizes.set(formatKey(key), size)
   }
 }
 
-const sum = (messages: readonly (Said | Message)[]): number => messages.reduce((bytes, message) => bytes + bytesOf(message), 0)
+function sum(messages: readonly (Said | Message)[]): number {
+  let bytes = 0
+  for (const message of messages) bytes += bytesOf(message)
+  return bytes
+}
 
-/** Differs whenever a session may hold other messages. */
-const stateOf = ({ epoch, last, messages }: Pick<Head, 'epoch' | 'last' | 'messages'>): string => `${epoch} ${last} ${messages}`
+/** Whether a session still holds the messages that were measured. */
+const isOf = (size: Size, head: Head): boolean => size.last === head.last && size.messages === head.messages && size.epoch === head.epoch
 
 export const isBounded = (store: Store): store is Store & Bounded => 'overflowing' in store
+const isCounted = (store: Store): store is Store & Counted => 'sessionsIn' in store

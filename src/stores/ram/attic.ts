@@ -16,6 +16,9 @@ export type Bounded = {
   readonly bytes: { readonly used: number; readonly limit?: number }
 }
 
+/** A store that knows at once how many sessions a scope has, those included that are over but not yet gone. */
+export type Counted = { sessionsIn(scope: Scope): number }
+
 export type Room = {
   /** What sessions may take together, in bytes; no bound when left out. What belongs to a scope as a whole is not counted. */
   readonly bytes?: number
@@ -31,10 +34,12 @@ export type Room = {
 const large = 64_000
 
 /** Holds many sessions in little room, and finds those that are over, or of a scope, without looking at the others. */
-export class RamAttic implements Attic, Bounded {
+export class RamAttic implements Attic, Bounded, Counted {
   private readonly room: Room
   private readonly expiries = new Expiries<Session>()
   private readonly scopes = new Map<Scope, Set<Session>>()
+  /** How many of them are sessions, not what is kept beside those. */
+  private readonly counts = new Map<Scope, number>()
   /** Sessions in the order of their last use. */
   private readonly used = new Set<Session>()
   /** The same of all that is not packed, and what those of them take that may be packed at once. */
@@ -52,6 +57,7 @@ export class RamAttic implements Attic, Bounded {
     const { scope } = session.key
     this.expiries.add(session)
     this.scopes.set(scope, (this.scopes.get(scope) ?? new Set()).add(session))
+    this.count(session, 1)
     this.weigh(session, sizeOfSession)
   }
 
@@ -60,10 +66,8 @@ export class RamAttic implements Attic, Bounded {
     this.weigh(session, bytes)
     this.expiries.moved(session)
     if (!this.awake.has(session)) this.awakeBytes += lightBytes(session, session.bytes)
-    for (const order of isSession(session.key) ? [this.used, this.awake] : [this.awake]) {
-      if (isUse) order.delete(session)
-      order.add(session)
-    }
+    moveUp(this.awake, session, isUse)
+    if (isSession(session.key)) moveUp(this.used, session, isUse)
     this.makeRoom()
   }
 
@@ -72,6 +76,7 @@ export class RamAttic implements Attic, Bounded {
     const others = this.scopes.get(scope)
     others?.delete(session)
     if (others?.size === 0) this.scopes.delete(scope)
+    this.count(session, -1)
     this.expiries.remove(session)
     this.used.delete(session)
     this.peeked = undefined
@@ -89,9 +94,14 @@ export class RamAttic implements Attic, Bounded {
     return this.peeked.body
   }
 
+  sessionsIn(scope: Scope): number {
+    return this.counts.get(scope) ?? 0
+  }
+
   overflowing(): Key | undefined {
     const { bytes = Number.POSITIVE_INFINITY } = this.room
-    const [oldest] = this.total > bytes && this.used.size > 1 ? this.used : []
+    if (this.total <= bytes || this.used.size <= 1) return undefined
+    const [oldest] = this.used
     return oldest?.key
   }
 
@@ -112,7 +122,7 @@ export class RamAttic implements Attic, Bounded {
   /** Packs what nobody has used for longest, until what is left has room. */
   private makeRoom(): void {
     const { pack, awake = 32_000_000 } = this.room
-    if (pack === undefined) return
+    if (pack === undefined || this.awakeBytes <= awake) return
     for (const session of this.awake) {
       if (this.awakeBytes <= awake) return
       if (lightBytes(session, session.bytes) > 0) this.putAway(session, pack)
@@ -141,6 +151,13 @@ export class RamAttic implements Attic, Bounded {
     return sizeOfSession + sum([...messages, ...(derived?.values() ?? [])])
   }
 
+  private count({ key }: Session, more: number): void {
+    if (!isSession(key)) return
+    const count = this.sessionsIn(key.scope) + more
+    if (count === 0) this.counts.delete(key.scope)
+    else this.counts.set(key.scope, count)
+  }
+
   private weigh(session: Session, bytes: number): void {
     if (!belongsToScope(session.key)) this.total += bytes - session.bytes
     if (this.awake.has(session)) this.awakeBytes += lightBytes(session, bytes) - lightBytes(session, session.bytes)
@@ -150,6 +167,12 @@ export class RamAttic implements Attic, Bounded {
 
 /** What a session counts for among those that may be packed at once: what belongs to a scope is read whenever one of its sessions is used. */
 const lightBytes = ({ key }: Session, bytes: number): number => (bytes > large || belongsToScope(key) ? 0 : bytes)
+
+/** Puts a session last in the order of use, if it was used. */
+function moveUp(order: Set<Session>, session: Session, isUse: boolean): void {
+  if (isUse) order.delete(session)
+  order.add(session)
+}
 
 const sum = (entries: readonly Entry[]): number => entries.reduce((bytes, entry) => bytes + sizeOf(entry), 0)
 

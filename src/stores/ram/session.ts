@@ -61,23 +61,39 @@ export const begun = ({ key, at, expiresAt }: Change): Session => ({
 /** Writes the messages of a change at the end of a session. */
 export function append(session: Session, body: Body, { id, from, append: all }: Change): readonly Message[] {
   if (from !== undefined) skipTo(session, body, from)
-  const added = all.map((said) => {
+  const added: Message[] = []
+  for (const said of all) {
     const message = placed(said, ++session.last, session.weight)
     session.weight += said.weight
     if (isQuestion(message)) body.asked = message
-    return message
-  })
-  for (const message of added) body.messages.push(message)
+    added.push(message)
+    body.messages.push(message)
+  }
   session.count = body.messages.length
   if (id !== undefined) answer(body, id, [session.last - added.length + 1, session.last])
   return added
 }
 
+/** Writes what was made of a session; what was there in its place. */
+export function put(body: Body, entries: readonly Derived[]): readonly Entry[] {
+  if (entries.length === 0) return nothing
+  body.derived ??= new Map()
+  const replaced: Entry[] = []
+  for (const entry of entries) {
+    const before = body.derived.get(entry.id)
+    if (before !== undefined) replaced.push(before)
+    body.derived.set(entry.id, entry)
+  }
+  return replaced
+}
+
 /** A message of its own, in one piece: fields that are added to a copy later lie elsewhere, and take more room. */
 export function placed(said: Said, sequence: number, offset: number): Message {
-  const { at, role, content, tokens, lineTokens, tokenizer, weight, ...others } = said
+  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = said
   const message = { kind: 'message', id: messageId(sequence), sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight } as const
-  return Object.freeze(Object.keys(others).length === 0 ? message : { ...message, ...others })
+  if (name === undefined && calls === undefined && answers === undefined) return Object.freeze(message)
+  const others = { ...(name !== undefined && { name }), ...(calls !== undefined && { calls }), ...(answers !== undefined && { answers }) }
+  return Object.freeze({ ...message, ...others })
 }
 
 function answer(body: Body, id: string, run: readonly [number, number]): void {
@@ -86,14 +102,17 @@ function answer(body: Body, id: string, run: readonly [number, number]): void {
   if (body.done.size > remembered) body.done.delete(body.done.keys().next().value as string)
 }
 
+const nothing: readonly Entry[] = []
+
 /** Takes entries out of a session; those of them that were there. */
 export function remove(session: Session, body: Body, ids: readonly string[]): readonly Entry[] {
+  if (ids.length === 0) return nothing
   const gone = new Map<string, Entry>()
   for (const id of ids) {
     const entry = body.derived?.get(id) ?? found(body, id)
     if (entry !== undefined) gone.set(id, entry)
   }
-  if (gone.size === 0) return []
+  if (gone.size === 0) return nothing
   for (const { kind, id } of gone.values()) {
     if (kind === 'message') body.gaps = withGap(body.gaps, sequenceOf(id) as number)
     else body.derived?.delete(id)

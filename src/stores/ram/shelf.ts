@@ -3,7 +3,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Changes, Erasure, Range, Store, Where } from '../../domain/ports.ts'
 import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
-import { append, at, type Body, begun, remove, type Session } from './session.ts'
+import { append, at, type Body, begun, put, remove, type Session } from './session.ts'
 
 /**
  * Finds sessions without looking at all of them, keeps count of what they take, and packs away what nobody uses. A shelf
@@ -54,8 +54,8 @@ export class RamShelf {
       gaps,
       first: messages[0],
       asked,
-      recent: recent <= 0 ? [] : messages.slice(-recent),
-      derived: [...(derived?.values() ?? [])],
+      recent: recent <= 0 ? none : messages.slice(-recent),
+      derived: derived === undefined ? none : [...derived.values()],
     }
   }
 
@@ -162,16 +162,14 @@ export class RamShelf {
   private apply(session: Session, change: Change): readonly Message[] {
     const body = this.unpacked(session)
     const added = append(session, body, change)
-    const replaced = change.put.flatMap(({ id }) => body.derived?.get(id) ?? [])
-    if (change.put.length > 0) body.derived ??= new Map()
-    for (const entry of change.put) body.derived?.set(entry.id, entry)
+    const replaced = put(body, change.put)
     const gone = remove(session, body, change.drop)
     if (gone.length > 0) this.removed(session.key.scope)
     // What upkeep writes bears the time of the last use, and is none.
     const isUse = added.length > 0 || change.at > session.touchedAt
     session.touchedAt = change.at
     session.expiresAt = change.expiresAt
-    this.changed(session, [...added, ...change.put], [...replaced, ...gone], isUse)
+    this.changed(session, both(added, change.put), both(replaced, gone), isUse)
     return added
   }
 
@@ -201,5 +199,11 @@ export class RamShelf {
     this.stamp++
   }
 }
+
+/** What most sessions have of most things. */
+const none: readonly never[] = []
+
+/** Two lists as one; that they are copied is seldom needed. */
+const both = (some: readonly Entry[], more: readonly Entry[]): readonly Entry[] => (more.length === 0 ? some : [...some, ...more])
 
 const isAfter = (key: Where, other: Where): boolean => (key.scope === other.scope ? (key.id ?? '') > (other.id ?? '') : key.scope > other.scope)
