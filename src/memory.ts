@@ -98,9 +98,9 @@ export class Memory implements AsyncDisposable {
     const parsed = this.open(key)
     const { sessions, clock } = this.parts
     const isTail = newest && after === 0
-    const messages = isTail ? undefined : await sessions.page(parsed, { after, limit, newest })
     const head = await sessions.head(parsed, isTail ? limit : 0)
-    return isExpired(head, clock()) ? [] : (messages ?? head.recent)
+    if (isExpired(head, clock())) return []
+    return isTail ? head.recent : sessions.page(parsed, { after, limit, newest })
   }
 
   /**

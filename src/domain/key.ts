@@ -82,9 +82,7 @@ class Named {
 
   static of(key: Key | Named): string {
     // One that came through JSON is no more than its two halves.
-    if (!(#text in key)) return written(key)
-    key.#text ??= written(key)
-    return key.#text
+    return #text in key ? (key.#text ??= written(key)) : written(key)
   }
 }
 

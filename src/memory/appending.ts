@@ -39,16 +39,15 @@ export async function appended(means: Means, life: Lifecycle | undefined, key: K
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
   if (parsed.length === 0) return { stored: [], epoch: 0, at, isNew: false }
-  const read = await sessions.head(key, 0)
-  // Only one that is over, or about which something was said, may not be as it looks.
-  const isPlain = !isExpired(read, at) && aboutIn(read.derived) === undefined
-  const head = isPlain ? read : await (life?.opened(read, at) ?? opened(means, read, at))
+  let head = await sessions.head(key, 0)
+  // Only one that is over, or about which something was said, may have to be another before anybody writes to it.
+  if (isExpired(head, at) || aboutIn(head.derived)) head = await (life?.opened(head, at) ?? opened(means, head, at))
   const safe = barrier?.finds(parsed) ? await Promise.all(parsed.map((one) => barrier.masked(key, one))) : parsed
   const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
   const id = options.operationId === undefined ? undefined : ((await barrier?.text(key, options.operationId)) ?? options.operationId)
   const epoch = options.epoch ?? head.epoch
   try {
-    const { drop, expiresAt } = life === undefined ? admit(head, append, profile.lifetime, at) : await life.admit(head, append, at)
+    const { drop, expiresAt } = await (life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at))
     const change = { key, at, epoch, append, put: [], drop, expiresAt }
     const commit = () => sessions.commit(id === undefined ? change : { ...change, id })
     return { stored: await (life?.write(head, at, commit) ?? commit()), epoch, at, isNew: true }

@@ -87,8 +87,9 @@ const space = 32
 const isSmall = (code: number): boolean => code >= 97 && code <= 122
 const isLetter = (code: number): boolean => isSmall(code) || (code >= 65 && code <= 90)
 
-/** Whether this space is between letters: both encodings split before it, so that what is on both sides can be counted apart. */
-const isBetween = (text: string, at: number): boolean => isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
+/** Whether a space between letters is here: both encodings split before it, so that what is on both sides can be counted apart. */
+const isBetween = (text: string, at: number): boolean =>
+  text.charCodeAt(at) === space && isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
 
 /** One in eight of such spaces, chosen by the letters, so that the same words are cut at the same places wherever they stand. */
 const isCut = (text: string, at: number): boolean => ((text.charCodeAt(at - 1) * 31 + text.charCodeAt(at + 1)) & 7) === 0 && isBetween(text, at)
@@ -109,11 +110,12 @@ class Counter {
   /** What is counted is soon counted again with a word before or a line end behind it: all between its outer words is the same. */
   count(text: string): Tokens {
     if (text.length > whole.characters) return this.#long(text)
-    let first = text.indexOf(' ', 1)
-    while (first > 0 && !isBetween(text, first)) first = text.indexOf(' ', first + 1)
-    if (first < 0) return this.#pieces(text, 0, text.length)
-    let last = text.lastIndexOf(' ')
-    while (!isBetween(text, last)) last = text.lastIndexOf(' ', last - 1)
+    const end = text.length - 1
+    let first = 1
+    while (first < end && !isBetween(text, first)) first++
+    if (first >= end) return this.#pieces(text, 0, text.length)
+    let last = end - 1
+    while (!isBetween(text, last)) last--
     return this.#pieces(text, 0, first) + this.#recent(this.#inner, text, first, last) + this.#pieces(text, last, text.length)
   }
 
@@ -145,8 +147,8 @@ class Counter {
       for (let at = from; at < to; ) {
         if (total >= most) return total + mostBytes(text, at, to)
         const word = this.#word(text, at)
-        const end = word === 0 ? this.#endOfPiece(text, at) : at + (word & 15)
-        total += word === 0 ? this.#piece(text.slice(at, end)) : word >> 4
+        const end = word > 0 ? at + (word & 15) : this.#endOfPiece(text, at)
+        total += word > 0 ? word >> 4 : this.#piece(text, at, end)
         at = end
       }
       return total
@@ -197,13 +199,16 @@ class Counter {
     const slot = 2 * ((Math.imul(low ^ Math.imul(high, 0x9e3779b1), 0x85ebca6b) >>> 16) & (words.slots - 1))
     const known = this.#words[slot + 1] as number
     if (this.#words[slot] === low && (known & 0x1ffffff) === high) return ((known >> 25) << 4) | (end - at)
-    const tokens = this.#piece(text.slice(at, end))
+    const tokens = this.#piece(text, at, end)
     this.#words[slot] = low
     this.#words[slot + 1] = high | (tokens << 25)
     return (tokens << 4) | (end - at)
   }
 
-  #piece(piece: string): Tokens {
+  #piece(text: string, at: number, end: number): Tokens {
+    // Every byte is a token.
+    if (end === at + 1 && text.charCodeAt(at) < 128) return 1
+    const piece = text.slice(at, end)
     // A piece is cut off the same way when it stands alone, so a bound of it as a text is a bound of its tokens.
     if (piece.length > counted) return mostBytes(piece, 0, piece.length)
     if (piece.length > longestPiece) return upperBound.count(piece)

@@ -240,10 +240,9 @@ function sendable(unit: Unit): readonly Message[] {
 
 /** A turn is shown as a chat message or as text: it is paid for so that both fit. */
 function priceOf(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[]): Tokens {
-  return Math.max(
-    tokenizer.count(text),
-    chat.reduce((sum, message) => sum + chatCost(tokenizer, message) + restatement(tokenizer, message), 0),
-  )
+  let cost = 0
+  for (const message of chat) cost += chatCost(tokenizer, message) + restatement(tokenizer, message)
+  return Math.max(tokenizer.count(text), cost)
 }
 
 /** What it costs more to write calls as Anthropic's API wants them: arguments as an object whatever they were, ids that may be others. */
@@ -257,15 +256,15 @@ function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
 
 /** What was said with its prices: counted once, when it is stored. */
 export function weighed(tokenizer: Tokenizer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
-  const line = lineOf(said, said.content, true)
-  const tokens = priceOf(tokenizer, `${line}\n\n`, [chatOf(said, said.content, true)])
-  return { ...said, tokens, lineTokens: tokenizer.count(`${line}\n`), tokenizer: tokenizer.name, weight: Math.min(tokens, cap) }
+  const text = `${lineOf(said, said.content, true)}\n\n`
+  const tokens = priceOf(tokenizer, text, [chatOf(said, said.content, true)])
+  return { ...said, tokens, lineTokens: tokenizer.count(text.slice(0, -1)), tokenizer: tokenizer.name, weight: Math.min(tokens, cap) }
 }
 
 /** What a message costs a provider's client, exactly as it is sent. */
 export function chatCost(tokenizer: Tokenizer, message: ChatMessage): Tokens {
   if (message.role === 'tool') return messageCost(tokenizer, { role: 'tool', content: message.content, answers: message.tool_call_id })
-  const named = message.name === undefined ? {} : { name: message.name }
-  const calls = message.role === 'assistant' ? message.tool_calls?.map((call) => ({ id: call.id, ...call.function })) : undefined
-  return messageCost(tokenizer, { role: message.role, content: message.content, ...named, ...(calls === undefined ? {} : { calls }) })
+  const { role, content, name } = message
+  const calls = role === 'assistant' ? message.tool_calls?.map((call) => ({ id: call.id, ...call.function })) : undefined
+  return messageCost(tokenizer, { role, content, name, calls })
 }

@@ -74,26 +74,11 @@ export function append(session: Session, body: Body, { id, from, append: all }: 
   return added
 }
 
-/** Writes what was made of a session; what was there in its place. */
-export function put(body: Body, entries: readonly Derived[]): readonly Entry[] {
-  if (entries.length === 0) return nothing
-  body.derived ??= new Map()
-  const replaced: Entry[] = []
-  for (const entry of entries) {
-    const before = body.derived.get(entry.id)
-    if (before !== undefined) replaced.push(before)
-    body.derived.set(entry.id, entry)
-  }
-  return replaced
-}
-
 /** A message of its own, in one piece: fields that are added to a copy later lie elsewhere, and take more room. */
 export function placed(said: Said, sequence: number, offset: number): Message {
-  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = said
+  const { at, role, content, tokens, lineTokens, tokenizer, weight } = said
   const message = { kind: 'message', id: messageId(sequence), sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight } as const
-  if (name === undefined && calls === undefined && answers === undefined) return Object.freeze(message)
-  const others = { ...(name !== undefined && { name }), ...(calls !== undefined && { calls }), ...(answers !== undefined && { answers }) }
-  return Object.freeze({ ...message, ...others })
+  return Object.freeze((said.name ?? said.calls ?? said.answers) === undefined ? message : { ...message, ...said })
 }
 
 function answer(body: Body, id: string, run: readonly [number, number]): void {
@@ -102,17 +87,15 @@ function answer(body: Body, id: string, run: readonly [number, number]): void {
   if (body.done.size > remembered) body.done.delete(body.done.keys().next().value as string)
 }
 
-const nothing: readonly Entry[] = []
-
 /** Takes entries out of a session; those of them that were there. */
 export function remove(session: Session, body: Body, ids: readonly string[]): readonly Entry[] {
-  if (ids.length === 0) return nothing
+  if (ids.length === 0) return []
   const gone = new Map<string, Entry>()
   for (const id of ids) {
     const entry = body.derived?.get(id) ?? found(body, id)
     if (entry !== undefined) gone.set(id, entry)
   }
-  if (gone.size === 0) return nothing
+  if (gone.size === 0) return []
   for (const { kind, id } of gone.values()) {
     if (kind === 'message') body.gaps = withGap(body.gaps, sequenceOf(id) as number)
     else body.derived?.delete(id)

@@ -1,9 +1,9 @@
-import type { Entry, Message } from '../../domain/entry.ts'
+import type { Entry, Message, Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key } from '../../domain/key.ts'
+import { formatKey, type Key, type Scope } from '../../domain/key.ts'
 import type { Changes, Erasure, Range, Store, Where } from '../../domain/ports.ts'
 import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
-import { append, at, type Body, begun, put, remove, type Session } from './session.ts'
+import { append, at, type Body, begun, remove, type Session } from './session.ts'
 
 /**
  * Finds sessions without looking at all of them, keeps count of what they take, and packs away what nobody uses. A shelf
@@ -20,7 +20,7 @@ export interface Attic {
   opened(session: Session): Body
 }
 
-export type Filter = Pick<Parameters<Store['list']>[0], 'scope' | 'expiredBy'>
+export type Filter = { readonly scope?: Scope | undefined; readonly expiredBy?: Millis | undefined }
 
 /** Sessions in the memory of this process and nowhere else. Synchronous; `ramStore` is its face as a store. */
 export class RamShelf {
@@ -96,7 +96,7 @@ export class RamShelf {
   list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
     const [afterScope = '', afterId = ''] = after.split(/:(.*)/s)
     const chosen: Listed[] = []
-    for (const session of this.among({ ...(scope === undefined ? {} : { scope }), ...(expiredBy === undefined ? {} : { expiredBy }) })) {
+    for (const session of this.among({ scope, expiredBy })) {
       const { key, startedAt, touchedAt, expiresAt, count } = session
       if (!isAfter(key, { scope: afterScope, id: afterId }) || (scope !== undefined && key.scope !== scope)) continue
       if (expiredBy !== undefined && !isExpired(session, expiredBy)) continue
@@ -162,7 +162,9 @@ export class RamShelf {
   private apply(session: Session, change: Change): readonly Message[] {
     const body = this.unpacked(session)
     const added = append(session, body, change)
-    const replaced = put(body, change.put)
+    const replaced = change.put.flatMap(({ id }) => body.derived?.get(id) ?? [])
+    if (change.put.length > 0) body.derived ??= new Map()
+    for (const entry of change.put) body.derived?.set(entry.id, entry)
     const gone = remove(session, body, change.drop)
     if (gone.length > 0) this.removed(session.key.scope)
     // What upkeep writes bears the time of the last use, and is none.
