@@ -79,7 +79,8 @@ export class Memory implements AsyncDisposable {
     const newest = stored.at(-1)
     this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', newest, epoch)
     const shown = options.answers?.knowledge ?? []
-    if (shown.length > 0) await this.count(parsed, shown, at)
+    // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
+    if (shown.length > 0) await use(this.parts.store, scopeKey(parsed), shown, { session: parsed.id, at }).catch(() => undefined)
     return stored
   }
 
@@ -111,7 +112,7 @@ export class Memory implements AsyncDisposable {
    * await memory.search('acme', 'what is my cat called?', { limit: 5, kinds: ['message', 'fact'] })
    */
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
-    const where = this.open(options.session === undefined || options.session === '' ? scope : `${scope}:${options.session}`)
+    const where = this.open(options.session ? `${scope}:${options.session}` : scope)
     const asked = typeof query === 'string' ? await this.masked(where, query) : query
     return searched({ ...this.parts, stores: this.stores(), embedding: this.embeddings[0], lifetime: this.profile.lifetime }, where, asked, options)
   }
@@ -241,19 +242,13 @@ export class Memory implements AsyncDisposable {
     return this.close()
   }
 
-  /** Counts what was shown as used. What was said is stored by now: whether it could be counted changes nothing of that. */
-  private async count(key: Key, shown: readonly string[], at: Millis): Promise<void> {
-    await use(this.parts.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
-  }
-
   private replaying(): Replaying {
     if (this.parts.replaying !== undefined) return this.parts.replaying
     throw new MemoryError('bad-option', 'In a browser, pass replaying from threadkeep/replaying.', { param: 'replaying' })
   }
 
   private rederive(): Rederive {
-    const { rederive } = this.parts
-    return async (entry, from) => (rederive === undefined ? this.keeping?.rederive(entry, from) : rederive(entry, from))
+    return this.parts.rederive ?? (async (entry, from) => this.keeping?.rederive(entry, from))
   }
 
   private portableStore(): Store {

@@ -29,7 +29,7 @@ export function parseKey(text: string | Key): Key {
 }
 
 /** The text a key was parsed from. */
-export const formatKey = (key: Key): string => Named.of(key)
+export const formatKey = (key: Pick<Key, 'scope' | 'id'>): string => Named.of(key)
 
 /** The key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
@@ -80,7 +80,7 @@ class Named {
     this.id = id
   }
 
-  static of(key: Key | Named): string {
+  static of(key: Pick<Key, 'scope' | 'id'>): string {
     // One that came through JSON is no more than its two halves.
     return #text in key ? (key.#text ??= written(key)) : written(key)
   }

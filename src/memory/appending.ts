@@ -48,8 +48,7 @@ export async function appended(means: Means, life: Lifecycle | undefined, key: K
   const epoch = options.epoch ?? head.epoch
   try {
     const { drop, expiresAt } = await (life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at))
-    const change = { key, at, epoch, append, put: [], drop, expiresAt }
-    const commit = () => sessions.commit(id === undefined ? change : { ...change, id })
+    const commit = () => sessions.commit({ ...(id === undefined ? {} : { id }), key, at, epoch, append, put: [], drop, expiresAt })
     return { stored: await (life?.write(head, at, commit) ?? commit()), epoch, at, isNew: true }
   } catch (error) {
     const before = hasCode(error, 'full') ? await answered(sessions, head, id) : undefined

@@ -3,7 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
 import { marksIn } from '../text/secretMark.ts'
-import { type Gone, type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
+import { type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
 import { overlaps } from '../upkeep/fold.ts'
 import { revise } from '../upkeep/revise.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
@@ -80,12 +80,13 @@ export class Forgetting {
 
   private async session(store: Store, key: Key): Promise<void> {
     this.stores.barrier?.drop(key.scope, key.id)
-    const tainted = [...(await this.untaint(key, 'all'))]
+    const gone = new Map([[key.id, 'all' as const]])
+    const tainted = [...(await this.untaint(key, gone))]
     await this.erase(store, key)
     await this.beside(store, key)
     await this.unname(key)
     // Until then somebody could still derive something from it.
-    tainted.push(...(await this.untaint(key, 'all')))
+    tainted.push(...(await this.untaint(key, gone)))
     await this.renew(tainted)
   }
 
@@ -95,16 +96,16 @@ export class Forgetting {
   }
 
   private async messages(store: Store, key: Key, ids: readonly string[]): Promise<void> {
-    const gone = new Set(ids)
+    const gone = new Map([[key.id, new Set(ids)]])
     await this.uncover(store, key, ids)
-    const above = key.id === '' ? [] : await this.untaint(key, gone)
+    const above = await this.untaint(key, gone)
     const own: Tainted[] = []
     // Somebody may derive something from the message until it is gone; then nobody can any more.
     for (let isFirst = true; ; isFirst = false) {
-      const tainted = taintedBy((await store.head(key, 0)).derived, key.id, new Map([[key.id, gone]]))
+      const tainted = taintedBy((await store.head(key, 0)).derived, key.id, gone)
       if (!isFirst && tainted.length === 0) break
       await this.erase(store, key, { entries: [...ids, ...tainted.map(({ id }) => id)] })
-      own.push(...tainted.map((entry) => ({ store, key, entry, gone: new Map([[key.id, gone]]) })))
+      own.push(...tainted.map((entry) => ({ store, key, entry, gone })))
     }
     await this.renew([...own, ...above])
     await this.recount(store, key)
@@ -125,15 +126,14 @@ export class Forgetting {
   }
 
   /** Takes what was derived from a session out of the scope's own memory. */
-  private async untaint(key: Key, gone: Gone): Promise<readonly Tainted[]> {
+  private async untaint(key: Key, gone: GoneBySession): Promise<readonly Tainted[]> {
     if (key.id === '') return []
     const { store } = this.stores
     const home = scopeKey(key)
-    const bySession = new Map([[key.id, gone]])
-    const tainted = taintedBy((await store.head(home, 0)).derived, '', bySession)
+    const tainted = taintedBy((await store.head(home, 0)).derived, '', gone)
     // Also if there is none: who is about to derive something there must read again what there is to derive it from.
     await this.erase(store, home, { entries: tainted.map(({ id }) => id) })
-    return tainted.map((entry) => ({ store, key: home, entry, gone: bySession }))
+    return tainted.map((entry) => ({ store, key: home, entry, gone }))
   }
 
   /** Facts that were forgotten are not missed. */
@@ -172,7 +172,8 @@ export class Forgetting {
     const messages: Message[] = []
     if (entry.kind === 'summary') {
       const [first, last] = entry.covers
-      for await (const message of walk(store, key, first - 1, last + 1)) if (!isGone(gone, key, message)) messages.push(message)
+      const ids = gone.get(key.id)
+      for await (const message of walk(store, key, first - 1, last + 1)) if (ids !== 'all' && !ids?.has(message.id)) messages.push(message)
       return messages
     }
     const wanted = new Map<string, Set<string>>()
@@ -215,11 +216,6 @@ async function holding(store: Store, key: Key, texts: readonly string[]): Promis
   for await (const message of walk(store, key)) if (holds(message)) ids.push(message.id)
   for (const entry of (await store.head(key, 0)).derived) if (holds(entry)) ids.push(entry.id)
   return ids
-}
-
-function isGone(gone: GoneBySession, key: Key, { id }: Message): boolean {
-  const ids = gone.get(key.id)
-  return ids === 'all' || ids?.has(id) === true
 }
 
 const names = ({ told = [], used = [] }: Knowledge, session: string): boolean => told.includes(session) || used.includes(session)

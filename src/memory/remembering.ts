@@ -83,7 +83,7 @@ function believed(
   // Another value is another thing to know: who told the old one has not told it.
   const isSame = known === undefined || JSON.stringify(known.value) === JSON.stringify(value)
   const before = isSame ? known : { ...known, told: [], sources: [] }
-  const belief = told(before, { at, ...(session === undefined ? {} : { session }), ...(confidence === undefined ? {} : { confidence }) })
+  const belief = told(before, { at, session, confidence })
   const sources = withTeller(before?.sources ?? [], session)
   // An id can be read where the rest is encrypted, so it tells nothing; each revision is there once.
   return { kind: 'knowledge', id: known?.id ?? id, category, key, value, ...belief, ...(waits ? { pending: true } : {}), sources }

@@ -3,7 +3,7 @@ import { check } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Clock, Embedder, Hit, Index, Query, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
-import { isExpired } from '../domain/session.ts'
+import { type Head, isExpired } from '../domain/session.ts'
 import type { WhenIn } from '../text/when.ts'
 import type { Embedding } from './embedding.ts'
 
@@ -65,18 +65,16 @@ function timed({ dates, clock }: Means, query: SearchQuery, options: SearchOptio
 async function alive({ lifetime, clock }: Means, store: Store, hits: readonly Hit[]): Promise<readonly Hit[]> {
   if (lifetime.idle === undefined && lifetime.age === undefined) return hits
   const heads = await Promise.all(hits.map(({ key }) => store.head(key, 0)))
-  return hits.filter((_, at) => {
-    const head = heads[at]
-    return head !== undefined && !isExpired(head, clock())
-  })
+  return hits.filter((_, at) => !isExpired(heads[at] as Head, clock()))
 }
 
 async function askedBy({ embedder, embedding }: Means, query: SearchQuery): Promise<Pick<Query, 'text' | 'vector'>> {
-  const model = typeof query === 'string' ? embedder?.name : (query.model ?? embedder?.name)
+  const own = embedder?.name
   if (typeof query !== 'string') {
+    const { model = own } = query
     check('model', model, model !== undefined, 'the name of the embedder that made the vector, as no embedder is configured')
     return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
   }
   const values = await embedding?.vector(query)
-  return values === undefined || model === undefined ? { text: query } : { text: query, vector: { model, values } }
+  return values === undefined || own === undefined ? { text: query } : { text: query, vector: { model: own, values } }
 }

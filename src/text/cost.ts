@@ -25,14 +25,12 @@ type Priced = {
  */
 export function messageCost(tokenizer: Tokenizer, message: Priced): Tokens {
   const { overhead } = tokenizer
-  const { role, content, name, calls, answers } = message
-  let cost = overhead.message + count(tokenizer, role) + count(tokenizer, content) + count(tokenizer, answers)
-  if (name) cost += overhead.name + count(tokenizer, name)
-  if (calls) for (const call of calls) cost += overhead.call + count(tokenizer, call.name) + count(tokenizer, call.arguments) + count(tokenizer, call.id)
+  const count = (text: string | null | undefined): Tokens => (text ? tokenizer.count(text) : 0)
+  let cost = overhead.message + count(message.role) + count(message.content) + count(message.answers)
+  if (message.name) cost += overhead.name + count(message.name)
+  for (const call of message.calls ?? []) cost += overhead.call + count(call.name) + count(call.arguments) + count(call.id)
   return cost
 }
-
-const count = (tokenizer: Tokenizer, text: string | null | undefined): Tokens => (text ? tokenizer.count(text) : 0)
 
 /** Of all that a request brings along so many tokens are counted: that takes some 60 ms at worst, in which nobody else is served. */
 const counted = 65_536

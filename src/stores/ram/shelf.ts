@@ -133,7 +133,7 @@ export class RamShelf {
       const sessions = [...this.among({ scope })].filter(({ key, stamp }) => key.scope === scope && stamp > since).map(({ key }) => key)
       return { stamp: this.stamp, lineage: `${this.removals.get(scope) ?? 0}`, sessions }
     }
-    const name = id === '' ? scope : `${scope}:${id}`
+    const name = formatKey({ scope, id })
     const session = this.sessions.get(name)
     const lineage = `${this.epochs.get(name) ?? 0}.${session?.removals ?? 0}`
     return { stamp: this.stamp, lineage, sessions: session !== undefined && session.stamp > since ? [session.key] : [] }
