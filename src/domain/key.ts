@@ -28,8 +28,14 @@ export function parseKey(text: string | Key): Key {
   return makeKey(scope, id)
 }
 
+/** The key that was last written as text: whoever does something for a session looks up one thing after the other by it. */
+let last = { scope: '', id: '', text: '' }
+
 /** The text a key was parsed from. */
-export const formatKey = (key: Pick<Key, 'scope' | 'id'>): string => Named.of(key)
+export function formatKey({ scope, id }: Pick<Key, 'scope' | 'id'>): string {
+  if (id !== last.id || scope !== last.scope) last = { scope, id, text: id === '' ? scope : `${scope}:${id}` }
+  return last.text
+}
 
 /** The key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
@@ -65,26 +71,7 @@ function parsedBefore(key: Key): Key {
   return key
 }
 
-const makeKey = (scope: string, id: string): Key => new Named(scope, id) as unknown as Key
-
-const written = ({ scope, id }: Pick<Key, 'scope' | 'id'>): string => (id === '' ? scope : `${scope}:${id}`)
-
-/** A key that holds on to its text: a turn looks up so many things by it that it is made once. */
-class Named {
-  readonly scope: Scope
-  readonly id: string
-  #text: string | undefined
-
-  constructor(scope: Scope, id: string) {
-    this.scope = scope
-    this.id = id
-  }
-
-  static of(key: Pick<Key, 'scope' | 'id'>): string {
-    // One that came through JSON is no more than its two halves.
-    return #text in key ? (key.#text ??= written(key)) : written(key)
-  }
-}
+const makeKey = (scope: string, id: string): Key => ({ scope, id }) as Key
 
 function check(half: 'scope' | 'session', value: string, whole: string): string {
   const fault = faultOf(half, value)

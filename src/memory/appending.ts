@@ -1,5 +1,5 @@
 import { type Incoming, parseMessage } from '../domain/chat.ts'
-import { aboutIn, type Message, type Millis } from '../domain/entry.ts'
+import type { Message, Millis } from '../domain/entry.ts'
 import { type ErrorCode, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
@@ -39,13 +39,11 @@ export async function appended(means: Means, life: Lifecycle | undefined, key: K
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
   if (parsed.length === 0) return { stored: [], epoch: 0, at, isNew: false }
-  let head = await sessions.head(key, 0)
-  // Only one that is over, or about which something was said, may have to be another before anybody writes to it.
-  if (isExpired(head, at) || aboutIn(head.derived)) head = await (life?.opened(head, at) ?? opened(means, head, at))
+  const head = await (life?.current(key, at) ?? current(means, key, at))
   const safe = barrier?.finds(parsed) ? await Promise.all(parsed.map((one) => barrier.masked(key, one))) : parsed
   const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
-  const id = options.operationId === undefined ? undefined : ((await barrier?.text(key, options.operationId)) ?? options.operationId)
-  const epoch = options.epoch ?? head.epoch
+  const { operationId, epoch = head.epoch } = options
+  const id = operationId === undefined ? undefined : ((await barrier?.text(key, operationId)) ?? operationId)
   try {
     const { drop, expiresAt } = await (life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at))
     const commit = () => sessions.commit({ ...(id === undefined ? {} : { id }), key, at, epoch, append, put: [], drop, expiresAt })
@@ -57,10 +55,10 @@ export async function appended(means: Means, life: Lifecycle | undefined, key: K
   }
 }
 
-/** A session that was read, to be written to. One that is over goes first, with all that is known of it. */
-async function opened({ sessions, barrier }: Means, head: Head, now: Millis): Promise<Head> {
+/** The session as it is now. One that is over goes first, with all that is known of it. */
+async function current({ sessions, barrier }: Means, key: Key, now: Millis): Promise<Head> {
+  const head = await sessions.head(key, 0)
   if (!isExpired(head, now)) return head
-  const { key } = head
   await sessions.erase(key, { expiredBy: now })
   barrier?.drop(key.scope, key.id)
   return sessions.head(key, 0)

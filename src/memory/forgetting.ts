@@ -180,8 +180,8 @@ export class Forgetting {
     for (const { message, session = key.id } of entry.sources) wanted.set(session, (wanted.get(session) ?? new Set()).add(message))
     for (const [session, ids] of wanted) {
       if (gone.get(session) === 'all') continue
-      const from = session === key.id ? { store, key } : { store: this.stores.sessions, key: parseStoredKey(`${key.scope}:${session}`) }
-      for await (const message of walk(from.store, from.key)) if (ids.has(message.id)) messages.push(message)
+      const said = session === key.id ? walk(store, key) : walk(this.stores.sessions, parseStoredKey(`${key.scope}:${session}`))
+      for await (const message of said) if (ids.has(message.id)) messages.push(message)
     }
     return messages
   }

@@ -1,5 +1,5 @@
 import type { Derived, Json, Knowledge, Millis, Source } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { check, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import { type Category, parseKnowledge } from '../domain/knowledge.ts'
 import type { Clock, Store } from '../domain/ports.ts'
@@ -55,8 +55,7 @@ export async function use(store: Store, key: Key, ids: readonly string[], by: { 
 const day = 86_400_000
 
 function permitted({ name, learns }: Profile, by: keyof Learning, { scope }: Key): 'yes' | 'ask' {
-  if (!Object.hasOwn(learns, by))
-    throw new MemoryError('bad-option', `by is ${JSON.stringify(by)}; it must be one of ${Object.keys(learns).join(', ')}.`, { param: 'by' })
+  check('by', by, Object.hasOwn(learns, by), `one of ${Object.keys(learns).join(', ')}`)
   const permission = learns[by]
   if (permission !== 'no') return permission
   throw new MemoryError('bad-option', `Profile ${name} lets no ${by} add to what ${scope} knows. Let a person say it, or change learns.${by}.`, {

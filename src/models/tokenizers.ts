@@ -88,8 +88,7 @@ const isSmall = (code: number): boolean => code >= 97 && code <= 122
 const isLetter = (code: number): boolean => isSmall(code) || (code >= 65 && code <= 90)
 
 /** Whether a space between letters is here: both encodings split before it, so that what is on both sides can be counted apart. */
-const isBetween = (text: string, at: number): boolean =>
-  text.charCodeAt(at) === space && isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
+const isBetween = (text: string, at: number): boolean => text.charCodeAt(at) === space && isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
 
 /** One in eight of such spaces, chosen by the letters, so that the same words are cut at the same places wherever they stand. */
 const isCut = (text: string, at: number): boolean => ((text.charCodeAt(at - 1) * 31 + text.charCodeAt(at + 1)) & 7) === 0 && isBetween(text, at)

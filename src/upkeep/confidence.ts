@@ -32,7 +32,10 @@ const withSession = (sessions: readonly string[] = [], session: string): readonl
  * @example
  * told(undefined, { at: now }) // { confidence: 0.5, at: now, usedAt: now }
  */
-export function told(known: Believed | undefined, by: { readonly session?: string | undefined; readonly confidence?: number | undefined; readonly at: Millis }): Believed {
+export function told(
+  known: Believed | undefined,
+  by: { readonly session?: string | undefined; readonly confidence?: number | undefined; readonly at: Millis },
+): Believed {
   const { session, at } = by
   const before = known && aged(known, at)
   const tellers = session === undefined ? before?.told : withSession(before?.told, session)

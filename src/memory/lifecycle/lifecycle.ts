@@ -54,11 +54,14 @@ export class Lifecycle {
     this.moving = new Transfer(means)
   }
 
-  /** A session that was read by somebody who is about to write to it. One that is over ends first; one that was moved is refused. */
-  async opened(head: Head, now: Millis): Promise<Head> {
-    if (!isExpired(head, now)) return this.moving.settled(head, now)
-    await this.end(head.key, 'expired', now)
-    return this.means.sessions.head(head.key, 0)
+  /** A session as it is now, for somebody who is about to write to it. One that is over ends first; one that was moved is refused. */
+  async current(key: Key, now: Millis): Promise<Head> {
+    const { sessions } = this.means
+    const head = await sessions.head(key, 0)
+    // Nothing is said about most sessions, nor that they were moved.
+    if (!isExpired(head, now)) return aboutIn(head.derived) === undefined ? head : this.moving.settled(head, now)
+    await this.end(key, 'expired', now)
+    return sessions.head(key, 0)
   }
 
   /** Decides how a session takes in new messages, by the limits of its profile. */
@@ -106,7 +109,7 @@ export class Lifecycle {
     const news = metadata === undefined || barrier === undefined ? given : { ...others, metadata: await barrier.json(key, metadata) }
     for (;;) {
       const at = clock()
-      const head = await this.opened(await sessions.head(key, 0), at)
+      const head = await this.current(key, at)
       const about = described(aboutIn(head.derived), news, at)
       const expiresAt = expiry({ ...head, derived: [about] }, profile.lifetime, at)
       if (await this.write(head, at, () => wrote(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }))) return about

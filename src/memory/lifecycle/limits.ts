@@ -2,7 +2,7 @@ import { type Message, type Millis, messageId, type Said } from '../../domain/en
 import { formatKey, type Key, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import type { Lifetime } from '../../domain/profile.ts'
-import { type Head, isExpired } from '../../domain/session.ts'
+import type { Head } from '../../domain/session.ts'
 import { type Admission, admit, full, isSession } from '../../recall/admit.ts'
 import type { Bounded, Counted } from '../../stores/ram/attic.ts'
 import { bytesOf } from '../../text/utf8.ts'
@@ -72,7 +72,7 @@ export class Limits {
   /** The other sessions of a scope, those that nobody has used for longest first. */
   private async others({ scope, id }: Key, now: Millis) {
     const listed = await this.means.sessions.list({ scope, limit: Number.MAX_SAFE_INTEGER })
-    const alive = listed.filter((one) => isSession(one) && one.key.id !== id && !isExpired({ ...one, revision: 1 }, now))
+    const alive = listed.filter((one) => isSession(one) && one.key.id !== id && one.expiresAt > now)
     return alive.sort((a, b) => a.touchedAt - b.touchedAt)
   }
 

@@ -94,11 +94,12 @@ export class RamShelf {
   }
 
   list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
-    const [afterScope = '', afterId = ''] = after.split(/:(.*)/s)
+    const [afterScope = '', id = ''] = after.split(/:(.*)/s)
+    const start = { scope: afterScope, id }
     const chosen: Listed[] = []
     for (const session of this.among({ scope, expiredBy })) {
       const { key, startedAt, touchedAt, expiresAt, count } = session
-      if (!isAfter(key, { scope: afterScope, id: afterId }) || (scope !== undefined && key.scope !== scope)) continue
+      if (!isAfter(key, start) || (scope !== undefined && key.scope !== scope)) continue
       if (expiredBy !== undefined && !isExpired(session, expiredBy)) continue
       chosen.push({ key, startedAt, touchedAt, expiresAt, messages: count })
     }
@@ -208,4 +209,5 @@ const none: readonly never[] = []
 /** Two lists as one; that they are copied is seldom needed. */
 const both = (some: readonly Entry[], more: readonly Entry[]): readonly Entry[] => (more.length === 0 ? some : [...some, ...more])
 
-const isAfter = (key: Where, other: Where): boolean => (key.scope === other.scope ? (key.id ?? '') > (other.id ?? '') : key.scope > other.scope)
+type Halves = Pick<Key, 'scope' | 'id'>
+const isAfter = (key: Halves, other: Halves): boolean => (key.scope === other.scope ? key.id > other.id : key.scope > other.scope)

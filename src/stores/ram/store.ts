@@ -14,11 +14,10 @@ export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index
     head: async (key, recent) => shelf.head(key, recent),
     page: async (key, range) => shelf.page(key, range),
     commit: async (change) => {
-      if (change.put.length + change.drop.length === 0) return shelf.commit(change)
       const before = shelf.revision(change.key)
       const messages = shelf.commit(change)
       // What comes again was done before, and what it put may have its vector by now.
-      if (shelf.revision(change.key) !== before) vectors?.forget(change.key, [...change.put.map(({ id }) => id), ...change.drop])
+      if (shelf.revision(change.key) !== before) vectors?.outdate(change)
       return messages
     },
     list: async (filter) => shelf.list(filter),

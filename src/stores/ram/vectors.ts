@@ -1,6 +1,7 @@
 import { type Entry, isBlank, isSilent, sequenceOf, textOf } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
+import type { Change } from '../../domain/session.ts'
 import { Meaning, type Pointed } from '../../recall/meaning.ts'
 import type { RamShelf } from './shelf.ts'
 
@@ -70,6 +71,12 @@ export class RamVectors {
 
   meaning(model: string): Meaning {
     return new Meaning(model)
+  }
+
+  /** Forgets the vectors of what was put anew or dropped. */
+  outdate({ key, put, drop }: Change): void {
+    for (const { id } of put) this.kept.delete(nameOf(key, id))
+    this.forget(key, drop)
   }
 
   forget(key: Key, ids: readonly string[]): void {
