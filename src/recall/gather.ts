@@ -2,9 +2,8 @@ import { covered, isWanted, promised, worth } from '../domain/band.ts'
 import { type Derived, isBlank, isSilent, type Message, type Run, type Tokens } from '../domain/entry.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
-import type { Band, Profile, Rung } from '../domain/profile.ts'
+import type { Band, Claim, Profile, Rung } from '../domain/profile.ts'
 import { type Head, isWithin } from '../domain/session.ts'
-import { isQuestion } from '../text/question.ts'
 import type { Stretch } from '../text/when/calendar.ts'
 import { preferred } from './prefer.ts'
 import { type Pressure, pressureOn } from './pressure.ts'
@@ -60,47 +59,66 @@ export type Question = {
 
 /** Lets each band claim its entries, reading no more of the session than could fit the budget. */
 export function* gather(head: Head, profile: Profile, question: Question): Walk<Gathered> {
+  const { budget, query, when } = question
+  const { bands } = profile
   const reader = new Reader(head)
-  const claimed = new Map<Band, Wish>()
-  const origins = new Map(question.shared.flatMap(({ from, entries }) => entries.map((entry) => [entry, from] as const)))
+  const origins = new Map<Derived, Origin>()
+  for (const { from, entries } of question.shared) for (const entry of entries) origins.set(entry, from)
   const derived = [...head.derived, ...origins.keys()].filter((entry) => !isSilent(entry))
-  const room = question.budget - promised(profile.bands, derived, question.budget, question.price)
-  const pressure = pressureOn(head, profile, question.budget)
-  const circumstances = { ...question, room, pressure }
-  for (const band of [...profile.bands].sort((a, b) => a.fill - b.fill)) claimed.set(band, yield* claim(band, reader, derived, circumstances))
-  yield* reader.walkTo(head.asked?.sequence ?? head.last + 1)
+  const room = budget - promised(bands, derived, budget, question.price)
+  const pressure = pressureOn(head, profile, budget)
+  const circumstances: Circumstances = { derived, budget, room, pressure, asking: query ?? head.asked?.content ?? '', when }
+  const wishes: Wish[] = []
+  for (const band of bands.toSorted(byFill)) {
+    const { claim } = band
+    wishes[bands.indexOf(band)] = 'kind' in claim ? told(band, claim, derived, budget) : yield* said(band, claim, reader, circumstances)
+  }
+  while (reader.oldest() > (head.asked?.sequence ?? head.last + 1) && (yield* reader.older()) !== undefined);
   const { asked, since, pinned } = reader.turn()
-  const wishes = profile.bands.map((band) => claimed.get(band) as Wish)
-  return { head, derived, origins, pressure, pinned, asked, since, stored: question.query === undefined, wishes }
+  return { head, derived, origins, pressure, pinned, asked, since, stored: query === undefined, wishes }
 }
 
-type Circumstances = Question & { readonly room: Tokens; readonly pressure: Pressure }
+const byFill = (a: Band, b: Band): number => a.fill - b.fill
 
-function* claim(band: Band, reader: Reader, derived: readonly Derived[], question: Circumstances): Walk<Wish> {
-  const wish: Wish = { band, units: [], derived: [], limit: question.budget, shorter: [] }
-  const { pressure } = question
-  const asking = question.query ?? reader.head.asked?.content ?? ''
-  const { claim: what } = band
-  if ('first' in what) return { ...wish, units: yield* reader.first(what.first) }
-  const fresh = 'uncovered' in what && what.uncovered === true ? after(covered(derived).last) : () => true
-  if ('last' in what) return { ...wish, units: yield* reader.last(both(fresh, counting(pressure.window ?? what.last))) }
-  if ('lastTokens' in what) return { ...wish, units: yield* reader.last(both(fresh, weighing(what.lastTokens))) }
-  if ('tail' in what) {
-    const { start, limit } = tailOf(reader.head, what.tail, question, isQuestion(asking))
-    return { ...wish, limit, units: yield* reader.last(limit < question.budget ? reaching(start) : since(start)) }
-  }
-  if ('rest' in what) {
-    const isOut = (unit: Unit) => isElsewhere(unit, ({ sequence: one }) => isWithin(pressure.dropped, one))
-    const units = yield* reader.last(affording(question.budget, band.ladder, isOut))
-    return { ...wish, units: units.filter((unit) => !isOut(unit)), shorter: pressure.compressed }
-  }
-  if ('recalled' in what) {
-    const hits = yield* reader.recall(asking, what.recalled.limit, question.when)
-    const messages = hits.map((hit) => hit.entry).filter((entry) => entry.kind === 'message')
-    return { ...wish, units: messages.map((message) => ({ messages: [message] })) }
-  }
+type Circumstances = {
+  readonly derived: readonly Derived[]
+  readonly budget: Tokens
+  readonly room: Tokens
+  readonly pressure: Pressure
+  readonly asking: string
+  readonly when: Stretch | undefined
+}
+
+/** The derived entries that a band claims, the best first. */
+function told(band: Band, what: Telling, derived: readonly Derived[], limit: Tokens): Wish {
   const held = derived.filter((entry) => isWanted(entry, what)).sort(byWorth)
-  return { ...wish, derived: held.slice(0, what.top ?? held.length) }
+  return { band, units: [], derived: held.slice(0, what.top), limit, shorter: [] }
+}
+
+type Telling = Extract<Claim, { kind: string }>
+
+/** The messages that a band claims. */
+function* said(band: Band, what: Exclude<Claim, Telling>, reader: Reader, circumstances: Circumstances): Walk<Wish> {
+  const { budget, pressure } = circumstances
+  let units: readonly Unit[]
+  let [limit, shorter]: [Tokens, readonly Run[]] = [budget, []]
+  if ('first' in what) units = yield* reader.first(what.first)
+  else if ('tail' in what) {
+    const tail = tailOf(reader.head, what.tail, circumstances)
+    limit = tail.limit
+    units = yield* reader.last(limit < budget ? reaching(tail.start) : since(tail.start))
+  } else if ('rest' in what) {
+    const isOut = (unit: Unit) => isElsewhere(unit, ({ sequence: one }) => isWithin(pressure.dropped, one))
+    units = (yield* reader.last(affording(budget, band.ladder, isOut))).filter((unit) => !isOut(unit))
+    shorter = pressure.compressed
+  } else if ('recalled' in what) {
+    const hits = yield* reader.recall(circumstances.asking, what.recalled.limit, circumstances.when)
+    units = hits.flatMap(({ entry }) => (entry.kind === 'message' ? [{ messages: [entry] }] : []))
+  } else {
+    const after = what.uncovered === true ? covered(circumstances.derived).last : 0
+    units = yield* reader.last('last' in what ? counting(pressure.window ?? what.last) : weighing(what.lastTokens), after)
+  }
+  return { band, units, derived: [], limit, shorter }
 }
 
 /** Whether all that was said in a unit is left out or shown elsewhere: a call says nothing without its results. */
@@ -115,16 +133,6 @@ const byWorth = (a: Derived, b: Derived): number => worth(b) - worth(a) || b.at 
 
 /** Says, walking back from the newest unit, whether one more is claimed. */
 type More = (unit: Unit) => boolean
-
-const both =
-  (one: More, other: More): More =>
-  (unit) =>
-    one(unit) && other(unit)
-
-const after =
-  (sequence: number): More =>
-  (unit) =>
-    lastOf(unit) > sequence
 
 function counting(most: number): More {
   let seen = 0
@@ -177,16 +185,17 @@ function leastOf(rung: Rung, tokens: Tokens): Tokens {
 class Reader {
   readonly head: Head
   /** Units loaded from the end, newest first, and how many of them are claimed. */
-  private readonly back: Unit[] = []
+  private back: Unit[] = []
   private claimed = 0
-  /** The oldest message read from the end; messages before it that may belong to its unit are still to be read. */
-  private pending: Message[] = []
+  /** The oldest messages read from the end: messages before them that may belong to their unit are still to be read. */
+  private pending: readonly Message[] = []
+  /** Whether there is nothing older to be read. */
+  private isDone = false
   private front: Unit[] = []
 
   constructor(head: Head) {
     this.head = head
-    this.pending = [...head.recent]
-    this.settle()
+    this.settle(head.recent, head.recent.length >= head.messages)
   }
 
   *first(many: number): Walk<Unit[]> {
@@ -200,12 +209,13 @@ class Reader {
     return this.front
   }
 
-  *last(more: More): Walk<Unit[]> {
+  /** The newest units that nobody has claimed, as long as there are more to be claimed and they reach beyond a sequence number. */
+  *last(more: More, after = 0): Walk<Unit[]> {
     const units: Unit[] = []
-    const stop = this.front.length === 0 ? 0 : lastOf(this.front.at(-1) as Unit)
+    const stop = this.seeded()
     for (;;) {
       const unit = this.back[this.claimed] ?? (yield* this.older())
-      if (unit === undefined || firstOf(unit) <= stop || !more(unit)) return units
+      if (unit === undefined || firstOf(unit) <= stop || lastOf(unit) <= after || !more(unit)) return units
       units.push(unit)
       this.claimed++
     }
@@ -215,7 +225,7 @@ class Reader {
   *recall(text: string, limit: number, when: Stretch | undefined): Walk<readonly Hit[]> {
     const oldest = this.back[this.claimed - 1]
     const before = oldest === undefined ? this.head.last + 1 : firstOf(oldest)
-    const after = this.front.length === 0 ? 0 : lastOf(this.front.at(-1) as Unit)
+    const after = this.seeded()
     if (before <= after + 1 || limit === 0) return []
     const search: Query = { text, kinds: ['message'], before, limit }
     const { hits } = yield { search }
@@ -225,41 +235,44 @@ class Reader {
       .filter((hit) => sequence(hit) > after)
   }
 
-  /** Loads units until the one with this sequence number is among them. */
-  *walkTo(target: number): Walk<void> {
-    while (this.oldestSettled() > target && (yield* this.older()) !== undefined);
-  }
-
   turn(): { asked: Unit | undefined; since: Unit[]; pinned: Unit | undefined } {
-    const target = this.head.asked?.sequence
-    const at = target === undefined ? -1 : this.back.findIndex((unit) => firstOf(unit) === target)
-    const opening = this.head.first?.role === 'system' && this.head.first.content.trim() !== '' ? { messages: [this.head.first] } : undefined
-    return { asked: at < 0 ? undefined : this.back[at], since: at < 0 ? [] : this.back.slice(0, at).reverse(), pinned: opening }
+    const { first, asked } = this.head
+    const at = asked === undefined ? -1 : this.back.findIndex((unit) => firstOf(unit) === asked.sequence)
+    const pinned = first?.role === 'system' && !isBlank(first.content) ? { messages: [first] } : undefined
+    return { asked: this.back[at], since: this.back.slice(0, Math.max(0, at)).reverse(), pinned }
   }
 
-  private oldestSettled(): number {
+  /** The sequence number of the oldest unit loaded from the end. */
+  oldest(): number {
     const oldest = this.back.at(-1)
     return oldest === undefined ? this.head.last + 1 : firstOf(oldest)
   }
 
-  private *older(): Walk<Unit | undefined> {
+  /** Loads units before the oldest one, if there are any, and answers with the newest of them. */
+  *older(): Walk<Unit | undefined> {
     const had = this.back.length
-    for (let limit = 64; this.back.length === had; limit = Math.min(limit * 2, 1_024)) {
-      const before = this.pending[0]?.sequence ?? this.oldestSettled()
+    for (let limit = 64; !this.isDone && this.back.length === had; limit = Math.min(limit * 2, 1_024)) {
+      const before = this.pending[0]?.sequence ?? this.oldest()
       const { messages } = yield { page: { before, limit, newest: true } }
-      this.pending = [...messages, ...this.pending]
-      this.settle(messages.length < limit)
-      if (messages.length < limit) break
+      this.settle([...messages, ...this.pending], messages.length < limit)
     }
     return this.back[had]
   }
 
+  /** The last sequence number of what is claimed from the beginning. */
+  private seeded(): number {
+    const last = this.front.at(-1)
+    return last === undefined ? 0 : lastOf(last)
+  }
+
   /** Turns what has been read into units, except what may belong to a unit that begins earlier. */
-  private settle(all = this.pending.length >= this.head.messages): void {
+  private settle(messages: readonly Message[], isDone: boolean): void {
     let keep = 0
-    if (!all) while (keep < this.pending.length && this.pending[keep]?.role === 'tool') keep++
-    this.back.push(...unitsOf(this.pending.slice(keep)).reverse())
-    this.pending = this.pending.slice(0, keep)
+    if (!isDone) while (messages[keep]?.role === 'tool') keep++
+    const units = unitsOf(messages, keep).reverse()
+    this.back = this.back.length === 0 ? units : [...this.back, ...units]
+    this.pending = messages.slice(0, keep)
+    this.isDone = isDone
   }
 }
 

@@ -2,6 +2,7 @@ import { covered } from '../domain/band.ts'
 import type { Tokens } from '../domain/entry.ts'
 import type { Tail } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
+import { isQuestion } from '../text/question.ts'
 
 /**
  * Where the tail begins and what it may cost. Cuts fall on multiples of a fixed step of the summed weights, so that the
@@ -12,8 +13,7 @@ import type { Head } from '../domain/session.ts'
 export function tailOf(
   head: Head,
   tail: Tail,
-  { budget, room }: { readonly budget: Tokens; readonly room: Tokens },
-  asksBack: boolean,
+  { budget, room, asking }: { readonly budget: Tokens; readonly room: Tokens; readonly asking: string },
 ): { start: Tokens; limit: Tokens } {
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
@@ -24,7 +24,7 @@ export function tailOf(
   if (!isScarce && reach > 0 && rest <= tail.all * room && rest >= 0.5 * tail.low * room) return { start: reach, limit: budget }
   if (total <= tail.all * room) return { start: 0, limit: budget }
   if (isScarce) {
-    const limit = Math.floor((asksBack ? tail.scarce.question : tail.scarce.otherwise) * budget)
+    const limit = Math.floor((isQuestion(asking) ? tail.scarce.question : tail.scarce.otherwise) * budget)
     return { start: total - limit, limit }
   }
   const step = Math.max(1, Math.floor((tail.high - tail.low) * room))

@@ -16,10 +16,10 @@ export const lastOf = (unit: Unit): number => (unit.messages.at(-1) as Message).
 export const isSendable = ({ fault, messages }: Unit): boolean =>
   fault === undefined || (fault === 'call without its result' && !isBlank((messages[0] as Message).content))
 
-/** Groups messages that follow each other into units, in the same order. */
-export function unitsOf(messages: readonly Message[]): Unit[] {
+/** Groups messages that follow each other, from a place on, into units in the same order. */
+export function unitsOf(messages: readonly Message[], from = 0): Unit[] {
   const units: Unit[] = []
-  for (let at = 0; at < messages.length; ) {
+  for (let at = from; at < messages.length; ) {
     const unit = unitAt(messages, at)
     units.push(unit)
     at += unit.messages.length
