@@ -2,7 +2,7 @@ import type { Tokens } from '../domain/entry.ts'
 import type { Context, Degradation, Ledger, Provider } from '../domain/ledger.ts'
 import type { Framing, Profile } from '../domain/profile.ts'
 import { feesOf, wordsOf } from './fees.ts'
-import { fit } from './fit.ts'
+import { type Fitted, fit, type Piece } from './fit.ts'
 import { frame } from './frame.ts'
 import type { Gathered } from './gather.ts'
 import { notesIn } from './pressure.ts'
@@ -12,28 +12,25 @@ import type { Renderer } from './render.ts'
 export type Composition = { readonly budget: Tokens; readonly framing: Framing; readonly provider: Provider }
 
 /** What is shown, from what was gathered: fit, then frame, with the receipt. Writes nothing; the same input gives the same bytes. */
-export function compose(gathered: Gathered, profile: Profile, renderer: Renderer, options: Composition): Context {
-  const { framing, degraded } = affordable(options, renderer)
-  const fees = feesOf(profile, renderer, { framing, opener: options.provider === 'anthropic' })
-  const fitted = fit(gathered, options.budget, renderer, fees)
+export function compose(gathered: Gathered, profile: Profile, renderer: Renderer, { budget, framing: wanted, provider }: Composition): Context {
+  const framing = affordable(wanted, budget, renderer)
+  const fitted = fit(gathered, budget, renderer, feesOf(profile, renderer, framing, provider))
   const { messages, text, cacheable } = frame(fitted, profile, framing, renderer)
+  const degraded: Degradation[] = framing === wanted ? [] : [{ step: 'framing', why: `no room for the words of the ${wanted} framing` }]
   const ledger: Ledger = {
     profile: profile.name,
     tokenizer: renderer.tokenizer.name,
-    counted: counted(
-      renderer,
-      fitted.pieces.every((piece) => piece.form.exact),
-    ),
-    budget: options.budget,
+    counted: counted(renderer, fitted),
+    budget,
     spent: fitted.spent,
     history: gathered.pressure.history,
     due: gathered.pressure.due,
     cacheable,
     lines: receipt(gathered, fitted),
-    knowledge: fitted.pieces.flatMap(({ derived }) =>
-      derived?.kind === 'knowledge' && (gathered.origins.get(derived) ?? 'scope') === 'scope' ? [derived.id] : [],
+    knowledge: fitted.told.flatMap(({ derived }) =>
+      derived.kind === 'knowledge' && (gathered.origins.get(derived) ?? 'scope') === 'scope' ? [derived.id] : [],
     ),
-    degraded: [...degraded, ...(notesIn(gathered.head.derived)?.faults ?? [])],
+    degraded: degraded.concat(notesIn(gathered.head.derived)?.faults ?? []),
   }
   return {
     messages,
@@ -45,13 +42,14 @@ export function compose(gathered: Gathered, profile: Profile, renderer: Renderer
 }
 
 /** In a budget so small that the words of the framing would crowd out what they frame, memory is shown without them. */
-function affordable({ budget, framing }: Composition, renderer: Renderer): { framing: Framing; degraded: readonly Degradation[] } {
+function affordable(framing: Framing, budget: Tokens, renderer: Renderer): Framing {
   const { before, after } = wordsOf[framing]
-  if (renderer.fee(before) + renderer.fee(after) <= budget / 4) return { framing, degraded: [] }
-  return { framing: 'sections', degraded: [{ step: 'framing', why: `no room for the words of the ${framing} framing` }] }
+  return renderer.fee(before) + renderer.fee(after) <= budget / 4 ? framing : 'sections'
 }
 
-function counted(renderer: Renderer, exact: boolean): Ledger['counted'] {
-  if (renderer.tokenizer.kind === 'estimate') return 'estimated'
-  return renderer.tokenizer.kind === 'exact' && exact ? 'exact' : 'bounded'
+function counted({ tokenizer: { kind } }: Renderer, { said, told }: Fitted): Ledger['counted'] {
+  if (kind === 'estimate') return 'estimated'
+  return kind === 'exact' && said.every(isExact) && told.every(isExact) ? 'exact' : 'bounded'
 }
+
+const isExact = ({ form }: Piece): boolean => form.exact

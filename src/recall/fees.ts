@@ -1,4 +1,5 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
+import type { Provider } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { opener } from './anthropic.ts'
 import { kept } from './kept.ts'
@@ -38,40 +39,42 @@ export const wordsOf: Readonly<Record<Framing, Words>> = {
 /** Whether what stands before the turns is memory, which is told as data, or lines of the conversation itself. */
 export const tellsMemory = (profile: Profile): boolean => profile.bands.some((band) => 'kind' in band.claim && band.volatile !== true)
 
-/** What is paid once, when the first piece that needs it is shown. */
+/** Something that is paid once; of those with the same name, one. */
+export type Fee = { readonly name: string; readonly tokens: Tokens }
+
+/** What is paid when the first piece that needs it is shown. */
 export type Fees = {
-  readonly reply: Tokens
-  readonly stable: Tokens
-  readonly volatile: Tokens
-  readonly headings: ReadonlyMap<Band, Tokens>
+  readonly reply: Fee
+  readonly stable: Fee
+  readonly volatile: Fee
+  readonly headings: ReadonlyMap<Band, Fee>
   day(at: Millis): { readonly text: string; readonly tokens: Tokens }
 }
-
-export type FeeOptions = { readonly framing?: Framing; readonly opener?: boolean }
 
 /** So many days are at hand. */
 const mostDays = 1_024
 const known = new WeakMap<Renderer, WeakMap<Profile, Map<string, Fees>>>()
+const noProfiles = () => new WeakMap<Profile, Map<string, Fees>>()
+const noFees = () => new Map<string, Fees>()
 
 /** What is paid once in a context of a profile; worked out with the first one. */
-export function feesOf(profile: Profile, renderer: Renderer, options: FeeOptions = {}): Fees {
-  const ofRenderer = kept(known, renderer, () => new WeakMap<Profile, Map<string, Fees>>())
-  const ofProfile = kept(ofRenderer, profile, () => new Map<string, Fees>())
-  return kept(ofProfile, `${options.framing} ${options.opener}`, () => reckoned(profile, renderer, options))
+export function feesOf(profile: Profile, renderer: Renderer, framing: Framing, provider: Provider): Fees {
+  const ofProfile = kept(kept(known, renderer, noProfiles), profile, noFees)
+  return kept(ofProfile, provider === 'anthropic' ? `${framing} ${provider}` : framing, () => reckoned(profile, renderer, framing, provider))
 }
 
-function reckoned(profile: Profile, renderer: Renderer, options: FeeOptions): Fees {
+function reckoned(profile: Profile, renderer: Renderer, framing: Framing, provider: Provider): Fees {
   const { message, reply } = renderer.tokenizer.overhead
-  const words = wordsOf[options.framing ?? profile.framing]
+  const words = wordsOf[framing]
   const days = new Map<number, { readonly text: string; readonly tokens: Tokens }>()
   const around = (role: string, ...texts: readonly string[]) => message + renderer.fee(role) + texts.reduce((sum, text) => sum + renderer.fee(text), 0)
+  const memory = (words.after === '' ? 0 : around('system', words.after)) + around('user', words.memory, memoryEnd)
+  const headed = profile.bands.filter((band) => band.heading !== undefined)
   return {
-    reply: reply + (options.opener === true ? around('user', opener) : 0),
-    stable: tellsMemory(profile)
-      ? (words.after === '' ? 0 : around('system', words.after)) + around('user', words.memory, memoryEnd)
-      : around('system', words.before, words.after),
-    volatile: around('user', words.recalled, memoryEnd),
-    headings: new Map(profile.bands.filter((band) => band.heading !== undefined).map((band) => [band, renderer.fee(headingOf(band))])),
+    reply: { name: 'reply', tokens: reply + (provider === 'anthropic' ? around('user', opener) : 0) },
+    stable: { name: 'stable', tokens: tellsMemory(profile) ? memory : around('system', words.before, words.after) },
+    volatile: { name: 'volatile', tokens: around('user', words.recalled, memoryEnd) },
+    headings: new Map(headed.map((band) => [band, { name: `heading ${band.name}`, tokens: renderer.fee(headingOf(band)) }])),
     day: (at) => {
       if (days.size > mostDays) days.clear()
       return kept(days, Math.floor(at / 86_400_000), () => {

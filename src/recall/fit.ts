@@ -3,7 +3,7 @@ import { type Derived, type Message, promotedId, type Tokens } from '../domain/e
 import { MemoryError } from '../domain/error.ts'
 import type { Band, Rung } from '../domain/profile.ts'
 import { isWithin } from '../domain/session.ts'
-import type { Fees } from './fees.ts'
+import type { Fee, Fees } from './fees.ts'
 import { type Gathered, isElsewhere, type Wish } from './gather.ts'
 import { asTurn, type Form, type Manner, type Renderer } from './render.ts'
 import { firstOf, isSendable, type Unit } from './unit.ts'
@@ -23,10 +23,15 @@ export type Piece = {
   /** The line with the day it stands under, or nothing. */
   readonly day: string
 }
+export type Said = Piece & { readonly unit: Unit }
+export type Told = Piece & { readonly derived: Derived }
 
 /** What is shown and what that costs, headings and the provider's additions included. */
 export type Fitted = {
-  readonly pieces: readonly Piece[]
+  /** What was said, in the order of the conversation. */
+  readonly said: readonly Said[]
+  /** Derived entries, in the order in which they were chosen. */
+  readonly told: readonly Told[]
   readonly fees: Tokens
   readonly spent: Tokens
   /** Whether a band begins elsewhere with every turn. */
@@ -45,18 +50,16 @@ export function fit(gathered: Gathered, budget: Tokens, renderer: Renderer, fees
   const purse = new Purse(gathered, budget, renderer, fees)
   purse.payTurn()
   const byFill = gathered.wishes.filter((wish) => wish.units.length + wish.derived.length > 0).sort((a, b) => a.band.fill - b.band.fill)
-  const withCode = hasCode(gathered)
-  for (const wish of byFill) purse.pay(wish, shareOf(wish.band, budget, withCode))
+  const wanting = byFill.filter((wish) => !purse.pay(wish, shareOf(wish.band, budget, gathered)))
   // what one band leaves of its share, another may have
-  for (const wish of byFill) if (wish.band.share !== undefined) purse.pay(wish, budget)
+  for (const wish of wanting) if (wish.band.share !== undefined) purse.pay(wish, budget)
   // what files say displaces nothing that was said
   if (gathered.passages !== undefined) purse.pay(gathered.passages, budget)
   return purse.result()
 }
 
-function shareOf(band: Band, budget: Tokens, withCode: boolean): Tokens {
-  if (band.share === undefined) return budget
-  return Math.floor(budget * (typeof band.share === 'number' ? band.share : withCode ? band.share.withCode : band.share.without))
+function shareOf({ share = 1 }: Band, budget: Tokens, gathered: Gathered): Tokens {
+  return Math.floor(budget * (typeof share === 'number' ? share : hasCode(gathered) ? share.withCode : share.without))
 }
 
 function hasCode(gathered: Gathered): boolean {
@@ -67,10 +70,12 @@ function hasCode(gathered: Gathered): boolean {
 }
 
 class Purse {
-  private readonly pieces: Piece[] = []
-  /** Derived entries, and the sequence numbers of messages. */
-  private readonly placed = new Set<number | Derived>()
-  private readonly shownItems = new Set<string>()
+  private readonly said: Said[] = []
+  private readonly told: Told[] = []
+  /** Which messages are shown, by how far they lie behind the newest one. */
+  private readonly placed: boolean[] = []
+  /** Derived entries that are shown, and the ids of items among them. */
+  private readonly shown = new Set<Derived | string>()
   private readonly perBand = new Map<string, Tokens>()
   private readonly paid = new Set<string>()
   /** Bands of which something is shown: what comes before their first entry is paid. */
@@ -91,18 +96,18 @@ class Purse {
 
   result(): Fitted {
     const slides = this.gathered.wishes.some((wish) => wish.limit < this.budget)
-    return { pieces: this.pieces, fees: this.feesPaid, spent: this.spent, slides }
+    return { said: this.said.sort((a, b) => firstOf(a.unit) - firstOf(b.unit)), told: this.told, fees: this.feesPaid, spent: this.spent, slides }
   }
 
   /** The newest turn of the user at any price, then a system message the session opens with, then what came after the turn. */
   payTurn(): void {
     const { asked, pinned, since, stored } = this.gathered
     const newest = stored ? since.findLast(isSendable) : undefined
-    const kept = newest === undefined ? 0 : this.reserved([{ unit: newest, ...this.terms(newest, 'since') }])
+    const kept = newest === undefined ? 0 : Math.min(this.priceOf(newest, this.terms(newest, 'since')), this.budget / 4)
     if (asked !== undefined) this.payAsked(asked, stored, kept + this.reservedForSeeds())
     if (pinned !== undefined) this.place(pinned, newestLadder, 'opening', Math.min(this.budget / 2, this.budget - this.spent - kept))
     if (!stored) return
-    for (const unit of [...since].reverse()) {
+    for (const unit of since.toReversed()) {
       const ladder = this.sinceLadder(unit, newest)
       if (!this.place(unit, ladder, 'since', this.budget - this.spent - this.reservedForSeeds()) && unit === newest) this.place(unit, ladder, 'since')
     }
@@ -110,15 +115,13 @@ class Purse {
 
   /** As a turn without a heading it costs least, so that a budget which holds it so is never too small; any smaller one is. */
   private payAsked(asked: Unit, stored: boolean, reserved: Tokens): void {
-    const bare: Terms = { band: undefined, manner: asTurn, entrance: this.owed([['reply', this.fees.reply]]) }
-    if (this.renderer.unit(asked, bare.manner, whole, this.budget - bare.entrance.tokens) === null) {
-      const least = bare.entrance.tokens + (this.renderer.shortest(asked, bare.manner)?.tokens ?? 0)
-      if (least > this.budget) this.refuse(least)
-    }
     const part = stored ? 'newest' : 'band'
     const spare = stored ? this.budget - reserved : this.budget * aside
     if (this.place(asked, newestLadder, part, spare) || this.place(asked, newestLadder, part) || this.place(asked, newestLadder, 'newest')) return
-    this.place(asked, newestLadder, 'newest', this.budget, bare)
+    const bare: Terms = { band: undefined, manner: asTurn, entrance: this.owed([this.fees.reply]) }
+    if (this.place(asked, newestLadder, 'newest', this.budget, bare)) return
+    const least = bare.entrance.tokens + (this.renderer.shortest(asked, asTurn)?.tokens ?? 0)
+    if (least > this.budget) this.refuse(least)
   }
 
   /** What has been said since is shown whole, the newest of it at any price; a band that shows glimpses shows glimpses of it. */
@@ -132,68 +135,64 @@ class Purse {
     return this.gathered.wishes.find((wish) => wish.units.some((one) => firstOf(one) === firstOf(unit)))?.band
   }
 
-  /** What the newest turn, and what was said since, leave for what opened the session. */
+  /** What the newest turn, and what was said since, leave for what opened the session: at most a quarter of the budget. */
   private reservedForSeeds(): Tokens {
     const { asked, wishes } = this.gathered
-    const seeds = wishes.flatMap(({ band, units }) => ('first' in band.claim ? units.map((unit) => ({ unit, band })) : []))
-    const others = seeds.filter(({ unit }) => isSendable(unit) && !this.isPlaced(unit) && (asked === undefined || firstOf(unit) !== firstOf(asked)))
-    return this.reserved(others.map(({ unit, band }) => ({ unit, manner: mannerOf(band), entrance: this.entrance(band, unit) })))
-  }
-
-  /** What these cost whole, but at most a quarter of the budget. */
-  private reserved(units: readonly { readonly unit: Unit; readonly manner: Manner; readonly entrance: Entrance }[]): Tokens {
-    const wanted = units.reduce((sum, { unit, manner, entrance }) => {
-      return sum + entrance.tokens + (this.renderer.unit(unit, manner, whole, this.budget)?.tokens ?? this.budget)
-    }, 0)
+    let wanted = 0
+    for (const { band, units } of wishes) {
+      if (!('first' in band.claim)) continue
+      for (const unit of units) {
+        if (!isSendable(unit) || this.isPlaced(unit) || (asked !== undefined && firstOf(unit) === firstOf(asked))) continue
+        wanted += this.priceOf(unit, { band, manner: mannerOf(band), entrance: this.entrance(band, unit) })
+      }
+    }
     return Math.min(wanted, this.budget / 4)
   }
 
-  pay(wish: Wish, most: Tokens): void {
-    const { band } = wish
-    const share = Math.min(most, wish.limit)
-    const manner = mannerOf(band)
+  private priceOf(unit: Unit, { manner, entrance }: Terms): Tokens {
+    return entrance.tokens + (this.renderer.unit(unit, manner, whole, this.budget)?.tokens ?? this.budget)
+  }
+
+  /** Buys what a band wishes for; false if there is something it could not have. */
+  pay(wish: Wish, most: Tokens): boolean {
+    const { band, shorter } = wish
+    const offer: Offer = { band, manner: mannerOf(band), limit: Math.min(most, wish.limit, mostOf(band, this.budget)) }
+    const patience = band.patience ?? 0
     let misses = 0
     for (const unit of wish.units) {
       if (this.isPlaced(unit) || !isSendable(unit) || this.isLate(unit, band) || this.isPromoted(unit, band)) continue
-      const isShorter = wish.shorter.length > 0 && unit.messages.some(({ sequence }) => isWithin(wish.shorter, sequence))
-      const ladder = isShorter ? shortened(band.ladder) : band.ladder
-      if (!this.buy(band, share, ladder, (room, rung) => this.renderer.unit(unit, manner, rung, room), { unit }) && ++misses > (band.patience ?? 0)) return
+      const isShorter = shorter.length > 0 && unit.messages.some(({ sequence }) => isWithin(shorter, sequence))
+      if (!this.buy(offer, isShorter ? shortened(band.ladder) : band.ladder, unit, undefined) && ++misses > patience) return false
     }
-    const crowded = this.isCrowded(wish, share)
-    wish.derived.forEach((derived, at) => {
-      if (this.placed.has(derived) || misses > (band.patience ?? 0)) return
-      const left = crowded ? wish.derived.length - at : 1
-      if (!this.buy(band, share, band.ladder, (room, rung) => this.renderer.derived(derived, rung, room), { derived, left })) misses++
-    })
+    let left = this.isCrowded(wish, offer) ? wish.derived.length : 0
+    for (const derived of wish.derived) {
+      if (!this.shown.has(derived) && !this.buy(offer, band.ladder, undefined, derived, Math.max(1, left)) && ++misses > patience) return false
+      left--
+    }
+    return misses === 0
   }
 
   /** Whether entries that can be shortened do not all fit whole: then each has its part, and none hides the others. */
-  private isCrowded({ band, derived }: Wish, share: Tokens): boolean {
+  private isCrowded({ band, derived }: Wish, { limit }: Offer): boolean {
     if (!band.ladder.some((rung) => rung.as === 'sections')) return false
-    const most = Math.min(share, mostOf(band, this.budget), this.budget - this.spent)
+    const most = Math.min(limit, this.budget - this.spent)
     return derived.reduce((sum, entry) => sum + this.renderer.price(entry), 0) > most - (this.perBand.get(band.name) ?? 0)
   }
 
-  private buy(
-    band: Band,
-    share: Tokens,
-    ladder: readonly Rung[],
-    render: (room: Tokens, rung: Rung) => Form | null,
-    what: { unit?: Unit; derived?: Derived; left?: number },
-  ): boolean {
+  private buy({ band, manner, limit }: Offer, ladder: readonly Rung[], unit: Unit | undefined, derived: Derived | undefined, left = 1): boolean {
     const had = this.perBand.get(band.name) ?? 0
-    const limit = Math.min(share, mostOf(band, this.budget)) - had
-    const entrance = this.entrance(band, what.unit)
+    const entrance = this.entrance(band, unit)
+    const rest = this.budget - this.spent
+    const fair = Math.min(rest, Math.floor(Math.min(limit - had, rest) / left))
     for (const rung of ladder) {
-      const fair = Math.floor(Math.min(limit, this.budget - this.spent) / (what.left ?? 1))
-      const room =
-        Math.min(fair, this.budget - this.spent, rung.upTo === undefined ? this.budget : Math.floor(rung.upTo * this.budget) - this.spent) - entrance.tokens
-      const form = room < crumb ? null : render(room, rung)
+      const room = (rung.upTo === undefined ? fair : Math.min(fair, Math.floor(rung.upTo * this.budget) - this.spent)) - entrance.tokens
+      if (room < crumb) continue
+      const form = unit === undefined ? this.renderer.derived(derived as Derived, rung, room) : this.renderer.unit(unit, manner, rung, room)
       if (form === null) continue
       this.enter(entrance)
       this.entered.add(band)
       this.perBand.set(band.name, had + form.tokens + entrance.tokens)
-      this.take({ part: 'band', band, unit: what.unit, derived: what.derived, form, rung: rung.as, day: entrance.day })
+      this.take({ part: 'band', band, unit, derived, form, rung: rung.as, day: entrance.day })
       return true
     }
     return false
@@ -213,14 +212,15 @@ class Purse {
   }
 
   private isPlaced(unit: Unit): boolean {
-    return unit.messages.some((message) => this.placed.has(message.sequence))
+    for (const { sequence } of unit.messages) if (this.placed[this.gathered.head.last - sequence] === true) return true
+    return false
   }
 
   /** Whether all of it stands in long-term memory, or is left out: what has no place there keeps the one it has. */
   private isPromoted(unit: Unit, band: Band): boolean {
     const { promoted, dropped } = this.gathered.pressure
     if (!('rest' in band.claim) || promoted.length === 0) return false
-    return isElsewhere(unit, ({ id, sequence }) => isWithin(dropped, sequence) || (isWithin(promoted, sequence) && this.shownItems.has(promotedId(id))))
+    return isElsewhere(unit, ({ id, sequence }) => isWithin(dropped, sequence) || (isWithin(promoted, sequence) && this.shown.has(promotedId(id))))
   }
 
   /** A block is read before the newest turn: what was said after it must not stand there. */
@@ -230,10 +230,16 @@ class Purse {
   }
 
   private take(piece: Piece): void {
-    this.pieces.push(piece)
-    if (piece.derived !== undefined) this.placed.add(piece.derived)
-    if (piece.derived?.kind === 'item') this.shownItems.add(piece.derived.id)
-    for (const message of piece.unit?.messages ?? []) this.placed.add(message.sequence)
+    const { unit, derived } = piece
+    if (unit !== undefined) {
+      this.said.push(piece as Said)
+      for (const { sequence } of unit.messages) this.placed[this.gathered.head.last - sequence] = true
+    }
+    if (derived !== undefined) {
+      this.told.push(piece as Told)
+      this.shown.add(derived)
+      if (derived.kind === 'item') this.shown.add(derived.id)
+    }
     this.spent += piece.form.tokens
   }
 
@@ -249,45 +255,45 @@ class Purse {
     // beyond the reach of every band it belongs to the one that takes the rest
     const band = this.bandOf(unit) ?? (part === 'band' ? this.gathered.wishes.find((wish) => 'rest' in wish.band.claim)?.band : undefined)
     if (part === 'band' && band !== undefined) return { band, manner: mannerOf(band), entrance: this.entrance(band, unit) }
-    return { band, manner: asTurn, entrance: this.owed([['reply', this.fees.reply], ...this.heading(band)]) }
+    return { band, manner: asTurn, entrance: this.owed([this.fees.reply, this.headingOf(band)]) }
   }
 
-  private heading(band: Band | undefined): (readonly [string, Tokens])[] {
-    const tokens = band === undefined ? undefined : this.fees.headings.get(band)
-    return band === undefined || tokens === undefined ? [] : [[`heading ${band.name}`, tokens]]
+  private headingOf(band: Band | undefined): Fee | undefined {
+    return band && this.fees.headings.get(band)
   }
 
   /** What must be paid before the first entry of a band is shown: its heading, its block, the date it stands under. */
   private entrance(band: Band, unit: Unit | undefined): Entrance {
     const day = unit !== undefined && 'recalled' in band.claim ? this.fees.day((unit.messages[0] as Message).at) : undefined
     if (day === undefined && this.entered.has(band)) return free
-    const owed: (readonly [string, Tokens])[] = [['reply', this.fees.reply], ...this.heading(band)]
-    if (band.show === 'block') owed.push(band.volatile === true ? ['volatile', this.fees.volatile] : ['stable', this.fees.stable])
-    if (day === undefined) return this.owed(owed)
-    return { ...this.owed([...owed, [`${band.name} ${day.text}`, day.tokens]]), day: day.text }
+    const { reply, stable, volatile } = this.fees
+    const block = band.show === 'turns' ? undefined : band.volatile === true ? volatile : stable
+    return this.owed([reply, this.headingOf(band), block, day && { name: `${band.name} ${day.text}`, tokens: day.tokens }], day?.text)
   }
 
-  private owed(items: readonly (readonly [string, Tokens])[]): Entrance {
-    const names: string[] = []
+  private owed(fees: readonly (Fee | undefined)[], day = ''): Entrance {
+    const unpaid: Fee[] = []
     let tokens = 0
-    for (const [name, price] of items) {
-      if (this.paid.has(name)) continue
-      names.push(name)
-      tokens += price
+    for (const fee of fees) {
+      if (fee === undefined || this.paid.has(fee.name)) continue
+      unpaid.push(fee)
+      tokens += fee.tokens
     }
-    return { names, tokens, day: '' }
+    return { fees: unpaid, tokens, day }
   }
 
-  private enter(entrance: Entrance): void {
-    for (const name of entrance.names) this.paid.add(name)
-    this.feesPaid += entrance.tokens
-    this.spent += entrance.tokens
+  private enter({ fees, tokens }: Entrance): void {
+    for (const { name } of fees) this.paid.add(name)
+    this.feesPaid += tokens
+    this.spent += tokens
   }
 }
 
+/** What a band may spend now, and how it shows what it buys. */
+type Offer = { readonly band: Band; readonly manner: Manner; readonly limit: Tokens }
 type Terms = { readonly band: Band | undefined; readonly manner: Manner; readonly entrance: Entrance }
-type Entrance = { readonly names: readonly string[]; readonly tokens: Tokens; readonly day: string }
-const free: Entrance = { names: [], tokens: 0, day: '' }
+type Entrance = { readonly fees: readonly Fee[]; readonly tokens: Tokens; readonly day: string }
+const free: Entrance = { fees: [], tokens: 0, day: '' }
 
 /** The rungs below the whole; a ladder that has no others keeps it. */
 function shortened(ladder: readonly Rung[]): readonly Rung[] {

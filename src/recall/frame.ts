@@ -16,16 +16,25 @@ export type Framed = {
 
 /** Puts the chosen pieces into reading order: instructions, memory, turns, what is recalled, the newest turn. */
 export function frame(fitted: Fitted, profile: Profile, framing: Framing, renderer: Renderer): Framed {
-  const order = readingOrder(fitted.pieces, profile)
+  const order = readingOrder(fitted, profile)
   const words = wordsOf[framing]
-  const messages: ChatMessage[] = order.opening.flatMap((piece) => piece.form.chat)
+  const messages: ChatMessage[] = []
+  addTurns(messages, order.opening)
   const isMemory = tellsMemory(profile)
   const block = order.stable.length === 0 ? [] : isMemory ? memoryBlock(order, words) : conversationBlock(order, words, renderer)
   messages.push(...block)
-  for (const piece of order.turns) messages.push(...piece.form.chat)
+  addTurns(messages, order.turns)
   if (order.volatile.length > 0) messages.push({ role: 'user', content: within(words.recalled, headed(order.volatile)).trimEnd() })
-  for (const piece of order.newest) messages.push(...piece.form.chat)
+  addTurns(messages, order.newest)
   return { messages, text: () => textOf(order, words, isMemory, renderer), cacheable: cacheable(order, profile, fitted.slides, block.length) }
+}
+
+function addTurns(messages: ChatMessage[], pieces: readonly Piece[]): void {
+  for (const { form } of pieces) {
+    const { chat } = form
+    if ('role' in chat) messages.push(chat)
+    else messages.push(...chat)
+  }
 }
 
 /** What memory holds is data: it comes from a user's side and never as instructions, which are told apart from it. */
@@ -47,17 +56,15 @@ function conversationBlock(order: Order, words: Words, renderer: Renderer): Chat
 
 type Order = { readonly opening: Piece[]; readonly stable: Piece[]; readonly turns: Piece[]; readonly volatile: Piece[]; readonly newest: Piece[] }
 
-function readingOrder(pieces: readonly Piece[], profile: Profile): Order {
-  const asked = pieces.find((piece) => piece.part === 'newest')
+function readingOrder({ said, told }: Fitted, profile: Profile): Order {
+  const asked = said.find((piece) => piece.part === 'newest')
   const border = asked === undefined ? Number.POSITIVE_INFINITY : place(asked)
   const order: Order = { opening: [], stable: [], turns: [], volatile: [], newest: [] }
-  for (const piece of pieces) partOf(piece, border, order).push(piece)
+  for (const piece of said) partOf(piece, border, order).push(piece)
+  for (const piece of told) partOf(piece, border, order).push(piece)
   const byBand = (a: Piece, b: Piece): number => rank(a, profile) - rank(b, profile) || place(a) - place(b)
-  const byPlace = (a: Piece, b: Piece): number => place(a) - place(b) || rank(a, profile) - rank(b, profile)
-  order.opening.sort(byBand)
-  order.turns.sort(byPlace)
-  order.newest.sort(byPlace)
-  return { ...order, stable: byDay(order.stable.sort(byBand)), volatile: byDay(order.volatile.sort(byBand)) }
+  const { opening, turns, newest } = order
+  return { opening, stable: byDay(order.stable.sort(byBand)), turns, volatile: byDay(order.volatile.sort(byBand)), newest }
 }
 
 function partOf(piece: Piece, border: number, order: Order): Piece[] {
@@ -149,17 +156,21 @@ const isAnchored = (band: Band | undefined): boolean =>
   band !== undefined && band.volatile !== true && ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
 
 function cacheable(order: Order, profile: Profile, slides: boolean, blocks: number): { messages: number; tokens: Tokens } {
+  const sum = { messages: 0, tokens: 0 }
   // the others live on what a sliding band leaves them, and that is never the same
-  if (slides) return { messages: 0, tokens: 0 }
+  if (slides) return sum
   const steady = profile.bands.every((band) => band.show === 'turns' || band.volatile === true || isAnchored(band))
-  const moves = ({ band }: Piece): boolean => !isAnchored(band) || !(steady || band?.show === 'turns')
-  const rest = [...order.stable, ...order.turns]
-  const end = rest.findIndex(moves)
-  let messages = 0
-  let tokens = 0
-  for (const piece of [...order.opening, ...rest.slice(0, end < 0 ? rest.length : end)]) {
-    messages += piece.form.chat.length
-    tokens += piece.form.tokens
+  const add = ({ form: { chat, tokens } }: Piece): void => {
+    sum.messages += 'role' in chat ? 1 : chat.length
+    sum.tokens += tokens
   }
-  return { messages: messages + (steady ? blocks : 0), tokens }
+  const stays = (piece: Piece): boolean => {
+    const isSteady = isAnchored(piece.band) && (steady || piece.band?.show === 'turns')
+    if (isSteady) add(piece)
+    return isSteady
+  }
+  order.opening.forEach(add)
+  if (order.stable.every(stays)) order.turns.every(stays)
+  if (steady) sum.messages += blocks
+  return sum
 }

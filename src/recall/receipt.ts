@@ -1,19 +1,21 @@
 import { type Derived, type Message, messageId, type Run, sequenceOf, type Tokens } from '../domain/entry.ts'
-import type { Line, Verdict } from '../domain/ledger.ts'
+import type { Line, Origin, Verdict } from '../domain/ledger.ts'
 import { countBetween, type Gap, type Head, isWithin } from '../domain/session.ts'
-import type { Fitted, Piece } from './fit.ts'
+import type { Fitted, Said, Told } from './fit.ts'
 import type { Gathered } from './gather.ts'
 import { firstOf, lastOf, type Unit } from './unit.ts'
 
 /** One line for each run of entries with the same fate: every entry of the session once, and what the words around them cost. */
 export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
   const lines = new Lines()
-  if (fitted.fees > 0) lines.add({ band: 'frame', entries: null, count: 0, verdict: 'whole', tokens: fitted.fees, why: 'headings and what the provider adds' })
-  addMessages(lines, gathered, fitted.pieces)
+  if (fitted.fees > 0) lines.all.push(feeLine(fitted.fees))
+  addMessages(lines, gathered, fitted)
   lines.close()
-  addDerived(lines, gathered, fitted.pieces)
+  addDerived(lines, gathered, fitted.told)
   return lines.all
 }
+
+const feeLine = (tokens: Tokens): Draft => ({ band: 'frame', entries: null, count: 0, verdict: 'whole', tokens, why: 'headings and what the provider adds' })
 
 /** A line that may still grow. */
 type Draft = Omit<Line, 'entries' | 'count' | 'tokens'> & { readonly entries: [first: string, last: string] | null; count: number; tokens: Tokens }
@@ -23,23 +25,18 @@ class Lines {
   readonly all: Draft[] = []
   private last: Draft | undefined
 
-  add(next: Draft): void {
+  add(first: string, end: string, count: number, tokens: Tokens, band: string, verdict: Verdict, why: string, from?: Origin): void {
     const { last } = this
-    if (
-      last?.entries != null &&
-      next.entries !== null &&
-      last.band === next.band &&
-      last.verdict === next.verdict &&
-      last.why === next.why &&
-      isOneRun(last, next)
-    ) {
-      last.entries[1] = next.entries[1]
-      last.count += next.count
-      last.tokens += next.tokens
+    // passages of files are told one by one: what lies between two of them was not found
+    if (last?.entries != null && last.band === band && last.verdict === verdict && last.why === why && last.from === from && from !== 'files') {
+      last.entries[1] = end
+      last.count += count
+      last.tokens += tokens
       return
     }
-    this.all.push(next)
-    this.last = next
+    const line = { band, entries: [first, end] as [string, string], count, verdict, tokens, why }
+    this.last = from === undefined ? line : { ...line, from }
+    this.all.push(this.last)
   }
 
   /** What comes next is of another kind. */
@@ -48,16 +45,12 @@ class Lines {
   }
 }
 
-/** Passages of files are told one by one: what lies between two of them was not found. */
-const isOneRun = (last: Draft, next: Draft): boolean => last.from === next.from && next.from !== 'files'
-
 /** Why a run of messages is not shown itself. */
 type Absence = { readonly run: Run; readonly verdict: 'covered' | 'dropped'; readonly why: string }
 
-function absences({ pressure }: Gathered, pieces: readonly Piece[]): Absence[] {
-  const derived = pieces.flatMap((piece) => piece.derived ?? [])
-  const covers = derived.flatMap((entry): Absence[] => (entry.kind === 'summary' ? [{ run: entry.covers, verdict: 'covered', why: 'summary' }] : []))
-  const items = derived.flatMap((entry) => (entry.kind === 'item' ? entry.sources : []))
+function absences({ pressure }: Gathered, told: readonly Told[]): Absence[] {
+  const covers = told.flatMap(({ derived }): Absence[] => (derived.kind === 'summary' ? [{ run: derived.covers, verdict: 'covered', why: 'summary' }] : []))
+  const items = told.flatMap(({ derived }) => (derived.kind === 'item' ? derived.sources : []))
   const promoted = items.flatMap(({ message }): Absence[] => {
     const sequence = sequenceOf(message) ?? 0
     return isWithin(pressure.promoted, sequence) ? [{ run: [sequence, sequence], verdict: 'covered', why: 'long-term' }] : []
@@ -65,53 +58,46 @@ function absences({ pressure }: Gathered, pieces: readonly Piece[]): Absence[] {
   return [...covers, ...promoted, ...pressure.dropped.map((run): Absence => ({ run, verdict: 'dropped', why: 'triage' }))]
 }
 
-type Stop = { readonly unit: Unit; readonly piece?: Piece }
+type Stop = Said | { readonly unit: Unit; readonly form?: undefined }
 
-function addMessages(lines: Lines, gathered: Gathered, pieces: readonly Piece[]): void {
+function addMessages(lines: Lines, gathered: Gathered, { said, told }: Fitted): void {
   const { head } = gathered
-  const covers = absences(gathered, pieces)
+  const absent = absences(gathered, told)
   let next = head.first?.sequence ?? 1
-  for (const { unit, piece } of stopsIn(gathered, pieces)) {
-    addAbsent(lines, head, next, firstOf(unit) - 1, covers)
-    lines.add(piece === undefined ? faultLine(unit) : shownLine(piece, unit))
-    next = lastOf(unit) + 1
+  for (const stop of stopsIn(gathered, said)) {
+    addAbsent(lines, head, next, firstOf(stop.unit) - 1, absent)
+    if (stop.form === undefined) addUnit(lines, stop.unit, 0, 'none', 'dropped', stop.unit.fault as string)
+    else addShown(lines, stop)
+    next = lastOf(stop.unit) + 1
   }
-  addAbsent(lines, head, next, head.last, covers)
+  addAbsent(lines, head, next, head.last, absent)
 }
 
 /** What is shown, and what is passed over because it is broken, in conversation order. */
-function stopsIn({ wishes, since }: Gathered, pieces: readonly Piece[]): Stop[] {
-  const stops: Stop[] = []
-  for (const piece of pieces) if (piece.unit !== undefined) stops.push({ unit: piece.unit, piece })
+function stopsIn({ wishes, since }: Gathered, said: readonly Said[]): readonly Stop[] {
+  const broken: Unit[] = []
+  for (const { units } of wishes) for (const unit of units) if (unit.fault !== undefined) broken.push(unit)
+  for (const unit of since) if (unit.fault !== undefined) broken.push(unit)
+  if (broken.length === 0) return said
   // message by message: one of a broken group may have been recalled by itself
   const faults = new Map<number, Stop>()
-  const note = ({ fault, messages }: Unit): void => {
-    if (fault !== undefined) for (const message of messages) faults.set(message.sequence, { unit: { messages: [message], fault } })
-  }
-  for (const wish of wishes) wish.units.forEach(note)
-  since.forEach(note)
-  if (faults.size > 0) for (const { unit } of stops) for (const message of unit.messages) faults.delete(message.sequence)
-  return [...stops, ...faults.values()].sort((a, b) => firstOf(a.unit) - firstOf(b.unit))
+  for (const { fault, messages } of broken) for (const message of messages) faults.set(message.sequence, { unit: { messages: [message], fault } })
+  for (const { unit } of said) for (const { sequence } of unit.messages) faults.delete(sequence)
+  return [...said, ...faults.values()].sort((a, b) => firstOf(a.unit) - firstOf(b.unit))
 }
 
 const reasons = { newest: 'the newest turn', opening: 'the session opens with it', since: 'said since the newest turn' }
 
-function shownLine({ part, band, form, rung }: Piece, unit: Unit): Draft {
-  const why = part === 'band' ? (band?.name ?? '') : reasons[part]
-  const fault = unit.fault === undefined ? rung : unit.fault
-  return line(unit, band?.name ?? part, form.shortened ? 'shortened' : 'whole', form.tokens, form.shortened ? `${why}; ${fault}` : why)
+function addShown(lines: Lines, { part, band, form, rung, unit }: Said): void {
+  const name = band?.name
+  const why = part === 'band' ? (name ?? '') : reasons[part]
+  if (form.shortened) addUnit(lines, unit, form.tokens, name ?? part, 'shortened', `${why}; ${unit.fault ?? rung}`)
+  else addUnit(lines, unit, form.tokens, name ?? part, 'whole', why)
 }
 
-const faultLine = (unit: Unit): Draft => line(unit, 'none', 'dropped', 0, unit.fault as string)
-
-const line = (unit: Unit, band: string, verdict: Verdict, tokens: Tokens, why: string): Draft => ({
-  band,
-  entries: [(unit.messages[0] as Message).id, (unit.messages.at(-1) as Message).id],
-  count: unit.messages.length,
-  verdict,
-  tokens,
-  why,
-})
+function addUnit(lines: Lines, { messages }: Unit, tokens: Tokens, band: string, verdict: Verdict, why: string): void {
+  lines.add((messages[0] as Message).id, (messages.at(-1) as Message).id, messages.length, tokens, band, verdict, why)
+}
 
 /** The messages between two that are shown: stood for by something else, or left out. */
 function addAbsent(lines: Lines, head: Head, first: number, last: number, known: readonly Absence[]): void {
@@ -119,17 +105,9 @@ function addAbsent(lines: Lines, head: Head, first: number, last: number, known:
     const cover = known.find(({ run: [from, to] }) => from <= at && at <= to)
     const ahead = known.filter(({ run: [from] }) => from > at).map(({ run: [from] }) => from - 1)
     const end = Math.min(last, cover === undefined ? Math.min(last, ...ahead) : cover.run[1])
-    const run = trimmed(head.gaps, at, end)
+    const [from, to] = trimmed(head.gaps, at, end)
     const count = countBetween(head.gaps, at, end)
-    if (count > 0)
-      lines.add({
-        band: 'none',
-        entries: [messageId(run[0]), messageId(run[1])],
-        count,
-        verdict: cover?.verdict ?? 'dropped',
-        tokens: 0,
-        why: cover?.why ?? 'no room',
-      })
+    if (count > 0) lines.add(messageId(from), messageId(to), count, 0, 'none', cover?.verdict ?? 'dropped', cover?.why ?? 'no room')
     at = end + 1
   }
 }
@@ -142,16 +120,14 @@ function trimmed(gaps: readonly Gap[], first: number, last: number): Gap {
   return [from, to]
 }
 
-function addDerived(lines: Lines, { derived, origins }: Gathered, pieces: readonly Piece[]): void {
-  const shown = new Map<Derived, Piece>()
-  for (const piece of pieces) if (piece.derived !== undefined) shown.set(piece.derived, piece)
+function addDerived(lines: Lines, { derived, origins }: Gathered, told: readonly Told[]): void {
+  if (derived.length === 0) return
+  const shown = new Map(told.map((piece) => [piece.derived, piece]))
   for (const entry of derived) {
     const { band, form } = shown.get(entry) ?? {}
     const verdict = form === undefined ? 'dropped' : form.shortened ? 'shortened' : 'whole'
     const why = form === undefined ? reasonOf(entry) : (band?.name ?? '')
-    const from = origins.get(entry)
-    const line: Draft = { band: band?.name ?? 'none', entries: [entry.id, entry.id], count: 1, verdict, tokens: form?.tokens ?? 0, why }
-    lines.add(from === undefined ? line : { ...line, from })
+    lines.add(entry.id, entry.id, 1, form?.tokens ?? 0, band?.name ?? 'none', verdict, why, origins.get(entry))
   }
 }
 

@@ -22,7 +22,8 @@ import { chatOf, lineOf, mend } from './wording.ts'
  */
 export type Form = {
   readonly text: string
-  readonly chat: readonly ChatMessage[]
+  /** As turns of the conversation: mostly one. */
+  readonly chat: ChatMessage | readonly ChatMessage[]
   readonly tokens: Tokens
   readonly shortened: boolean
   readonly exact: boolean
@@ -110,10 +111,9 @@ export class Renderer {
   private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
     const isWhole = rung.as === 'whole'
     const message = unit.messages[0] as Message
-    const { content } = message
     // Words alone are mostly sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept.
-    const tokens = isWhole && manner === asTurn && isAlone(unit) && content.isWellFormed() ? this.known(unit, manner) : undefined
-    if (tokens !== undefined) return new AsSaid(message, tokens, this.tokenizer.isExact(content))
+    if (isWhole && manner === asTurn && isAlone(unit) && message.content.isWellFormed() && this.isPriced(message))
+      return new AsSaid(message, this.tokenizer.isExact(message.content))
     const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
     return this.remembered(unit, manner, name, () => this.form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)))
   }
@@ -143,11 +143,15 @@ export class Renderer {
   }
 
   /** What whole messages cost was counted when they were stored. */
-  private known(unit: Unit, manner: Manner): Tokens | undefined {
-    // What would be shown otherwise than it was said may have been priced as it was said.
-    if (unit.messages.some((message) => message.tokenizer !== this.tokenizer.name || isArmed(message))) return undefined
-    if (manner.show === 'turns') return unit.messages.reduce((sum, message) => sum + message.tokens, 0)
-    return manner.label === '' && manner.separator === '\n' ? unit.messages.reduce((sum, message) => sum + message.lineTokens, 0) : undefined
+  private known({ messages }: Unit, manner: Manner): Tokens | undefined {
+    if (!messages.every((message) => this.isPriced(message))) return undefined
+    if (manner.show === 'turns') return messages.reduce((sum, message) => sum + message.tokens, 0)
+    return manner.label === '' && manner.separator === '\n' ? messages.reduce((sum, message) => sum + message.lineTokens, 0) : undefined
+  }
+
+  /** What would be shown otherwise than it was said may have been priced as it was said. */
+  private isPriced(message: Message): boolean {
+    return message.tokenizer === this.tokenizer.name && !isArmed(message)
   }
 
   /** Beginning and end of each message, as much as `room` allows: a few probes around the length the price suggests. */
@@ -184,23 +188,30 @@ export class Renderer {
   }
 }
 
-/** A message shown as it was said. Its line is seldom asked for, and is not made before. */
+/** A message shown as it was said, at the price it was stored with. Its line is seldom asked for: nothing is made before it is. */
 class AsSaid implements Form {
-  readonly chat: readonly ChatMessage[]
-  readonly tokens: Tokens
-  readonly shortened = false
   readonly exact: boolean
   private readonly message: Message
 
-  constructor(message: Message, tokens: Tokens, exact: boolean) {
-    this.chat = [chatOf(message, message.content, true)]
-    this.tokens = tokens
+  constructor(message: Message, exact: boolean) {
     this.exact = exact
     this.message = message
   }
 
   get text(): string {
     return `${lineOf(this.message, this.message.content, true)}\n\n`
+  }
+
+  get chat(): ChatMessage {
+    return chatOf(this.message, this.message.content, true)
+  }
+
+  get tokens(): Tokens {
+    return this.message.tokens
+  }
+
+  get shortened(): boolean {
+    return false
   }
 }
 

@@ -7,7 +7,7 @@ export type Fault = 'empty' | 'result without its call' | 'call without its resu
  * The least that may be shown or left out: one message, or an assistant's tool calls with all their results, because
  * providers refuse one without the other.
  */
-export type Unit = { readonly messages: readonly Message[]; readonly fault?: Fault }
+export type Unit = { readonly messages: readonly Message[]; readonly fault?: Fault | undefined }
 
 export const firstOf = (unit: Unit): number => (unit.messages[0] as Message).sequence
 export const lastOf = (unit: Unit): number => (unit.messages.at(-1) as Message).sequence
