@@ -1,9 +1,9 @@
-import type { Message, Millis, Tokens } from '../domain/entry.ts'
+import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
 import { check } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { AnthropicContext, Context, Provider } from '../domain/ledger.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
-import { type Framing, framings, type Profile } from '../domain/profile.ts'
+import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { emptyHead, type Head, isExpired } from '../domain/session.ts'
 import { toAnthropic } from '../recall/anthropic.ts'
 import { compose } from '../recall/compose.ts'
@@ -42,6 +42,7 @@ type Question = { readonly budget: Tokens; readonly framing: Framing; readonly q
 type Found = Question & { readonly gathered: Gathered; readonly shared: readonly Shared[]; readonly when: Period | undefined }
 
 const recent = 48
+const knownFramings = `one of ${framings.join(', ')}`
 
 /** Builds what a model is shown of a session. Writes nothing. */
 export class Contexts {
@@ -68,26 +69,29 @@ export class Contexts {
   async gathered(key: Key, options: ContextOptions & { readonly traced?: boolean }, barrier: Barrier | undefined): Promise<Found> {
     const { profile, renderer } = this.means
     const budget = this.budgetOf(options)
-    check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), `one of ${framings.join(', ')}`)
+    check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), knownFramings)
+    const { framing = profile.framing } = options
     check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
-    const [stored, known] = await Promise.all([this.head(key), this.known(key, options.person)])
+    const [stored, known] = await this.read(key, options.person)
     const head = barrier === undefined ? stored : restored(stored, barrier)
     const isStored = options.query === undefined || options.query === head.asked?.content || options.query === stored.asked?.content
     const query = isStored ? undefined : options.query
     const asking = query ?? head.asked?.content ?? ''
     // Only what is recalled is chosen by time; but a trace may be replayed under a profile that recalls.
-    const isTimely = options.traced === true || profile.bands.some(({ claim }) => 'recalled' in claim)
+    const isTimely = options.traced === true || profile.bands.some(isRecalling)
     const when = isTimely ? this.when(asking, query === undefined ? head.asked?.at : undefined) : undefined
     const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
     const { library } = this.means
-    const [found, passages] = await Promise.all([this.walked(key, walk, barrier), library?.passages(this.means, key, asking) ?? []])
-    const shared: readonly Shared[] = passages.length === 0 ? known : [...known, { from: 'files', entries: passages }]
-    const gathered = library === undefined || passages.length === 0 ? found : library.shown(found, passages, budget)
-    return { gathered, budget, framing: options.framing ?? profile.framing, query, shared, when }
+    const step = walk.next()
+    const looked = library?.passages(this.means, key, asking) ?? []
+    // nobody waits where everything is at hand
+    const [found, passages] = step.done === true ? [step.value, await looked] : await Promise.all([this.walked(key, walk, step, barrier), looked])
+    if (library === undefined || passages.length === 0) return { gathered: found, budget, framing, query, shared: known, when }
+    return { gathered: library.shown(found, passages, budget), budget, framing, query, shared: [...known, { from: 'files', entries: passages }], when }
   }
 
-  private async walked(key: Key, walk: Walk<Gathered>, barrier: Barrier | undefined): Promise<Gathered> {
-    let step = walk.next()
+  private async walked(key: Key, walk: Walk<Gathered>, first: IteratorResult<Need, Gathered>, barrier: Barrier | undefined): Promise<Gathered> {
+    let step = first
     while (step.done !== true) step = walk.next(await this.answer(key, step.value, barrier))
     return step.value
   }
@@ -97,19 +101,17 @@ export class Contexts {
     return isQuestion(asking) ? this.means.dates?.(asking, at) : undefined
   }
 
-  private async head(key: Key): Promise<Head> {
-    const head = await this.means.sessions.head(key, recent)
-    return isExpired(head, this.means.clock()) ? emptyHead(key, head.epoch) : head
-  }
-
-  /** What the scope knows, and what is known of the person. */
-  private known(key: Key, person: string | undefined): Promise<readonly Shared[]> {
-    const { profile, sessions, store } = this.means
+  /** The session, with what its scope knows and what is known of the person. */
+  private async read(key: Key, person: string | undefined): Promise<readonly [Head, readonly Shared[]]> {
+    const { profile, sessions, store, clock } = this.means
+    const reads = [sessions.head(key, recent)]
     // where sessions live in the same store, the scope's own memory is a session that knows it itself
-    const isOwn = key.id === '' && sessions === store
-    const places: (readonly [Shared['from'], Key])[] = isSeen(profile, 'scope') && !isOwn ? [['scope', scopeKey(key)]] : []
-    if (isSeen(profile, 'person') && person !== undefined) places.push(['person', personKey(key.scope, person)])
-    return Promise.all(places.map(async ([from, at]) => ({ from, entries: (await store.head(at, 0)).derived.filter(({ kind }) => kind === 'knowledge') })))
+    const isScope = isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)
+    if (isScope) reads.push(store.head(scopeKey(key), 0))
+    if (isSeen(profile, 'person') && person !== undefined) reads.push(store.head(personKey(key.scope, person), 0))
+    const [head, ...others] = (await Promise.all(reads)) as [Head, ...Head[]]
+    const shared = others.map(({ derived }, at): Shared => ({ from: at === 0 && isScope ? 'scope' : 'person', entries: derived.filter(isKnowledge) }))
+    return [isExpired(head, clock()) ? emptyHead(key, head.epoch) : head, shared]
   }
 
   private async answer(key: Key, need: Need, barrier: Barrier | undefined): Promise<Answer> {
@@ -119,6 +121,9 @@ export class Contexts {
     return { messages: [], hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: shown(hit.entry) } : hit)) }
   }
 }
+
+const isRecalling = ({ claim }: Band): boolean => 'recalled' in claim
+const isKnowledge = ({ kind }: Derived): boolean => kind === 'knowledge'
 
 /** The head as a prompt of its session may show it. */
 function restored(head: Head, barrier: Barrier): Head {
