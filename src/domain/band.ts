@@ -25,6 +25,7 @@ export const worth = (entry: Derived): number =>
  * tail which leaves them this much does not change the beginning of every prompt as it grows.
  */
 export function promised(bands: readonly Band[], derived: readonly Derived[], budget: Tokens, price: (entry: Derived) => Tokens): Tokens {
+  if (derived.length === 0) return 0
   let sum = 0
   for (const band of bands) {
     const { claim } = band

@@ -109,8 +109,10 @@ export class Contexts {
     const isScope = isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)
     if (isScope) reads.push(store.head(scopeKey(key), 0))
     if (isSeen(profile, 'person') && person !== undefined) reads.push(store.head(personKey(key.scope, person), 0))
-    const [head, ...others] = (await Promise.all(reads)) as [Head, ...Head[]]
-    const shared = others.map(({ derived }, at): Shared => ({ from: at === 0 && isScope ? 'scope' : 'person', entries: derived.filter(isKnowledge) }))
+    const [head, one, other] = (await Promise.all(reads)) as [Head, Head?, Head?]
+    const shared: Shared[] = []
+    if (one !== undefined) shared.push({ from: isScope ? 'scope' : 'person', entries: one.derived.filter(isKnowledge) })
+    if (other !== undefined) shared.push({ from: 'person', entries: other.derived.filter(isKnowledge) })
     return [isExpired(head, clock()) ? emptyHead(key, head.epoch) : head, shared]
   }
 

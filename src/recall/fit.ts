@@ -96,7 +96,7 @@ class Purse {
 
   result(): Fitted {
     const slides = this.gathered.wishes.some((wish) => wish.limit < this.budget)
-    return { said: this.said.sort((a, b) => firstOf(a.unit) - firstOf(b.unit)), told: this.told, fees: this.feesPaid, spent: this.spent, slides }
+    return { said: inOrder(this.said), told: this.told, fees: this.feesPaid, spent: this.spent, slides }
   }
 
   /** The newest turn of the user at any price, then a system message the session opens with, then what came after the turn. */
@@ -294,6 +294,13 @@ type Offer = { readonly band: Band; readonly manner: Manner; readonly limit: Tok
 type Terms = { readonly band: Band | undefined; readonly manner: Manner; readonly entrance: Entrance }
 type Entrance = { readonly fees: readonly Fee[]; readonly tokens: Tokens; readonly day: string }
 const free: Entrance = { fees: [], tokens: 0, day: '' }
+
+/** In the order of the conversation. Mostly it was bought from the newest back, and need only be turned. */
+function inOrder(said: Said[]): readonly Said[] {
+  said.reverse()
+  const isSorted = said.every(({ unit }, at) => at === 0 || firstOf((said[at - 1] as Said).unit) < firstOf(unit))
+  return isSorted ? said : said.sort((a, b) => firstOf(a.unit) - firstOf(b.unit))
+}
 
 /** The rungs below the whole; a ladder that has no others keeps it. */
 function shortened(ladder: readonly Rung[]): readonly Rung[] {

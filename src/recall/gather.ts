@@ -5,6 +5,7 @@ import type { Hit, Query, Range } from '../domain/ports.ts'
 import type { Band, Claim, Profile, Rung } from '../domain/profile.ts'
 import { type Head, isWithin } from '../domain/session.ts'
 import type { Stretch } from '../text/when/calendar.ts'
+import { kept } from './kept.ts'
 import { preferred } from './prefer.ts'
 import { type Pressure, pressureOn } from './pressure.ts'
 import type { Shared } from './shared.ts'
@@ -63,22 +64,32 @@ export function* gather(head: Head, profile: Profile, question: Question): Walk<
   const { bands } = profile
   const reader = new Reader(head)
   const origins = new Map<Derived, Origin>()
-  for (const { from, entries } of question.shared) for (const entry of entries) origins.set(entry, from)
-  const derived = [...head.derived, ...origins.keys()].filter((entry) => !isSilent(entry))
+  const derived = head.derived.filter(isHeard)
+  for (const { from, entries } of question.shared) {
+    for (const entry of entries) origins.set(entry, from)
+    derived.push(...entries.filter(isHeard))
+  }
   const room = budget - promised(bands, derived, budget, question.price)
   const pressure = pressureOn(head, profile, budget)
   const circumstances: Circumstances = { derived, budget, room, pressure, asking: query ?? head.asked?.content ?? '', when }
   const wishes: Wish[] = []
-  for (const band of bands.toSorted(byFill)) {
+  for (const band of kept(orders, profile, inOrder)) {
     const { claim } = band
-    wishes[bands.indexOf(band)] = 'kind' in claim ? told(band, claim, derived, budget) : yield* said(band, claim, reader, circumstances)
+    const wish: Draft = { band, units: [], derived: [], limit: budget, shorter: [] }
+    if ('kind' in claim) wish.derived = told(claim, derived)
+    else wish.units = yield* said(wish, claim, reader, circumstances)
+    wishes[bands.indexOf(band)] = wish
   }
-  while (reader.oldest() > (head.asked?.sequence ?? head.last + 1) && (yield* reader.older()) !== undefined);
+  while (reader.oldest() > (head.asked?.sequence ?? head.last + 1) && (yield* reader.older()));
   const { asked, since, pinned } = reader.turn()
   return { head, derived, origins, pressure, pinned, asked, since, stored: query === undefined, wishes }
 }
 
-const byFill = (a: Band, b: Band): number => a.fill - b.fill
+const isHeard = (entry: Derived): boolean => !isSilent(entry)
+
+/** The bands of a profile in the order in which they choose. */
+const orders = new WeakMap<Profile, readonly Band[]>()
+const inOrder = ({ bands }: Profile): readonly Band[] => bands.toSorted((a, b) => a.fill - b.fill)
 
 type Circumstances = {
   readonly derived: readonly Derived[]
@@ -89,36 +100,34 @@ type Circumstances = {
   readonly when: Stretch | undefined
 }
 
-/** The derived entries that a band claims, the best first. */
-function told(band: Band, what: Telling, derived: readonly Derived[], limit: Tokens): Wish {
-  const held = derived.filter((entry) => isWanted(entry, what)).sort(byWorth)
-  return { band, units: [], derived: held.slice(0, what.top), limit, shorter: [] }
-}
-
+/** A wish that is being made. */
+type Draft = { -readonly [Part in keyof Wish]: Wish[Part] }
 type Telling = Extract<Claim, { kind: string }>
 
-/** The messages that a band claims. */
-function* said(band: Band, what: Exclude<Claim, Telling>, reader: Reader, circumstances: Circumstances): Walk<Wish> {
-  const { budget, pressure } = circumstances
-  let units: readonly Unit[]
-  let [limit, shorter]: [Tokens, readonly Run[]] = [budget, []]
-  if ('first' in what) units = yield* reader.first(what.first)
-  else if ('tail' in what) {
-    const tail = tailOf(reader.head, what.tail, circumstances)
-    limit = tail.limit
-    units = yield* reader.last(limit < budget ? reaching(tail.start) : since(tail.start))
-  } else if ('rest' in what) {
-    const isOut = (unit: Unit) => isElsewhere(unit, ({ sequence: one }) => isWithin(pressure.dropped, one))
-    units = (yield* reader.last(affording(budget, band.ladder, isOut))).filter((unit) => !isOut(unit))
-    shorter = pressure.compressed
-  } else if ('recalled' in what) {
-    const hits = yield* reader.recall(circumstances.asking, what.recalled.limit, circumstances.when)
-    units = hits.flatMap(({ entry }) => (entry.kind === 'message' ? [{ messages: [entry] }] : []))
-  } else {
-    const after = what.uncovered === true ? covered(circumstances.derived).last : 0
-    units = yield* reader.last('last' in what ? counting(pressure.window ?? what.last) : weighing(what.lastTokens), after)
+/** The derived entries that a band claims, the best first. */
+function told(what: Telling, derived: readonly Derived[]): readonly Derived[] {
+  if (derived.length === 0) return derived
+  const held = derived.filter((entry) => isWanted(entry, what)).sort(byWorth)
+  return held.slice(0, what.top)
+}
+
+/** The walk to the messages that a band claims; sets how much they may cost, and which are shown shorter. */
+function said(wish: Draft, what: Exclude<Claim, Telling>, reader: Reader, circumstances: Circumstances): Walk<Unit[]> {
+  const { budget, pressure, asking, when } = circumstances
+  if ('first' in what) return reader.first(what.first)
+  if ('recalled' in what) return reader.recall(asking, what.recalled.limit, when)
+  if ('tail' in what) {
+    const { start, limit } = tailOf(reader.head, what.tail, circumstances)
+    wish.limit = limit
+    return reader.last(limit < budget ? reaching(start) : since(start))
   }
-  return { band, units, derived: [], limit, shorter }
+  if ('rest' in what) {
+    wish.shorter = pressure.compressed
+    const isOut = (unit: Unit) => isElsewhere(unit, ({ sequence: one }) => isWithin(pressure.dropped, one))
+    return reader.last(affording(budget, wish.band.ladder, isOut), 0, isOut)
+  }
+  const after = what.uncovered === true ? covered(circumstances.derived).last : 0
+  return reader.last('last' in what ? counting(pressure.window ?? what.last) : weighing(what.lastTokens), after)
 }
 
 /** Whether all that was said in a unit is left out or shown elsewhere: a call says nothing without its results. */
@@ -126,8 +135,6 @@ export function isElsewhere({ messages }: Unit, isOut: (message: Message) => boo
   const said = messages.filter(({ content }) => !isBlank(content))
   return said.length > 0 && said.every(isOut)
 }
-
-const sequence = (hit: Hit): number => (hit.entry.kind === 'message' ? hit.entry.sequence : 0)
 
 const byWorth = (a: Derived, b: Derived): number => worth(b) - worth(a) || b.at - a.at || (a.id < b.id ? -1 : 1)
 
@@ -210,19 +217,19 @@ class Reader {
   }
 
   /** The newest units that nobody has claimed, as long as there are more to be claimed and they reach beyond a sequence number. */
-  *last(more: More, after = 0): Walk<Unit[]> {
+  *last(more: More, after = 0, isOut?: More): Walk<Unit[]> {
     const units: Unit[] = []
     const stop = this.seeded()
     for (;;) {
-      const unit = this.back[this.claimed] ?? (yield* this.older())
+      const unit = this.back[this.claimed] ?? (this.isDone ? undefined : yield* this.older())
       if (unit === undefined || firstOf(unit) <= stop || lastOf(unit) <= after || !more(unit)) return units
-      units.push(unit)
+      if (isOut?.(unit) !== true) units.push(unit)
       this.claimed++
     }
   }
 
   /** Searches what no other band has claimed so far; what was said at the time that is asked about comes first. */
-  *recall(text: string, limit: number, when: Stretch | undefined): Walk<readonly Hit[]> {
+  *recall(text: string, limit: number, when: Stretch | undefined): Walk<Unit[]> {
     const oldest = this.back[this.claimed - 1]
     const before = oldest === undefined ? this.head.last + 1 : firstOf(oldest)
     const after = this.seeded()
@@ -230,9 +237,8 @@ class Reader {
     const search: Query = { text, kinds: ['message'], before, limit }
     const { hits } = yield { search }
     const then = when === undefined ? [] : (yield { search: { ...search, from: when.from, to: when.to - 1 } }).hits
-    return preferred(then, hits)
-      .slice(0, limit)
-      .filter((hit) => sequence(hit) > after)
+    const best = preferred(then, hits).slice(0, limit)
+    return best.flatMap(({ entry }) => (entry.kind === 'message' && entry.sequence > after ? [{ messages: [entry] }] : []))
   }
 
   turn(): { asked: Unit | undefined; since: Unit[]; pinned: Unit | undefined } {

@@ -40,9 +40,9 @@ export function chatOf(message: Parsed, said: string, withCalls: boolean): ChatM
   if (message.role === 'tool') return { role: 'tool', content: isBlank(content) ? nothing : content, tool_call_id: message.answers ?? '' }
   // cut, then made whole again: the cut may fall into a surrogate pair
   const name = message.name === undefined ? undefined : wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
-  const named = name === undefined || name === '' ? {} : { name }
-  if (message.role !== 'assistant') return { role: message.role, content, ...named }
-  if (!withCalls || message.calls === undefined || message.calls.length === 0) return { role: 'assistant', content, ...named }
+  if (message.role !== 'assistant') return name ? { role: message.role, content, name } : { role: message.role, content }
+  if (!withCalls || message.calls === undefined || message.calls.length === 0)
+    return name ? { role: 'assistant', content, name } : { role: 'assistant', content }
   const tool_calls = message.calls.map((call) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } }))
-  return { role: 'assistant', content: isBlank(content) ? null : content, ...named, tool_calls }
+  return { role: 'assistant', content: isBlank(content) ? null : content, ...(name ? { name } : {}), tool_calls }
 }
