@@ -10,31 +10,24 @@ export type Admission = { readonly ended: boolean; readonly drop: readonly strin
 /** Decides how a session takes in new messages, by the limits of its profile; `least` messages give way in any case. */
 export function admit(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis, least = 0): Admission {
   const ended = isExpired(head, now)
-  const over = Math.max(least, overflow(head, incoming, lifetime, now))
-  if (over > 0 && lifetime.whenFull === 'refuse') {
-    const kept = ended ? 0 : head.messages
-    throw full(`Session ${formatKey(head.key)} holds ${kept} messages and its profile allows ${lifetime.messages}. Start a new session, or raise`, 'messages')
-  }
-  return {
-    ended,
-    drop: over > 0 ? evicted(ended ? emptyHead(head.key, head.epoch) : head, incoming.length, over) : [],
-    expiresAt: expiry(head, lifetime, now),
-  }
+  const current = ended ? emptyHead(head.key, head.epoch) : head
+  const over = Math.max(least, lifetime.messages === undefined ? 0 : current.messages + incoming.length - lifetime.messages)
+  if (over > 0 && lifetime.whenFull === 'refuse')
+    throw full(
+      `Session ${formatKey(head.key)} holds ${current.messages} messages and its profile allows ${lifetime.messages}. Start a new session, or raise`,
+      'messages',
+    )
+  return { ended, drop: over > 0 ? evicted(current, incoming.length, over) : [], expiresAt: expiry(current, lifetime, now) }
 }
 
 /** For a limit that is reached; `what` ends before the name of the limit. */
 export const full = (what: string, limit: keyof Lifetime): MemoryError => new MemoryError('full', `${what} lifetime.${limit}.`, { param: `lifetime.${limit}` })
 
-/** By how many messages a session would be over its limit. */
-function overflow(head: Head, incoming: readonly Said[], lifetime: Lifetime, now: Millis): number {
-  return lifetime.messages === undefined ? 0 : (isExpired(head, now) ? 0 : head.messages) + incoming.length - lifetime.messages
-}
-
 /** When a session that is used now is over: its own lifetime counts before its profile's. */
 export function expiry(head: Head, { idle = never, age = never }: Lifetime, now: Millis): Millis {
-  const isNew = head.revision === 0 || isExpired(head, now)
-  const own = isExpired(head, now) ? undefined : aboutIn(head.derived)
-  return Math.min(never, now + (own?.idle ?? idle), (isNew ? now : head.startedAt) + (own?.age ?? age))
+  const isOver = isExpired(head, now)
+  const own = isOver ? undefined : aboutIn(head.derived)
+  return Math.min(never, now + (own?.idle ?? idle), (isOver || head.revision === 0 ? now : head.startedAt) + (own?.age ?? age))
 }
 
 /** Whether this is a session, not the memory of a scope or something that the engine keeps for itself. */

@@ -11,17 +11,14 @@ type Turn = { role: 'user' | 'assistant'; blocks: AnthropicBlock[] }
  * results in the turn after their calls, every call with an id of its own.
  */
 export function toAnthropic(messages: readonly ChatMessage[]): { system: string; messages: AnthropicMessage[] } {
-  const start = messages.findIndex((message) => message.role !== 'system')
-  const talk = start < 0 ? [] : messages.slice(start)
-  const system = messages
-    .slice(0, start < 0 ? messages.length : start)
-    .map((message) => message.content)
-    .join('\n\n')
+  const first = messages.findIndex((message) => message.role !== 'system')
+  const start = first < 0 ? messages.length : first
+  const system = messages.slice(0, start).map((message) => message.content)
   const turns: Turn[] = []
   const ids = new CallIds()
-  for (const message of talk) add(turns, message, ids)
+  for (const message of messages.slice(start)) add(turns, message, ids)
   if (turns[0]?.role === 'assistant') turns.unshift({ role: 'user', blocks: [{ type: 'text', text: opener }] })
-  return { system, messages: turns.map(plain) }
+  return { system: system.join('\n\n'), messages: turns.map(plain) }
 }
 
 function add(turns: Turn[], message: ChatMessage, ids: CallIds): void {

@@ -4,6 +4,7 @@ import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { opener } from './anthropic.ts'
 import { kept } from './kept.ts'
 import type { Renderer } from './render.ts'
+import { months } from './terms.ts'
 
 /**
  * The words around what is shown: before and after a block of the conversation's own lines; what the model is told about
@@ -53,14 +54,13 @@ export type Fees = {
 
 /** So many days are at hand. */
 const mostDays = 1_024
-const known = new WeakMap<Renderer, WeakMap<Profile, Map<string, Fees>>>()
-const noProfiles = () => new WeakMap<Profile, Map<string, Fees>>()
 const noFees = () => new Map<string, Fees>()
 
 /** What is paid once in a context of a profile; worked out with the first one. */
 export function feesOf(profile: Profile, renderer: Renderer, framing: Framing, provider: Provider): Fees {
-  const ofProfile = kept(kept(known, renderer, noProfiles), profile, noFees)
-  return kept(ofProfile, provider === 'anthropic' ? `${framing} ${provider}` : framing, () => reckoned(profile, renderer, framing, provider))
+  return kept(kept(renderer.known, profile, noFees), provider === 'anthropic' ? `${framing} ${provider}` : framing, () =>
+    reckoned(profile, renderer, framing, provider),
+  )
 }
 
 function reckoned(profile: Profile, renderer: Renderer, framing: Framing, provider: Provider): Fees {
@@ -88,8 +88,6 @@ function reckoned(profile: Profile, renderer: Renderer, framing: Framing, provid
 /** A band's heading as a line of its own, or nothing. */
 export const headingOf = (band: Band): string =>
   band.heading === undefined ? '' : `${band.heading}${'kind' in band.claim || 'recalled' in band.claim ? '\n' : '\n\n'}`
-
-const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
 
 /** The day a recalled message was said, as a line above it (UTC). */
 function dayOf(at: Millis): string {

@@ -5,7 +5,8 @@ import type { Band, Rung } from '../domain/profile.ts'
 import { isWithin } from '../domain/session.ts'
 import type { Fee, Fees } from './fees.ts'
 import { type Gathered, isElsewhere, type Wish } from './gather.ts'
-import { asTurn, type Form, type Manner, type Renderer } from './render.ts'
+import { asTurn, type Form, type Manner, mannerOf, type Renderer } from './render.ts'
+import { shareOf } from './share.ts'
 import { firstOf, isSendable, type Unit } from './unit.ts'
 
 /** Why a piece is shown: the newest turn, the instructions the session opens with, what was said since the turn, or a band's wish. */
@@ -58,17 +59,6 @@ export function fit(gathered: Gathered, budget: Tokens, renderer: Renderer, fees
   return purse.result()
 }
 
-function shareOf({ share = 1 }: Band, budget: Tokens, gathered: Gathered): Tokens {
-  return Math.floor(budget * (typeof share === 'number' ? share : hasCode(gathered) ? share.withCode : share.without))
-}
-
-function hasCode(gathered: Gathered): boolean {
-  return (
-    gathered.derived.some((entry) => entry.kind === 'item' && entry.category === 'code') ||
-    gathered.head.recent.some((message) => message.content.includes('```'))
-  )
-}
-
 class Purse {
   private readonly said: Said[] = []
   private readonly told: Told[] = []
@@ -115,13 +105,15 @@ class Purse {
 
   /** As a turn without a heading it costs least, so that a budget which holds it so is never too small; any smaller one is. */
   private payAsked(asked: Unit, stored: boolean, reserved: Tokens): void {
+    const bare: Terms = { band: undefined, manner: asTurn, entrance: this.owed([this.fees.reply]) }
+    if (this.renderer.unit(asked, asTurn, whole, this.budget - bare.entrance.tokens) === null) {
+      const least = bare.entrance.tokens + (this.renderer.shortest(asked, asTurn)?.tokens ?? 0)
+      if (least > this.budget) throw tooSmall(this.budget, least)
+    }
     const part = stored ? 'newest' : 'band'
     const spare = stored ? this.budget - reserved : this.budget * aside
     if (this.place(asked, newestLadder, part, spare) || this.place(asked, newestLadder, part) || this.place(asked, newestLadder, 'newest')) return
-    const bare: Terms = { band: undefined, manner: asTurn, entrance: this.owed([this.fees.reply]) }
-    if (this.place(asked, newestLadder, 'newest', this.budget, bare)) return
-    const least = bare.entrance.tokens + (this.renderer.shortest(asked, asTurn)?.tokens ?? 0)
-    if (least > this.budget) this.refuse(least)
+    this.place(asked, newestLadder, 'newest', this.budget, bare)
   }
 
   /** What has been said since is shown whole, the newest of it at any price; a band that shows glimpses shows glimpses of it. */
@@ -243,13 +235,6 @@ class Purse {
     this.spent += piece.form.tokens
   }
 
-  private refuse(minimum: Tokens): never {
-    throw new MemoryError('budget-too-small', `A budget of ${this.budget} tokens cannot hold the newest turn even shortened; ${minimum} would do.`, {
-      param: 'budget',
-      minimum,
-    })
-  }
-
   /** How a unit that must be shown is shown: as a turn, unless the question stands outside and the band shows a block. */
   private terms(unit: Unit, part: Part): Terms {
     // beyond the reach of every band it belongs to the one that takes the rest
@@ -302,11 +287,14 @@ function inOrder(said: Said[]): readonly Said[] {
   return isSorted ? said : said.sort((a, b) => firstOf(a.unit) - firstOf(b.unit))
 }
 
+const tooSmall = (budget: Tokens, minimum: Tokens): MemoryError =>
+  new MemoryError('budget-too-small', `A budget of ${budget} tokens cannot hold the newest turn even shortened; ${minimum} would do.`, {
+    param: 'budget',
+    minimum,
+  })
+
 /** The rungs below the whole; a ladder that has no others keeps it. */
 function shortened(ladder: readonly Rung[]): readonly Rung[] {
   const lower = ladder.filter((rung) => rung.as !== 'whole')
   return lower.length === 0 ? ladder : lower
 }
-
-const mannerOf = (band: Band): Manner =>
-  band.show === 'turns' ? asTurn : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }

@@ -3,6 +3,7 @@ import type { ChatMessage } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { headingOf, memoryEnd, tellsMemory, type Words, wordsOf } from './fees.ts'
 import type { Fitted, Piece } from './fit.ts'
+import { kept } from './kept.ts'
 import type { Renderer } from './render.ts'
 import { firstOf } from './unit.ts'
 
@@ -101,12 +102,7 @@ function headed(pieces: readonly Piece[], lines: string[] = [], seen = new Set<B
 function byDay(pieces: Piece[]): Piece[] {
   if (pieces.length < 2) return pieces
   const days = new Map<string, Piece[]>()
-  for (const piece of pieces) {
-    const name = `${piece.band?.name ?? ''}\n${piece.day}`
-    const same = days.get(name)
-    if (same === undefined) days.set(name, [piece])
-    else same.push(piece)
-  }
+  for (const piece of pieces) kept(days, `${piece.band?.name ?? ''}\n${piece.day}`, () => []).push(piece)
   return [...days.values()].flat()
 }
 

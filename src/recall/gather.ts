@@ -75,7 +75,7 @@ export function* gather(head: Head, profile: Profile, question: Question): Walk<
   const wishes: Wish[] = []
   for (const band of kept(orders, profile, inOrder)) {
     const { claim } = band
-    const wish: Draft = { band, units: [], derived: [], limit: budget, shorter: [] }
+    const wish: Draft = { band, units: none, derived: none, limit: budget, shorter: none }
     if ('kind' in claim) wish.derived = told(claim, derived)
     else wish.units = yield* said(wish, claim, reader, circumstances)
     wishes[bands.indexOf(band)] = wish
@@ -85,6 +85,7 @@ export function* gather(head: Head, profile: Profile, question: Question): Walk<
   return { head, derived, origins, pressure, pinned, asked, since, stored: query === undefined, wishes }
 }
 
+const none: readonly never[] = []
 const isHeard = (entry: Derived): boolean => !isSilent(entry)
 
 /** The bands of a profile in the order in which they choose. */

@@ -2,6 +2,7 @@ import { type Derived, type Entry, type Millis, messageId, sequenceOf, textOf } 
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Query } from '../domain/ports.ts'
 import { isSession } from './admit.ts'
+import { kept } from './kept.ts'
 import type { Meaning, Pointed } from './meaning.ts'
 import { type Both, mixed } from './mix.ts'
 import { type Limits, SearchIndex, unlimited } from './score.ts'
@@ -55,8 +56,8 @@ export class Held {
 
   /** Lets go of everything, to begin anew. */
   clear(): void {
-    const { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt, changed } = new Held()
-    Object.assign(this, { stamp, lineage, meaning, kept, rested, said, known, keys, numbers, reached, derived, learnt, changed })
+    const { busy, counted } = this
+    Object.assign(this, new Held(), { busy, counted })
   }
 
   get size(): number {
@@ -187,11 +188,7 @@ export class Held {
   }
 
   private numberOf(key: Key): number {
-    const name = formatKey(key)
-    const known = this.numbers.get(name)
-    if (known !== undefined) return known
-    this.numbers.set(name, this.keys.length)
-    return this.keys.push(key) - 1
+    return kept(this.numbers, formatKey(key), () => this.keys.push(key) - 1)
   }
 }
 

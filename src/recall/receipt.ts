@@ -7,42 +7,25 @@ import { firstOf, lastOf, type Unit } from './unit.ts'
 
 /** One line for each run of entries with the same fate: every entry of the session once, and what the words around them cost. */
 export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
-  const lines = new Lines()
-  if (fitted.fees > 0) lines.all.push(feeLine(fitted.fees))
+  const lines: Draft[] = []
+  const { fees: tokens } = fitted
+  if (tokens > 0) lines.push({ band: 'frame', entries: null, count: 0, verdict: 'whole', tokens, why: 'headings and what the provider adds' })
   addMessages(lines, gathered, fitted)
-  lines.close()
-  addDerived(lines, gathered, fitted.told)
-  return lines.all
+  return gathered.derived.length === 0 ? lines : [...lines, ...derivedLines(gathered, fitted.told)]
 }
-
-const feeLine = (tokens: Tokens): Draft => ({ band: 'frame', entries: null, count: 0, verdict: 'whole', tokens, why: 'headings and what the provider adds' })
 
 /** A line that may still grow. */
 type Draft = Omit<Line, 'entries' | 'count' | 'tokens'> & { readonly entries: [first: string, last: string] | null; count: number; tokens: Tokens }
 
-/** Neighbouring lines with the same fate become one; a run holds messages or derived entries, never both. */
-class Lines {
-  readonly all: Draft[] = []
-  private last: Draft | undefined
-
-  add(first: string, end: string, count: number, tokens: Tokens, band: string, verdict: Verdict, why: string, from?: Origin): void {
-    const { last } = this
-    // passages of files are told one by one: what lies between two of them was not found
-    if (last?.entries != null && last.band === band && last.verdict === verdict && last.why === why && last.from === from && from !== 'files') {
-      last.entries[1] = end
-      last.count += count
-      last.tokens += tokens
-      return
-    }
-    const line = { band, entries: [first, end] as [string, string], count, verdict, tokens, why }
-    this.last = from === undefined ? line : { ...line, from }
-    this.all.push(this.last)
-  }
-
-  /** What comes next is of another kind. */
-  close(): void {
-    this.last = undefined
-  }
+/** Neighbouring entries with the same fate become one line. */
+function add(lines: Draft[], first: string, end: string, count: number, tokens: Tokens, band: string, verdict: Verdict, why: string, from?: Origin): void {
+  const last = lines.at(-1)
+  // passages of files are told one by one: what lies between two of them was not found
+  if (last?.entries && last.band === band && last.verdict === verdict && last.why === why && last.from === from && from !== 'files') {
+    last.entries[1] = end
+    last.count += count
+    last.tokens += tokens
+  } else lines.push({ band, entries: [first, end], count, verdict, tokens, why, ...(from && { from }) })
 }
 
 /** Why a run of messages is not shown itself. */
@@ -60,7 +43,7 @@ function absences({ pressure }: Gathered, told: readonly Told[]): Absence[] {
 
 type Stop = Said | { readonly unit: Unit; readonly form?: undefined }
 
-function addMessages(lines: Lines, gathered: Gathered, { said, told }: Fitted): void {
+function addMessages(lines: Draft[], gathered: Gathered, { said, told }: Fitted): void {
   const { head } = gathered
   const absent = absences(gathered, told)
   let next = head.first?.sequence ?? 1
@@ -88,26 +71,26 @@ function stopsIn({ wishes, since }: Gathered, said: readonly Said[]): readonly S
 
 const reasons = { newest: 'the newest turn', opening: 'the session opens with it', since: 'said since the newest turn' }
 
-function addShown(lines: Lines, { part, band, form, rung, unit }: Said): void {
+function addShown(lines: Draft[], { part, band, form, rung, unit }: Said): void {
   const name = band?.name
   const why = part === 'band' ? (name ?? '') : reasons[part]
   if (form.shortened) addUnit(lines, unit, form.tokens, name ?? part, 'shortened', `${why}; ${unit.fault ?? rung}`)
   else addUnit(lines, unit, form.tokens, name ?? part, 'whole', why)
 }
 
-function addUnit(lines: Lines, { messages }: Unit, tokens: Tokens, band: string, verdict: Verdict, why: string): void {
-  lines.add((messages[0] as Message).id, (messages.at(-1) as Message).id, messages.length, tokens, band, verdict, why)
+function addUnit(lines: Draft[], { messages }: Unit, tokens: Tokens, band: string, verdict: Verdict, why: string): void {
+  add(lines, (messages[0] as Message).id, (messages.at(-1) as Message).id, messages.length, tokens, band, verdict, why)
 }
 
 /** The messages between two that are shown: stood for by something else, or left out. */
-function addAbsent(lines: Lines, head: Head, first: number, last: number, known: readonly Absence[]): void {
+function addAbsent(lines: Draft[], head: Head, first: number, last: number, known: readonly Absence[]): void {
   for (let at = first; at <= last; ) {
     const cover = known.find(({ run: [from, to] }) => from <= at && at <= to)
     const ahead = known.filter(({ run: [from] }) => from > at).map(({ run: [from] }) => from - 1)
     const end = Math.min(last, cover === undefined ? Math.min(last, ...ahead) : cover.run[1])
     const [from, to] = trimmed(head.gaps, at, end)
     const count = countBetween(head.gaps, at, end)
-    if (count > 0) lines.add(messageId(from), messageId(to), count, 0, 'none', cover?.verdict ?? 'dropped', cover?.why ?? 'no room')
+    if (count > 0) add(lines, messageId(from), messageId(to), count, 0, 'none', cover?.verdict ?? 'dropped', cover?.why ?? 'no room')
     at = end + 1
   }
 }
@@ -115,20 +98,24 @@ function addAbsent(lines: Lines, head: Head, first: number, last: number, known:
 /** The run without the gaps at its ends. */
 function trimmed(gaps: readonly Gap[], first: number, last: number): Gap {
   let [from, to] = [first, last]
-  for (const [start, end] of gaps) if (start <= from && from <= end) from = end + 1
-  for (const [start, end] of [...gaps].reverse()) if (start <= to && to <= end) to = start - 1
+  // no gap touches another: at each end there is one at most
+  for (const [start, end] of gaps) {
+    if (start <= from && from <= end) from = end + 1
+    if (start <= to && to <= end) to = start - 1
+  }
   return [from, to]
 }
 
-function addDerived(lines: Lines, { derived, origins }: Gathered, told: readonly Told[]): void {
-  if (derived.length === 0) return
+function derivedLines({ derived, origins }: Gathered, told: readonly Told[]): Draft[] {
+  const lines: Draft[] = []
   const shown = new Map(told.map((piece) => [piece.derived, piece]))
   for (const entry of derived) {
     const { band, form } = shown.get(entry) ?? {}
     const verdict = form === undefined ? 'dropped' : form.shortened ? 'shortened' : 'whole'
     const why = form === undefined ? reasonOf(entry) : (band?.name ?? '')
-    lines.add(entry.id, entry.id, 1, form?.tokens ?? 0, band?.name ?? 'none', verdict, why, origins.get(entry))
+    add(lines, entry.id, entry.id, 1, form?.tokens ?? 0, band?.name ?? 'none', verdict, why, origins.get(entry))
   }
+  return lines
 }
 
 function reasonOf(entry: Derived): string {

@@ -2,7 +2,7 @@ import type { Parsed } from '../domain/chat.ts'
 import { type Derived, isBlank, type Message, type Said, type Tokens } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
-import type { Rung } from '../domain/profile.ts'
+import type { Band, Profile, Rung } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { messageCost } from '../text/cost.ts'
 import { digest } from '../text/digest.ts'
@@ -11,6 +11,7 @@ import { disarmed } from '../text/memoryTag.ts'
 import { selectSentences } from '../text/sections.ts'
 import { squeezeSpace, stripComments } from '../text/squeeze.ts'
 import { inputOf } from './anthropic.ts'
+import type { Fees } from './fees.ts'
 import { kept } from './kept.ts'
 import { lineOfStatement, statement } from './statement.ts'
 import { isSendable, type Unit } from './unit.ts'
@@ -34,9 +35,15 @@ export type Manner = { readonly show: 'turns' | 'block'; readonly label: string;
 
 export const asTurn: Manner = { show: 'turns', label: '', separator: '\n\n' }
 
+/** How a band shows its units. */
+export const mannerOf = (band: Band): Manner =>
+  band.show === 'turns' ? asTurn : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }
+
 /** Renders entries and remembers what each rendering costs, for as long as the entry itself is in memory. */
 export class Renderer {
   readonly tokenizer: Tokenizer
+  /** What is paid once in the contexts of a profile. */
+  readonly known = new WeakMap<Profile, Map<string, Fees>>()
   private readonly forms = new WeakMap<Message, Map<string, Form | null>>()
   private readonly statements = new WeakMap<Derived, Map<string, Form>>()
   private readonly wholes = new WeakMap<Derived, Form | null>()
@@ -136,14 +143,14 @@ export class Renderer {
     return {
       text,
       chat,
-      tokens: (changed ? undefined : this.known(unit, manner)) ?? priceOf(this.tokenizer, text, chat),
+      tokens: (changed ? undefined : this.priceIn(unit, manner)) ?? priceOf(this.tokenizer, text, chat),
       shortened: changed,
       exact: this.tokenizer.isExact(text),
     }
   }
 
   /** What whole messages cost was counted when they were stored. */
-  private known({ messages }: Unit, manner: Manner): Tokens | undefined {
+  private priceIn({ messages }: Unit, manner: Manner): Tokens | undefined {
     if (!messages.every((message) => this.isPriced(message))) return undefined
     if (manner.show === 'turns') return messages.reduce((sum, message) => sum + message.tokens, 0)
     return manner.label === '' && manner.separator === '\n' ? messages.reduce((sum, message) => sum + message.lineTokens, 0) : undefined
@@ -258,12 +265,18 @@ function priceOf(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[
 
 /** What it costs more to write calls as Anthropic's API wants them: arguments as an object whatever they were, ids that may be others. */
 function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
-  const renamed = (id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
-  const restated = (json: string): Tokens => Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
-  if (message.role === 'tool') return renamed(message.tool_call_id)
-  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
-  return calls.reduce((sum, call) => sum + renamed(call.id) + restated(call.function.arguments), 0)
+  if (message.role === 'tool') return renaming(tokenizer, message.tool_call_id)
+  let sum = 0
+  if (message.role === 'assistant')
+    for (const {
+      id,
+      function: { arguments: json },
+    } of message.tool_calls ?? [])
+      sum += renaming(tokenizer, id) + Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
+  return sum
 }
+
+const renaming = (tokenizer: Tokenizer, id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
 
 /** What was said with its prices: counted once, when it is stored. */
 export function weighed(tokenizer: Tokenizer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {

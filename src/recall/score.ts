@@ -38,12 +38,12 @@ type Telling = { readonly posting: Posting; readonly weight: number; readonly ha
 export class SearchIndex {
   private readonly texts: Texts
   private readonly gone = new Set<number>()
-  private scores = new Float64Array(256)
-  private raised = new Float64Array(256)
-  private best = new Float64Array(256)
-  private marked = new Uint8Array(256)
-  private near = new Uint32Array(256)
-  private everywhere = Uint32Array.from({ length: 256 }, (_, place) => place)
+  private scores = new Float64Array()
+  private raised = new Float64Array()
+  private best = new Float64Array()
+  private marked = new Uint8Array()
+  private near = new Uint32Array()
+  private everywhere = new Uint32Array()
 
   constructor(texts = new Texts()) {
     this.texts = texts
@@ -157,7 +157,7 @@ export class SearchIndex {
 
   private makeRoom(): void {
     if (this.scores.length >= this.size) return
-    const room = this.size * 2
+    const room = Math.max(256, this.size * 2)
     this.scores = new Float64Array(room)
     this.raised = new Float64Array(room)
     this.best = new Float64Array(room)

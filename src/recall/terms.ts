@@ -18,11 +18,13 @@ export function queryTerms(query: string): Map<string, number> {
   return terms
 }
 
-const months = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december']
-const isDateWord = (word: string): boolean => months.includes(word) || /^(19|20)[0-9]{2}$/.test(word)
+/** By their names, the first one first. */
+export const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'] as const
+const monthWords = months.map((month) => month.toLowerCase())
+const isDateWord = (word: string): boolean => monthWords.includes(word) || /^(19|20)[0-9]{2}$/.test(word)
 
 /** When a message was said, as words a question may use. */
 export function dateTerms(at: Millis): string[] {
   const date = new Date(at)
-  return Number.isNaN(date.getTime()) ? [] : [`date:${months[date.getUTCMonth()]}`, `date:${date.getUTCFullYear()}`]
+  return Number.isNaN(date.getTime()) ? [] : [`date:${monthWords[date.getUTCMonth()]}`, `date:${date.getUTCFullYear()}`]
 }

@@ -1,6 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import { stem, wordsOf } from '../text/words.ts'
 import { Column, counts, floats, integers } from './column.ts'
+import { kept } from './kept.ts'
 import { dateTerms } from './terms.ts'
 
 /** A text that can be found: of which session it is, where and when it was said, by whom, and its terms. */
@@ -28,6 +29,8 @@ export type IndexParts = {
 
 /** Where a term occurs: places of messages in the index, and how often in each. */
 export type Posting = { readonly places: Column<Uint32Array>; readonly counts: Column<Uint16Array> }
+
+const noPosting = (): Posting => ({ places: new Column(integers), counts: new Column(counts) })
 
 /** After a pause like this a new sitting begins. */
 const pause: Millis = 3_600_000
@@ -123,11 +126,7 @@ export class Texts {
   }
 
   private post(term: string, place: number): void {
-    let posting = this.postings.get(term)
-    if (posting === undefined) {
-      posting = { places: new Column(integers), counts: new Column(counts) }
-      this.postings.set(term, posting)
-    }
+    const posting = kept(this.postings, term, noPosting)
     const last = posting.places.length - 1
     if (last >= 0 && posting.places.values[last] === place) {
       posting.counts.values[last] = Math.min(65_535, (posting.counts.values[last] as number) + 1)
@@ -139,8 +138,6 @@ export class Texts {
 
   private numberOf(name: string | undefined): number {
     const first = name === undefined ? '' : stem(wordsOf(name)[0] ?? '')
-    const known = this.names.get(first)
-    if (known === undefined) this.names.set(first, this.names.size)
-    return known ?? this.names.size - 1
+    return kept(this.names, first, () => this.names.size)
   }
 }

@@ -19,9 +19,9 @@ export function mend(message: Message, content: string): Message {
 
 /** A message as a line of a text. */
 export function lineOf(message: Parsed, content: string, withCalls: boolean): string {
-  const asked = withCalls && message.calls !== undefined ? message.calls.map((call) => `[calls ${call.name} ${call.arguments}]`) : []
-  const said = isBlank(content) ? (message.role === 'tool' ? [nothing] : []) : [content]
-  return disarmed(`${speaker(message)}: ${[...said, ...asked].join(' ')}`)
+  const said = isBlank(content) ? (message.role === 'tool' ? nothing : '') : content
+  const asked = withCalls && message.calls !== undefined ? message.calls.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ') : ''
+  return disarmed(`${speaker(message)}: ${said}${said && asked && ' '}${asked}`)
 }
 
 const nothing = '(no output)'
@@ -29,8 +29,8 @@ const titles = { system: 'System', user: 'User', assistant: 'Assistant', tool: '
 
 /** Who said it. A name that could be taken for something else gives way to the role. */
 export function speaker(message: Parsed): string {
-  const name = message.name?.replace(/\s+/gu, ' ').trim() ?? ''
-  return /^[\p{L}\p{N}]/u.test(name) ? name : titles[message.role]
+  const name = message.name?.replace(/\s+/gu, ' ').trim()
+  return name !== undefined && /^[\p{L}\p{N}]/u.test(name) ? name : titles[message.role]
 }
 
 /** A message as a provider's client sends it. */
