@@ -35,7 +35,7 @@ export const isSession = ({ key }: Pick<Listed, 'key'>): boolean => key.id !== '
 
 /** The oldest sessions beyond what a profile allows. */
 export function crowded(sessions: readonly Listed[], { sessions: most = sessions.length }: Lifetime): readonly Key[] {
-  const oldestFirst = [...sessions].sort((a, b) => a.startedAt - b.startedAt)
+  const oldestFirst = sessions.toSorted((a, b) => a.startedAt - b.startedAt)
   return oldestFirst.slice(0, Math.max(0, sessions.length - most)).map((session) => session.key)
 }
 

@@ -67,9 +67,8 @@ class Purse {
   /** Derived entries that are shown, and the ids of items among them. */
   private readonly shown = new Set<Derived | string>()
   private readonly perBand = new Map<string, Tokens>()
-  private readonly paid = new Set<string>()
-  /** Bands of which something is shown: what comes before their first entry is paid. */
-  private readonly entered = new Set<Band>()
+  /** The names of fees that are paid, and bands of which something is shown: with their first entry they have paid all theirs. */
+  private readonly paid = new Set<string | Band>()
   private feesPaid = 0
   private spent = 0
   private readonly gathered: Gathered
@@ -182,7 +181,7 @@ class Purse {
       const form = unit === undefined ? this.renderer.derived(derived as Derived, rung, room) : this.renderer.unit(unit, manner, rung, room)
       if (form === null) continue
       this.enter(entrance)
-      this.entered.add(band)
+      this.paid.add(band)
       this.perBand.set(band.name, had + form.tokens + entrance.tokens)
       this.take({ part: 'band', band, unit, derived, form, rung: rung.as, day: entrance.day })
       return true
@@ -250,7 +249,7 @@ class Purse {
   /** What must be paid before the first entry of a band is shown: its heading, its block, the date it stands under. */
   private entrance(band: Band, unit: Unit | undefined): Entrance {
     const day = unit !== undefined && 'recalled' in band.claim ? this.fees.day((unit.messages[0] as Message).at) : undefined
-    if (day === undefined && this.entered.has(band)) return free
+    if (day === undefined && this.paid.has(band)) return free
     const { reply, stable, volatile } = this.fees
     const block = band.show === 'turns' ? undefined : band.volatile === true ? volatile : stable
     return this.owed([reply, this.headingOf(band), block, day && { name: `${band.name} ${day.text}`, tokens: day.tokens }], day?.text)

@@ -199,7 +199,7 @@ function limitsOf({ before = unlimited.before, from = unlimited.from, to = unlim
 }
 
 function cut(found: readonly Found[], limit: number): readonly Found[] {
-  return [...found].sort((a, b) => b.score - a.score || inOrder(a, b)).slice(0, limit)
+  return found.toSorted((a, b) => b.score - a.score || inOrder(a, b)).slice(0, limit)
 }
 
 /** What was said in a session before what its scope knows, the later message first; else by key and id. */

@@ -265,18 +265,12 @@ function priceOf(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[
 
 /** What it costs more to write calls as Anthropic's API wants them: arguments as an object whatever they were, ids that may be others. */
 function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
-  if (message.role === 'tool') return renaming(tokenizer, message.tool_call_id)
-  let sum = 0
-  if (message.role === 'assistant')
-    for (const {
-      id,
-      function: { arguments: json },
-    } of message.tool_calls ?? [])
-      sum += renaming(tokenizer, id) + Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
-  return sum
+  const renamed = (id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
+  const restated = (json: string): Tokens => Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
+  if (message.role === 'tool') return renamed(message.tool_call_id)
+  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
+  return calls.reduce((sum, call) => sum + renamed(call.id) + restated(call.function.arguments), 0)
 }
-
-const renaming = (tokenizer: Tokenizer, id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
 
 /** What was said with its prices: counted once, when it is stored. */
 export function weighed(tokenizer: Tokenizer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
