@@ -1,7 +1,7 @@
 import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
 import { check } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'
-import type { AnthropicContext, Context, Origin, Provider } from '../domain/ledger.ts'
+import type { AnthropicContext, Context, Provider } from '../domain/ledger.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { emptyHead, type Head, isExpired } from '../domain/session.ts'
@@ -104,17 +104,17 @@ export class Contexts {
   /** The session, with what its scope knows and what is known of the person. */
   private async read(key: Key, person: string | undefined): Promise<readonly [Head, readonly Shared[]]> {
     const { profile, sessions, store, clock } = this.means
-    const reads = [sessions.head(key, recent)]
-    const origins: Origin[] = []
-    const see = (from: Origin, at: Key): void => {
-      origins.push(from)
-      reads.push(store.head(at, 0))
-    }
     // where sessions live in the same store, the scope's own memory is a session that knows it itself
-    if (isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)) see('scope', scopeKey(key))
-    if (isSeen(profile, 'person') && person !== undefined) see('person', personKey(key.scope, person))
-    const [head, ...others] = (await Promise.all(reads)) as [Head, ...Head[]]
-    const shared = others.map(({ derived }, at) => ({ from: origins[at] as Origin, entries: derived.filter(isKnowledge) }))
+    const isScope = isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)
+    const isPerson = person !== undefined && isSeen(profile, 'person')
+    const [head, scope, known] = await Promise.all([
+      sessions.head(key, recent),
+      isScope && store.head(scopeKey(key), 0),
+      isPerson && store.head(personKey(key.scope, person), 0),
+    ])
+    const shared: Shared[] = []
+    if (scope) shared.push({ from: 'scope', entries: scope.derived.filter(isKnowledge) })
+    if (known) shared.push({ from: 'person', entries: known.derived.filter(isKnowledge) })
     return [isExpired(head, clock()) ? emptyHead(key, head.epoch) : head, shared]
   }
 

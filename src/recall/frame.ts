@@ -55,7 +55,7 @@ function conversationBlock(order: Order, words: Words, renderer: Renderer): Chat
   return [{ role: 'system', content: `${words.before}${shown}` }]
 }
 
-type Order = { readonly opening: Piece[]; readonly stable: Piece[]; readonly turns: Piece[]; readonly volatile: Piece[]; readonly newest: Piece[] }
+type Order = { readonly opening: Piece[]; stable: Piece[]; readonly turns: Piece[]; volatile: Piece[]; readonly newest: Piece[] }
 
 function readingOrder({ said, told }: Fitted, profile: Profile): Order {
   const asked = said.find((piece) => piece.part === 'newest')
@@ -64,8 +64,9 @@ function readingOrder({ said, told }: Fitted, profile: Profile): Order {
   for (const piece of said) partOf(piece, border, order).push(piece)
   for (const piece of told) partOf(piece, border, order).push(piece)
   const byBand = (a: Piece, b: Piece): number => rank(a, profile) - rank(b, profile) || place(a) - place(b)
-  const { opening, turns, newest } = order
-  return { opening, stable: byDay(order.stable.sort(byBand)), turns, volatile: byDay(order.volatile.sort(byBand)), newest }
+  order.stable = byDay(order.stable.sort(byBand))
+  order.volatile = byDay(order.volatile.sort(byBand))
+  return order
 }
 
 function partOf(piece: Piece, border: number, order: Order): Piece[] {

@@ -32,6 +32,7 @@ function add(lines: Draft[], first: string, end: string, count: number, tokens: 
 type Absence = { readonly run: Run; readonly verdict: 'covered' | 'dropped'; readonly why: string }
 
 function absences({ pressure }: Gathered, told: readonly Told[]): Absence[] {
+  if (told.length + pressure.dropped.length === 0) return []
   const covers = told.flatMap(({ derived }): Absence[] => (derived.kind === 'summary' ? [{ run: derived.covers, verdict: 'covered', why: 'summary' }] : []))
   const items = told.flatMap(({ derived }) => (derived.kind === 'item' ? derived.sources : []))
   const promoted = items.flatMap(({ message }): Absence[] => {
