@@ -14,11 +14,7 @@ type Priced = {
   readonly content: string | null
   readonly name?: string | undefined
   readonly calls?: readonly ToolCall[] | undefined
-<<<<<<< HEAD
   readonly answers?: string | undefined
-=======
-  readonly answers?: string
->>>>>>> 6f9a57c (The core weighs less than its bound: months are named once, what is kept is kept in one way, limits are told of one head)
 }
 
 /**
