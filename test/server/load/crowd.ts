@@ -17,13 +17,13 @@ export type Crowd = AsyncDisposable & {
 }
 
 /** About as long as what people write to a shop. */
-const rest = 'It should have come on Tuesday, and nobody has told us when another driver will be here, so we would like to know what happens next.'
+const rest = ' It should have come on Tuesday, and nobody has told us when another driver will be here, so we would like to know what happens next.'
 
-/** Clients with so many connections to a server. */
-export function crowdAt(url: string, connections: number): Crowd {
+/** Clients with so many connections to a server; `length` says how much they write, one being usual. */
+export function crowdAt(url: string, connections: number, length = 1): Crowd {
   const agent = new Agent({ connections })
   const say = async (talk: Talk): Promise<string> => {
-    const content = `Turn ${++talk.turns} of ${talk.tag}: where is parcel ${talk.turns * 7} of mine? ${rest}`
+    const content = `Turn ${++talk.turns} of ${talk.tag}: where is parcel ${talk.turns * 7} of mine?${rest.repeat(length)}`
     // Every other one as a stream.
     const stream = talk.turns % 2 === 0
     const { statusCode, body } = await agent.request({
