@@ -31,6 +31,14 @@ export type Answer = {
   readonly passedOver: readonly string[]
 }
 
+/** A body that can be had in one where all of it has come already: short answers come whole, and to wait for each piece of them costs more than to read them. */
+export type Gathered = {
+  /** All that has come, if nothing more will. */
+  takeWhole(): Uint8Array | undefined
+}
+
+export const isGathered = (body: object): body is Gathered => 'takeWhole' in body
+
 /** Whoever answers behind memory: model servers, or the built-in model. */
 export interface Backend {
   /** The model's name, or the address of the server that has many. */

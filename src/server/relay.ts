@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import type { MemoryError } from '../domain/error.ts'
 import { endedEarly, notAReply } from '../models/failure.ts'
 import { parseJson } from '../models/json.ts'
-import { type Answer, isStream } from './backend.ts'
+import { type Answer, isGathered, isStream } from './backend.ts'
 import type { Dialect, Heard, Listener } from './dialects/dialect.ts'
 import { problemOf } from './problem.ts'
 import { asBuffer, WholeEvents } from './sse.ts'
@@ -33,7 +34,7 @@ const largestReply = 67_108_864
 export async function relay(answer: Answer, client: Client, reading: Reading): Promise<void> {
   if (answer.status >= 400) return relayFailure(answer, client)
   if (isStream(answer)) return reading.streams === false ? relayUnasked(answer, client, reading) : relayStream(answer, client, reading)
-  const whole = await readWhole(answer)
+  const whole = wholeAtHand(answer) ?? (await readWhole(answer))
   const text = whole.toString('utf8')
   reading.onFirst?.()
   const heard = heardIn(text, answer, reading)
@@ -142,12 +143,21 @@ function write({ response, signal }: Client, bytes: Uint8Array): boolean {
 
 const drained = ({ response, signal }: Client): Promise<unknown> => once(response, 'drain', { signal })
 
+/** An answer that has come whole before anybody asked. */
+function wholeAtHand({ body, where }: Answer): Buffer | undefined {
+  const bytes = isGathered(body) ? body.takeWhole() : undefined
+  if (bytes !== undefined && bytes.length > largestReply) throw tooLarge(where)
+  return bytes && asBuffer(bytes)
+}
+
+const tooLarge = (where: string): MemoryError => notAReply(where, `more than ${largestReply} bytes`)
+
 async function readWhole(answer: Answer): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const bytes of answer.body) {
     size += bytes.length
-    if (size > largestReply) throw notAReply(answer.where, `more than ${largestReply} bytes`)
+    if (size > largestReply) throw tooLarge(answer.where)
     chunks.push(bytes)
   }
   return chunks.length === 1 ? asBuffer(chunks[0] as Uint8Array) : Buffer.concat(chunks)

@@ -17,7 +17,8 @@ type Call = { id: string; name: string; arguments: string; input: string | undef
 class ChatListener extends JsonListener {
   private readonly content: string[] = []
   private readonly mould = new Mould()
-  private readonly calls = new Map<number, Call>()
+  /** Few replies have any. */
+  private calls: Map<number, Call> | undefined
   private finished = false
   private done = false
   private id: string | undefined
@@ -32,7 +33,7 @@ class ChatListener extends JsonListener {
   }
 
   heard(): Heard {
-    const calls = [...this.calls.entries()].sort(([a], [b]) => a - b).map(([, call]) => grown(call))
+    const calls = this.calls === undefined ? [] : [...this.calls].sort(([a], [b]) => a - b).map(([, call]) => grown(call))
     return { reply: assistant(this.content.join(''), calls), id: this.id, usage: this.usage }
   }
 
@@ -71,6 +72,7 @@ class ChatListener extends JsonListener {
   private addCall(delta: unknown, place: number): void {
     const index = at(delta, 'index')
     const slot = typeof index === 'number' ? index : place
+    this.calls ??= new Map()
     const call = this.calls.get(slot) ?? { id: '', name: '', arguments: '', input: undefined }
     // Ids and names come whole, some servers repeat them; arguments come in pieces.
     call.id ||= textAt(delta, 'id')

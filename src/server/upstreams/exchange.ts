@@ -1,15 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
+import type { Gathered } from '../backend.ts'
 
 /** What a server has begun to answer. */
 export type Begun = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Incoming }
 
 /** The bytes of an answer as they come; whoever does not take them holds the sender back. */
-type Incoming = AsyncIterable<Uint8Array> & {
-  /** Lets go of the rest, and unless it has all come of the connection too: there may be no end to it. */
-  dump(): void
-}
+type Incoming = AsyncIterable<Uint8Array> &
+  Gathered & {
+    /** Lets go of the rest, and unless it has all come of the connection too: there may be no end to it. */
+    dump(): void
+  }
 
 /** How long an answer may take in all, and what its errors are told as once it has begun. */
 export type Terms = { readonly total: Millis; readonly late: () => Error; readonly explain: (error: Error) => unknown }
@@ -109,6 +111,10 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array>, Dispatcher.Dispatch
     if (!this.over) this.controller?.abort(abortedBy(this.signal))
   }
 
+  takeWhole(): Uint8Array | undefined {
+    return this.over && this.error === undefined ? this.take() : undefined
+  }
+
   [Symbol.asyncIterator](): this {
     return this
   }
@@ -121,15 +127,18 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array>, Dispatcher.Dispatch
       })
       this.wake = undefined
     }
-    const { chunks, error } = this
-    if (chunks.length > 0) {
-      this.chunks = []
-      this.held = 0
-      if (this.controller?.paused === true) this.controller.resume()
-      return { value: chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks), done: false }
-    }
+    const { error } = this
+    if (this.chunks.length > 0) return { value: this.take(), done: false }
     if (error !== undefined) throw this.terms?.explain(error) ?? error
     return { value: undefined, done: true }
+  }
+
+  private take(): Uint8Array {
+    const { chunks } = this
+    this.chunks = []
+    this.held = 0
+    if (this.controller?.paused === true) this.controller.resume()
+    return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks)
   }
 
   /** Whoever stops taking wants no more of it. */

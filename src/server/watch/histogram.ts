@@ -47,7 +47,9 @@ export class Series {
   }
 
   observe(value: number): void {
-    const place = this.bounds.findIndex((bound) => value <= bound)
+    let place = 0
+    // No value is beyond the last of them.
+    while (value > (this.bounds[place] as number)) place++
     this.counts[place] = (this.counts[place] ?? 0) + 1
     this.sum += value
   }

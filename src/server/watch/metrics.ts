@@ -72,7 +72,8 @@ export class Metrics {
     waiting: this.gauge('outbox_waiting', 'Ends of sessions still to be delivered'),
     degraded: this.gauge('upkeep_degraded', 'Pieces of upkeep that are degraded now'),
   }
-  private readonly sums = new Map<string, Sums>()
+  /** By scope: in each of them there are few kinds of turns. */
+  private readonly sums = new Map<string, Sums[]>()
   private readonly options: MetricsOptions
 
   constructor(options: MetricsOptions) {
@@ -115,9 +116,11 @@ export class Metrics {
     const profile = this.labels.profile.of(turn.profile)
     const scope = isTurn ? this.labels.scope.of(turn.scope ?? '') : ''
     const status = `${Math.floor(turn.status / 100)}xx`
-    const name = [protocol, status, upstream, profile, scope].join('\n')
-    const known = this.sums.get(name)
-    if (known !== undefined) return known
+    const all = this.sums.get(scope) ?? []
+    for (const known of all) {
+      const { labels } = known
+      if (labels.protocol === protocol && labels.status === status && labels.upstream === upstream && labels.profile === profile) return known
+    }
     const none: Sums = {
       labels: { protocol, status, upstream, profile, scope },
       duration: this.duration.of({ protocol, upstream }),
@@ -129,13 +132,14 @@ export class Metrics {
       turns: 0,
       shown: { shown: 0, saved: 0, cacheable: 0 },
     }
-    this.sums.set(name, none)
+    this.sums.set(scope, all)
+    all.push(none)
     return none
   }
 
   /** Hands to the counters what was counted since somebody last read them: each of them takes longer over its labels than a turn may. */
   private settle(): void {
-    for (const { labels, requests, appended, billed, turns, shown } of this.sums.values()) {
+    for (const { labels, requests, appended, billed, turns, shown } of [...this.sums.values()].flat()) {
       const { protocol, status, upstream, profile, scope } = labels
       this.requests.inc({ protocol, status, upstream, profile }, requests)
       if (appended > 0) this.appends.inc({ profile }, appended)
