@@ -22,12 +22,14 @@ const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c]
 const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
 
 /** The JSON object a request carries, of at most `limit` bytes. */
-export async function readJson(request: IncomingMessage, limit: number, pace?: Pace): Promise<Record<string, unknown>> {
+export function readJson(request: IncomingMessage, limit: number, pace?: Pace): Promise<Record<string, unknown>> {
   // Asking for this type also keeps web pages out: a browser lets no foreign page send it unasked.
-  if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
-    throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON, sent with the header content-type: application/json.')
-  }
-  const value = parsed(await readBytes(request, limit, pace))
+  if (/^application\/json\b/i.test(request.headers['content-type'] ?? '')) return received(request, limit, objectIn, pace)
+  return Promise.reject(new Refusal(415, 'unsupported_media_type', 'The body must be JSON, sent with the header content-type: application/json.'))
+}
+
+function objectIn(bytes: Buffer): Record<string, unknown> {
+  const value = parsed(bytes)
   if (!isObject(value)) throw new Refusal(400, 'invalid_body', 'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.')
   return value
 }
@@ -46,14 +48,15 @@ export async function readUpload(request: IncomingMessage, limit: number, pace?:
  * The bytes a request carries. A body that is somewhat too large is read to its end, so that the client hears why; one far
  * too large is not. When the client dawdles, too, the rest is left unread, and the connection open for an answer.
  */
-export function readBytes(request: IncomingMessage, limit: number, pace: Pace = usualPace): Promise<Buffer> {
+export const readBytes = (request: IncomingMessage, limit: number, pace?: Pace): Promise<Buffer> => received(request, limit, (bytes) => bytes, pace)
+
+/** What is read in the bytes of a request: as soon as they are here, because every promise in between has its price. */
+function received<T>(request: IncomingMessage, limit: number, read: (bytes: Buffer) => T, pace: Pace = usualPace): Promise<T> {
   return new Promise((resolve, reject) => {
-    checkEncoding(request)
     const most = limit * 4
-    if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(limit)
+    checkHead(request, limit, most)
     const chunks: Buffer[] = []
-    let size = 0
-    let fresh = 0
+    let [size, fresh] = [0, 0]
     const leave = (): void => {
       callOff()
       request.off('data', onData).off('end', onEnd).off('close', fail)
@@ -77,12 +80,24 @@ export function readBytes(request: IncomingMessage, limit: number, pace: Pace = 
     }
     const onEnd = (): void => {
       leave()
-      if (size > limit) reject(tooLarge(limit))
-      else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
+      try {
+        if (size > limit) throw tooLarge(limit)
+        resolve(read(joined(chunks)))
+      } catch (error) {
+        reject(error)
+      }
     }
     // The listener for errors stays: one that comes later must not end the process.
     request.on('data', onData).on('end', onEnd).on('error', fail).on('close', fail)
   })
+}
+
+const joined = (chunks: readonly Buffer[]): Buffer => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
+
+/** Refuses what need not be read to be refused. */
+function checkHead(request: IncomingMessage, limit: number, most: number): void {
+  checkEncoding(request)
+  if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(limit)
 }
 
 /** How large a compressed body is, one learns by unpacking it. */
