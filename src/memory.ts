@@ -6,8 +6,8 @@ import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/ke
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import type { Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
-import { isExpired } from './domain/session.ts'
-import { type AppendOptions, appended } from './memory/appending.ts'
+import { type Head, isExpired } from './domain/session.ts'
+import { type Appended, type AppendOptions, appended } from './memory/appending.ts'
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
 import type { Embedding, EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
@@ -72,16 +72,12 @@ export class Memory implements AsyncDisposable {
    * in which they were asked for, they are refused as `erased` if the session has been forgotten since.
    */
   async append(key: string | Key, messages: readonly Incoming[], options: AppendOptions = {}): Promise<readonly Message[]> {
-    const parsed = this.open(key)
-    const { stored, epoch, at, isNew } = await appended(this.parts, this.life, parsed, messages, options)
-    if (!isNew) return stored
-    this.embeddings[0]?.heard(parsed, epoch, stored)
-    const newest = stored.at(-1)
-    this.keeping?.heard(parsed, options.replyFollows === true ? 'asked' : 'said', newest, epoch)
-    const shown = options.answers?.knowledge ?? []
-    // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
-    if (shown.length > 0) await use(this.parts.store, scopeKey(parsed), shown, { session: parsed.id, at }).catch(() => undefined)
-    return stored
+    return (await this.take(this.open(key), messages, options)).stored
+  }
+
+  /** Appends, for what is built around memory: tells in which epoch that was, and need not read a session that was `read` just now. */
+  take(key: Key, messages: readonly Incoming[], options: AppendOptions, read?: Head): Promise<Appended> {
+    return appended(this.parts, this.life, this.open(key), messages, options, read).then((taken) => this.taken(key, taken, options))
   }
 
   /** What a model is shown now, inside the budget, with the receipt. Writes nothing. */
@@ -90,8 +86,9 @@ export class Memory implements AsyncDisposable {
   async context(key: string | Key, options: ContextOptions & { readonly provider?: Provider } = {}): Promise<Context | AnthropicContext> {
     check('provider', options.provider, [undefined, 'openai', 'anthropic'].includes(options.provider), 'openai or anthropic')
     const parsed = this.open(key)
-    await this.keeping?.ready(parsed, this.contexts.budgetOf(options))
-    return this.contexts.context(parsed, options)
+    const upkeep = this.keeping?.ready(parsed, this.contexts.budgetOf(options))
+    if (upkeep !== undefined) await upkeep
+    return this.contexts.composed(await this.contexts.shown(parsed, options), options.provider)
   }
 
   /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
@@ -240,6 +237,19 @@ export class Memory implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** Has what was stored embedded and seen to, and what was shown before it counted as used. */
+  private taken(key: Key, taken: Appended, { replyFollows, answers }: AppendOptions): Appended | Promise<Appended> {
+    const { stored, epoch, at, isNew } = taken
+    if (!isNew) return taken
+    this.embeddings[0]?.heard(key, epoch, stored)
+    this.keeping?.heard(key, replyFollows === true ? 'asked' : 'said', stored.at(-1), epoch)
+    const shown = answers?.knowledge ?? []
+    if (shown.length === 0) return taken
+    // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
+    const done = (): Appended => taken
+    return use(this.parts.store, scopeKey(key), shown, { session: key.id, at }).then(done, done)
   }
 
   private replaying(): Replaying {

@@ -5,7 +5,7 @@ import type { Key } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { type Head, isExpired } from '../domain/session.ts'
+import { type Change, type Head, isExpired } from '../domain/session.ts'
 import { admit } from '../recall/admit.ts'
 import { weighed } from '../recall/render.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
@@ -31,22 +31,37 @@ type Means = {
 /** What was stored, in which epoch, and when. */
 export type Appended = { readonly stored: readonly Message[]; readonly epoch: number; readonly at: Millis; readonly isNew: boolean }
 
-/** Stores messages at the end of a session, without their secrets; one that is over begins anew with them. */
-export async function appended(means: Means, life: Lifecycle | undefined, key: Key, messages: readonly Incoming[], options: AppendOptions): Promise<Appended> {
+/**
+ * Stores messages at the end of a session, without their secrets; one that is over begins anew with them. Who has just read
+ * the session, and has waited for nothing since, tells it as `read`.
+ */
+export async function appended(
+  means: Means,
+  life: Lifecycle | undefined,
+  key: Key,
+  messages: readonly Incoming[],
+  options: AppendOptions,
+  read?: Head,
+): Promise<Appended> {
   const { sessions, profile, tokenizer, barrier, clock } = means
   if (!Array.isArray(messages))
     throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
   if (parsed.length === 0) return { stored: [], epoch: 0, at, isNew: false }
-  const head = await (life?.current(key, at) ?? current(means, key, at))
+  const known = read ?? (await sessions.head(key, 0))
+  // Nobody waits for what is at hand: most sessions are as they were read, and their size is known.
+  const now = life === undefined ? current(means, known, at) : life.current(known, at)
+  const head = now instanceof Promise ? await now : now
   const safe = barrier?.finds(parsed) ? await Promise.all(parsed.map((one) => barrier.masked(key, one))) : parsed
   const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
   const { operationId, epoch = head.epoch } = options
   const id = operationId === undefined ? undefined : ((await barrier?.text(key, operationId)) ?? operationId)
   try {
-    const { drop, expiresAt } = await (life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at))
-    const commit = () => sessions.commit({ ...(id === undefined ? {} : { id }), key, at, epoch, append, put: [], drop, expiresAt })
+    const admission = life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at)
+    const { drop, expiresAt } = admission instanceof Promise ? await admission : admission
+    const change: Change = { key, at, epoch, append, put: [], drop, expiresAt }
+    const commit = () => sessions.commit(id === undefined ? change : { id, ...change })
     return { stored: await (life?.write(head, at, commit) ?? commit()), epoch, at, isNew: true }
   } catch (error) {
     const before = hasCode(error, 'full') ? await answered(sessions, head, id) : undefined
@@ -55,10 +70,10 @@ export async function appended(means: Means, life: Lifecycle | undefined, key: K
   }
 }
 
-/** The session as it is now. One that is over goes first, with all that is known of it. */
-async function current({ sessions, barrier }: Means, key: Key, now: Millis): Promise<Head> {
-  const head = await sessions.head(key, 0)
-  if (!isExpired(head, now)) return head
+/** A session that was just read. One that is over goes first, with all that is known of it. */
+const current = (means: Means, head: Head, now: Millis): Head | Promise<Head> => (isExpired(head, now) ? renewed(means, head.key, now) : head)
+
+async function renewed({ sessions, barrier }: Means, key: Key, now: Millis): Promise<Head> {
   await sessions.erase(key, { expiredBy: now })
   barrier?.drop(key.scope, key.id)
   return sessions.head(key, 0)

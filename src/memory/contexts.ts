@@ -1,7 +1,7 @@
 import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
 import { check } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'
-import type { AnthropicContext, Context, Provider } from '../domain/ledger.ts'
+import type { AnthropicContext, Context, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { emptyHead, type Head, isExpired } from '../domain/session.ts'
@@ -52,11 +52,17 @@ export class Contexts {
     this.means = means
   }
 
-  async context(key: Key, options: ContextOptions & { readonly provider?: Provider }): Promise<Context | AnthropicContext> {
-    const { profile, renderer, barrier } = this.means
-    const { gathered, budget, framing } = await this.gathered(key, options, barrier?.knows(key) === true ? barrier : undefined)
-    const context = compose(gathered, profile, renderer, { budget, framing, provider: options.provider ?? 'openai' })
-    return options.provider === 'anthropic' ? { ...context, ...toAnthropic(context.messages) } : context
+  /** What a context is put together from, with its session's secrets in their places. */
+  shown(key: Key, options: ContextOptions): Promise<Found> {
+    const { barrier } = this.means
+    return this.gathered(key, options, barrier?.knows(key) === true ? barrier : undefined)
+  }
+
+  /** What was found, put together. */
+  composed({ gathered, budget, framing }: Found, provider: Provider = 'openai'): Context | AnthropicContext {
+    const { profile, renderer } = this.means
+    const context = compose(gathered, profile, renderer, { budget, framing, provider })
+    return provider === 'anthropic' ? { ...context, ...toAnthropic(context.messages) } : context
   }
 
   /** The budget a context is built for, checked. */
@@ -83,10 +89,10 @@ export class Contexts {
     const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
     const { library } = this.means
     const step = walk.next()
-    const looked = library?.passages(this.means, key, asking) ?? []
+    const looked = library?.passages(this.means, key, asking)
     // nobody waits where everything is at hand
-    const [found, passages] = step.done === true ? [step.value, await looked] : await Promise.all([this.walked(key, walk, step, barrier), looked])
-    if (library === undefined || passages.length === 0) return { gathered: found, budget, framing, query, shared: known, when }
+    const [found, passages] = step.done === true ? [step.value, looked && (await looked)] : await Promise.all([this.walked(key, walk, step, barrier), looked])
+    if (library === undefined || passages === undefined || passages.length === 0) return { gathered: found, budget, framing, query, shared: known, when }
     return { gathered: library.shown(found, passages, budget), budget, framing, query, shared: [...known, { from: 'files', entries: passages }], when }
   }
 
@@ -106,15 +112,13 @@ export class Contexts {
     const { profile, sessions, store, clock } = this.means
     // where sessions live in the same store, the scope's own memory is a session that knows it itself
     const isScope = isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)
-    const isPerson = person !== undefined && isSeen(profile, 'person')
-    const [head, scope, known] = await Promise.all([
-      sessions.head(key, recent),
-      isScope && store.head(scopeKey(key), 0),
-      isPerson && store.head(personKey(key.scope, person), 0),
-    ])
-    const shared: Shared[] = []
-    if (scope) shared.push({ from: 'scope', entries: scope.derived.filter(isKnowledge) })
-    if (known) shared.push({ from: 'person', entries: known.derived.filter(isKnowledge) })
+    const reads = [sessions.head(key, recent)]
+    const origins: Origin[] = []
+    if (isScope) reads[origins.push('scope')] = store.head(scopeKey(key), 0)
+    if (person !== undefined && isSeen(profile, 'person')) reads[origins.push('person')] = store.head(personKey(key.scope, person), 0)
+    const heads = await Promise.all(reads)
+    const shared = origins.map((from, place): Shared => ({ from, entries: (heads[place + 1] as Head).derived.filter(isKnowledge) }))
+    const head = heads[0] as Head
     return [isExpired(head, clock()) ? emptyHead(key, head.epoch) : head, shared]
   }
 

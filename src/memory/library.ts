@@ -9,16 +9,20 @@ type Means = { readonly profile: Profile; readonly store: Store & Index }
 
 /** Finds what the files of a scope say on a question, and has it shown. */
 export type Library = {
-  passages(means: Means, key: Key, text: string): Promise<readonly Derived[]>
+  /** Nothing, where there are none to be seen. */
+  passages(means: Means, key: Key, text: string): Promise<readonly Derived[]> | undefined
   shown(gathered: Gathered, passages: readonly Derived[], budget: Tokens): Gathered
 }
 
+const none: readonly Derived[] = []
+
 /** The platform's; where there are no files to be read, there is none. */
 export const library: Library = {
-  async passages({ profile, store }, { scope }, text) {
+  passages({ profile, store }, { scope }, text) {
+    if (!isSeen(profile, 'files')) return undefined
     const files = filesKey(scope)
-    if (!isSeen(profile, 'files') || (await store.head(files, 0)).messages === 0) return []
-    return passagesOf(await store.search(files, { text, kinds: ['message'], limit: mostPassages }))
+    const search = () => store.search(files, { text, kinds: ['message'], limit: mostPassages })
+    return store.head(files, 0).then(({ messages }) => (messages === 0 ? none : search().then(passagesOf)))
   },
   shown: withPassages,
 }

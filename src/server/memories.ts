@@ -81,23 +81,29 @@ export class Memories implements AsyncDisposable {
 
   /** Where a session is at home; `template` is what it is to be begun with, if it is not there yet. */
   async of(key: Key, template?: string): Promise<Home> {
-    if (key.id === '') return this.plain(this.scopes)
-    if (template !== undefined) this.check(template)
-    if (this.templates.length === 0) return this.plain(this.sessions)
+    const home = this.atHand(key, template)
+    if (home !== undefined) return home
     const name = formatKey(key)
     const known = this.homes.get(name)
     if (known !== undefined && (await this.isAtHome(known, key))) return known
     this.homes.delete(name)
     const { about, isThere } = await this.found(key)
     const chosen = about?.template ?? (isThere ? undefined : template)
-    const home = this.homeOf(chosen)
+    const found = this.homeOf(chosen)
     // What is not there yet may still be begun with a template.
-    if (!isThere && chosen === undefined) return home
-    if (!isThere) await this.begin(home, key, chosen as string)
-    this.homes.set(name, home)
+    if (!isThere && chosen === undefined) return found
+    if (!isThere) await this.begin(found, key, chosen as string)
+    this.homes.set(name, found)
     const [oldest] = this.homes.keys()
     if (this.homes.size > most && oldest !== undefined) this.homes.delete(oldest)
-    return home
+    return found
+  }
+
+  /** The same where it can be told without looking at the session. */
+  atHand(key: Key, template?: string): Home | undefined {
+    if (key.id === '') return this.plain(this.scopes)
+    if (template !== undefined) this.check(template)
+    return this.templates.length === 0 ? this.plain(this.sessions) : undefined
   }
 
   /** Begins a session of a template, before anything is said in it. */
@@ -113,13 +119,24 @@ export class Memories implements AsyncDisposable {
 
   /** Uses a memory for a while: one that is replaced meanwhile is closed when nobody uses it any more. */
   async using<T>(memory: Memory, work: () => Promise<T>): Promise<T> {
-    this.busy.set(memory, (this.busy.get(memory) ?? 0) + 1)
+    this.enter(memory)
     try {
       return await work()
     } finally {
-      this.busy.set(memory, (this.busy.get(memory) ?? 1) - 1)
-      if (this.retired.size > 0) await this.retire(memory)
+      const closing = this.leave(memory)
+      if (closing !== undefined) await closing
     }
+  }
+
+  /** Begins to use a memory; whoever does must leave it. */
+  enter(memory: Memory): void {
+    this.busy.set(memory, (this.busy.get(memory) ?? 0) + 1)
+  }
+
+  /** Resolves when a memory that was replaced is closed; nothing, if it goes on. */
+  leave(memory: Memory): Promise<void> | undefined {
+    this.busy.set(memory, (this.busy.get(memory) ?? 1) - 1)
+    return this.retired.size > 0 ? this.retire(memory) : undefined
   }
 
   /** Other ways of remembering from now on; what is kept stays. */

@@ -91,12 +91,14 @@ export class Keeper {
     else lane.again = occasions[Math.max(occasions.indexOf(occasion), occasions.indexOf(lane.again ?? 'asked'))]
   }
 
-  /** Resolves when what the next context of a session waits for is done, or after its patience: then it is done later. Never fails. */
-  async ready(key: Key, budget: Tokens): Promise<void> {
+  /** Resolves when what the next context of a session waits for is done, or after its patience: then it is done later. Nothing, if that is now. Never fails. */
+  ready(key: Key, budget: Tokens): Promise<void> | undefined {
     const name = formatKey(key)
     this.expect(name, budget)
-    if (!this.isWaitedFor || !this.lanes.has(name)) return
-    const asking = this.means.asking(key)
+    return this.isWaitedFor && this.lanes.has(name) ? this.patiently(name, this.means.asking(key)) : undefined
+  }
+
+  private async patiently(name: string, asking: Asking | undefined): Promise<void> {
     if (asking === undefined) return this.waited(name)
     const over = aborted(asking.expire(asking.patience))
     await Promise.race([this.waited(name), over.promise.catch(() => undefined)])

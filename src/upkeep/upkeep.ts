@@ -64,8 +64,8 @@ export class Upkeep {
     this.keeper.drop(scope)
   }
 
-  /** Resolves when what the next context waits for is done. */
-  ready(key: Key, budget: number): Promise<void> {
+  /** Resolves when what the next context waits for is done; nothing, if that is now. */
+  ready(key: Key, budget: number): Promise<void> | undefined {
     return this.keeper.ready(key, budget)
   }
 

@@ -54,18 +54,15 @@ export class Lifecycle {
     this.moving = new Transfer(means)
   }
 
-  /** A session as it is now, for somebody who is about to write to it. One that is over ends first; one that was moved is refused. */
-  async current(key: Key, now: Millis): Promise<Head> {
-    const { sessions } = this.means
-    const head = await sessions.head(key, 0)
+  /** A session that was just read, for somebody who is about to write to it. One that is over ends first; one that was moved is refused. */
+  current(head: Head, now: Millis): Head | Promise<Head> {
+    if (isExpired(head, now)) return this.renewed(head.key, now)
     // Nothing is said about most sessions, nor that they were moved.
-    if (!isExpired(head, now)) return aboutIn(head.derived) === undefined ? head : this.moving.settled(head, now)
-    await this.end(key, 'expired', now)
-    return sessions.head(key, 0)
+    return aboutIn(head.derived) === undefined ? head : this.moving.settled(head, now)
   }
 
   /** Decides how a session takes in new messages, by the limits of its profile. */
-  admit(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
+  admit(head: Head, incoming: readonly Said[], now: Millis): Admission | Promise<Admission> {
     return this.limits.admit(head, incoming, now)
   }
 
@@ -109,7 +106,7 @@ export class Lifecycle {
     const news = metadata === undefined || barrier === undefined ? given : { ...others, metadata: await barrier.json(key, metadata) }
     for (;;) {
       const at = clock()
-      const head = await this.current(key, at)
+      const head = await this.current(await sessions.head(key, 0), at)
       const about = described(aboutIn(head.derived), news, at)
       const expiresAt = expiry({ ...head, derived: [about] }, profile.lifetime, at)
       if (await this.write(head, at, () => wrote(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }))) return about
@@ -145,6 +142,12 @@ export class Lifecycle {
 
   async stop(): Promise<void> {
     await this.deliveries?.stop()
+  }
+
+  /** A session after the one that was over has ended. */
+  private async renewed(key: Key, now: Millis): Promise<Head> {
+    await this.end(key, 'expired', now)
+    return this.means.sessions.head(key, 0)
   }
 
   /** Ends sessions that are over. What is kept beside them is looked up once for each scope. */

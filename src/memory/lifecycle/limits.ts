@@ -32,28 +32,46 @@ export class Limits {
   }
 
   /** Decides how a session takes in new messages: the oldest but the first give way, or it is full. */
-  async admit(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
+  admit(head: Head, incoming: readonly Said[], now: Millis): Admission | Promise<Admission> {
     const { lifetime } = this.means
     if (lifetime.bytes === undefined) return admit(head, incoming, lifetime, now)
     const size = this.sizes.get(formatKey(head.key))
+    const bytes = sum(incoming)
+    if (size === undefined || !isOf(size, head) || size.bytes + bytes > lifetime.bytes) return this.measured(head, incoming, now)
+    const admission = admit(head, incoming, lifetime, now)
+    if (admission.drop.length > 0) return this.measured(head, incoming, now)
+    this.know(head, incoming, 0, size.bytes + bytes)
+    return admission
+  }
+
+  /** The same for a session that must be read for it: because its size is not known, or something gives way. */
+  private async measured(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
+    const { lifetime } = this.means
+    const size = this.sizes.get(formatKey(head.key))
     const held = size !== undefined && isOf(size, head) ? size.bytes : await this.bytesIn(head)
-    const added = sum(incoming)
-    const over = held + added - lifetime.bytes
+    const bytes = held + sum(incoming)
+    const over = bytes - (lifetime.bytes as number)
     const admission = admit(head, incoming, lifetime, now, over <= 0 ? 0 : await this.giveWay(head, over))
     const { length: gone } = admission.drop
-    const dropped = gone === 0 ? 0 : await this.bytesGone(head, incoming, admission.drop)
-    const { epoch, last, messages } = head
-    this.know(head.key, { epoch, last: last + incoming.length, messages: messages + incoming.length - gone, bytes: held + added - dropped })
+    this.know(head, incoming, gone, gone === 0 ? bytes : bytes - (await this.bytesGone(head, incoming, admission.drop)))
     return admission
   }
 
   /** Writes to a session, and sees to it that there are not too many of them then. */
-  async write<T>(head: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
-    const { sessions, lifetime, evict } = this.means
+  write<T>(head: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
+    const { sessions, lifetime } = this.means
     const isOneMore = head.revision === 0 && isSession(head) && lifetime.sessionsPerScope !== undefined
-    const written = await (isOneMore ? this.inTurn(head.key.scope, () => this.begin(head.key, now, commit)) : commit())
-    if (isBounded(sessions)) for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing()) await evict(key)
-    return written
+    const written = isOneMore ? this.inTurn(head.key.scope, () => this.begin(head.key, now, commit)) : commit()
+    if (!isBounded(sessions)) return written
+    return written.then((result) => {
+      const over = sessions.overflowing()
+      return over === undefined ? result : this.relieve(sessions, over).then(() => result)
+    })
+  }
+
+  /** Ends the session that overflows, and what overflows then. */
+  private async relieve(sessions: Bounded, first: Key): Promise<void> {
+    for (let key: Key | undefined = first; key !== undefined; key = sessions.overflowing()) await this.means.evict(key)
   }
 
   private async begin<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
@@ -116,9 +134,10 @@ export class Limits {
     return messages === 0 ? 0 : sum(await this.means.sessions.page(key, { limit: Number.MAX_SAFE_INTEGER }))
   }
 
-  private know(key: Key, size: Size): void {
+  /** Follows the size of a session that takes in messages, while so many others are gone. */
+  private know({ key, epoch, last, messages }: Head, { length }: readonly Said[], gone: number, bytes: number): void {
     if (this.sizes.size >= mostKnown) this.sizes.clear()
-    this.sizes.set(formatKey(key), size)
+    this.sizes.set(formatKey(key), { epoch, last: last + length, messages: messages + length - gone, bytes })
   }
 }
 

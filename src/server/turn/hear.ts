@@ -1,6 +1,8 @@
 import type { Incoming, Parsed } from '../../domain/chat.ts'
 import { isBlank, type Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
+import { type Head, isExpired } from '../../domain/session.ts'
+import type { Appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
 import { withTalk } from '../dialects/ask.ts'
 import type { Ask, Dialect, Sent } from '../dialects/dialect.ts'
@@ -50,19 +52,25 @@ const stint = 262_144
 /** What leaves nothing. */
 const aside = { epoch: undefined, question: 0, appended: 0 } as const
 
-/** Hears a turn: what is new in it is stored, what the client has taken back becomes a branch, then memory is shown. The user's words are safe first. */
-export async function hear(hearing: Hearing): Promise<Heard> {
+/** How many of the newest messages are read to find what of a request is new. */
+export const reachOf = ({ said }: Ask): number => said.length + more
+
+/**
+ * Hears a turn: what is new in it is stored, what the client has taken back becomes a branch, then memory is shown. The user's
+ * words are safe first. Who has just read the newest messages of the session, and has waited for nothing since, tells it as `read`.
+ */
+export async function hear(hearing: Hearing, read?: Head): Promise<Heard> {
   const { memory, key, ask } = hearing
   // Without a word of the conversation this is no turn of it.
   if (ask.said.length === 0) return { ...aside, shown: asSent(hearing, ask, 'messages'), how: 'exact' }
-  const { stored, fresh, cut, how } = await related(hearing)
+  const direct = read && continuing(hearing, read)
+  const { stored, fresh, cut, how } = direct ?? (await related(hearing))
   if (hearing.isOff) return { ...aside, shown: await offTheRecord(hearing, stored, fresh), how }
   if (cut !== undefined) await branchOff(memory, key, cut)
   const line = cut === undefined ? stored : stored.filter((message) => message.sequence < cut)
   const news = ask.said.slice(fresh)
-  const appended = await (news.length === 1 ? storedAtOnce(memory, key, news) : storedInStints(memory, key, news))
+  const { stored: appended, epoch } = await (news.length === 1 ? storedAtOnce(memory, key, news, direct && read) : storedInStints(memory, key, news))
   const own = turnOf(ask)
-  const { epoch } = await memory.parts.sessions.head(key, 0)
   const shown = await recall(hearing, own, endOf(line, appended, own.length))
   return { shown, epoch, question: (appended.at(-1) ?? line.at(-1))?.sequence ?? 0, how, appended: appended.length }
 }
@@ -75,12 +83,24 @@ function endOf(line: readonly Message[], appended: readonly Message[], many: num
 
 type Related = Reconciled & { readonly stored: readonly Message[] }
 
+/** How a turn relates to a session that was just read, if that tells it already, as it mostly does. */
+function continuing(hearing: Hearing, head: Head): Related | undefined {
+  const { memory, key, ask } = hearing
+  if (hearing.isRetry || isExpired(head, memory.parts.clock())) return undefined
+  const limit = reachOf(ask)
+  const read = head.recent.length > limit ? head.recent.slice(-limit) : head.recent
+  const stored = spokenIn(read)
+  const result = reconciled(memory, key, { stored, hasEarlier: read.length === limit }, ask.said)
+  if (result instanceof Promise || result.how === 'disjoint' || result.cut !== undefined) return undefined
+  return { stored, fresh: result.fresh, cut: undefined, how: result.how }
+}
+
 /** How the turn relates to what is stored; where nothing of it is found among the newest messages, more of them are read. */
 async function related(hearing: Hearing): Promise<Related> {
   const { memory, key, ask, after } = hearing
-  for (let limit = ask.said.length + more; ; limit *= 4) {
+  for (let limit = reachOf(ask); ; limit *= 4) {
     const read = await memory.transcript(key, { limit, newest: true })
-    const stored = read.some(isSystem) ? read.filter((message) => !isSystem(message)) : read
+    const stored = spokenIn(read)
     if (after !== undefined) return { stored, ...(await continued(hearing, after)) }
     const known = { stored, hasEarlier: read.length === limit }
     const result = again(hearing, stored) ?? (await reconciled(memory, key, known, ask.said))
@@ -91,6 +111,7 @@ async function related(hearing: Hearing): Promise<Related> {
 }
 
 const isSystem = ({ role }: Message): boolean => role === 'system'
+const spokenIn = (read: readonly Message[]): readonly Message[] => (read.some(isSystem) ? read.filter((message) => !isSystem(message)) : read)
 
 /** What a client that names the reply before its turn has to say is new, and what came after that reply is not its conversation. */
 async function continued({ memory, key }: Hearing, after: number): Promise<Reconciled> {
@@ -122,19 +143,22 @@ async function isGrounded({ memory, key }: Hearing, stored: readonly Message[], 
   }
 }
 
+/** What was stored, and the epoch in which its reply is to be kept. */
+type Stored = Pick<Appended, 'stored' | 'epoch'>
+
 /** Stores what is new. A long history that comes at once is taken in bit by bit, so that others have their turn; what a crash leaves out is sent again. */
-async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): Promise<readonly Message[]> {
+async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): Promise<Stored> {
   const stored: Message[] = []
   for (let from = 0, to = 0; from < said.length; from = to) {
     if (from > 0) await new Promise((resume) => setImmediate(resume))
     for (let characters = 0; to < said.length && (to === from || characters < stint); to++) characters += said[to]?.content.length ?? 0
-    stored.push(...(await storedAtOnce(memory, key, said.slice(from, to))))
+    stored.push(...(await storedAtOnce(memory, key, said.slice(from, to))).stored)
   }
-  return stored
+  return { stored, epoch: (await memory.parts.sessions.head(key, 0)).epoch }
 }
 
-const storedAtOnce = (memory: Memory, key: Key, said: readonly Sent[]): Promise<readonly Message[]> =>
-  memory.append(key, said.map(incoming), { replyFollows: true })
+const storedAtOnce = (memory: Memory, key: Key, said: readonly Sent[], read?: Head): Promise<Stored> =>
+  memory.take(key, said.map(incoming), { replyFollows: true }, read)
 
 /** A message as memory takes it. */
 function incoming({ role, content, name, calls, answers }: Parsed): Incoming {

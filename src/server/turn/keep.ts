@@ -19,11 +19,13 @@ export type Kept = { readonly key: Key; readonly message: Message }
 export async function keepReply(memory: Memory, key: Key, given: Given): Promise<Kept | undefined> {
   const { reply, question, epoch, ledger } = given
   try {
-    const isCut = (await pageOf(memory, key, question)).length === 0
+    const head = await memory.parts.sessions.head(key, 1)
+    const isNewest = head.recent[0]?.sequence === question
+    const isCut = !isNewest && (await pageOf(memory, key, question)).length === 0
     const where = isCut ? await branchWith(memory, key, question) : key
     if (where === undefined) return await keptElsewhere(memory, key, given)
     const options = ledger === undefined ? { epoch } : { epoch, answers: ledger }
-    const [message] = isCut ? await appendLate(memory, key, where, reply) : await memory.append(key, [reply], options)
+    const [message] = isCut ? await appendLate(memory, key, where, reply) : (await memory.take(key, [reply], options, isNewest ? head : undefined)).stored
     if (message === undefined) return undefined
     if ((await pageOf(memory, key, question)).length > 0 || (await branchWith(memory, key, question)) !== undefined) return { key, message }
     // Whoever forgets does not wait for a reply: a question that went while its reply was being stored takes that with it.

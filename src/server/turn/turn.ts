@@ -1,19 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../../domain/chat.ts'
 import { formatKey } from '../../domain/key.ts'
+import type { Head } from '../../domain/session.ts'
 import { messageCost } from '../../text/cost.ts'
-import type { Backend } from '../backend.ts'
+import type { Backend, Call } from '../backend.ts'
 import { withTalk } from '../dialects/ask.ts'
 import type { Heard as Reply } from '../dialects/dialect.ts'
 import type { Lanes } from '../lanes.ts'
 import type { Home, Memories } from '../memories.ts'
 import { keepReceipt, receiptId } from '../receipts.ts'
-import { relay } from '../relay.ts'
+import { type Reading, relay } from '../relay.ts'
 import type { SessionModels } from '../sessionModels.ts'
 import type { PriceTable } from '../watch/prices.ts'
 import { type Course, faultsOf, passedTurn, type Request, receiptOf, turnOf } from './account.ts'
-import { hear, withoutBegun } from './hear.ts'
+import { type Heard, type Hearing, hear, reachOf, withoutBegun } from './hear.ts'
 import { keepReply } from './keep.ts'
+import type { Shown } from './shown.ts'
 import { isSide } from './side.ts'
 import { headerOf, isOffTheRecord, placeOf, type Stance, type TakeFile, takeFiles, wished } from './wishes.ts'
 
@@ -38,67 +40,83 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
   const isOff = isOffTheRecord(headers['x-threadkeep-store']) || (key.id !== '' && !room.memories.hasSessions)
   const degraded = request.ask.files.length === 0 ? none : await takeFiles(room.takeFile, key, request.ask, isOff)
   // What leaves nothing begins nothing either.
-  const home = await room.memories.of(key, isOff ? undefined : headerOf(headers, 'x-threadkeep-template'))
-  await room.memories.using(home.memory, () => turn(room, request, home, { key, isOff, degraded }))
+  const template = isOff ? undefined : headerOf(headers, 'x-threadkeep-template')
+  const home = room.memories.atHand(key, template) ?? (await room.memories.of(key, template))
+  room.memories.enter(home.memory)
+  try {
+    await turn(room, request, home, { key, isOff, degraded })
+  } finally {
+    const closing = room.memories.leave(home.memory)
+    if (closing !== undefined) await closing
+  }
 }
 
 const none: readonly string[] = []
 
 async function turn(room: Room, request: Request, home: Home, stance: Stance): Promise<void> {
   const { memory } = home
-  const head = await memory.parts.sessions.head(stance.key, 0)
-  if (isSide(request.ask, head)) return passThrough(room, request, 'side')
   const { key, isOff } = stance
+  const head = await memory.parts.sessions.head(key, reachOf(request.ask))
+  if (isSide(request.ask, head)) return passThrough(room, request, 'side')
   const { ask, begun } = withoutBegun(request.ask)
   const { person, isRetry, isOneTalk } = wished(memory, request, stance, head)
   const after = ask.previous === undefined ? undefined : await placeOf(memory, key, ask.previous)
   const before = performance.now()
   const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
   const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble: home.preamble, isOff, person, after, isRetry, isOneTalk }
-  const heard = await request.traced.memory('search_memory', key.scope, () => room.lanes.run(formatKey(key), () => hear(hearing)))
-  await answered(room, request, {
+  const heard = await request.traced.memory('search_memory', key.scope, () => heardInTurn(room.lanes, hearing, head))
+  const memoryMillis = performance.now() - before
+  const faults = faultsOf(heard, stance.degraded)
+  const course: Course = {
     home,
     key,
     heard,
     receipt: receiptId(key),
     begun,
     isOff,
-    faults: faultsOf(heard, stance.degraded),
-    memoryMillis: performance.now() - before,
+    faults,
+    memoryMillis,
     first: undefined,
     reply: undefined,
     answer: undefined,
-  })
-}
-
-/** Asks the model, passes its reply on and has it kept. */
-async function answered(room: Room, request: Request, course: Course): Promise<void> {
-  const { dialect, headers, client } = request
-  const { shown } = course.heard
+  }
   tell(request, course)
   try {
-    course.answer = await room.backend.ask({
-      dialect: dialect.name,
-      body: shown.body,
-      spent: shown.spent,
-      headers: headersOf(request),
-      isGuarded: request.isGuarded,
-      signal: client.signal,
-    })
-    if (!course.isOff) room.models?.heard(course.key, request.ask.model, course.answer.from, headers, request.isGuarded)
-    await relay(course.answer, client, {
-      dialect,
-      streams: request.ask.streams,
-      onFirst: () => {
-        course.first = performance.now() - request.began
-      },
-      keep: (reply) => keep(room, request, course, reply),
-      amend: headers['x-threadkeep-body'] === 'receipt' ? (text) => withReceipt(text, course.receipt) : undefined,
-    })
+    const answer = await room.backend.ask(callOf(request, heard.shown))
+    course.answer = answer
+    if (!isOff) room.models?.heard(key, ask.model, answer.from, request.headers, request.isGuarded)
+    await relay(answer, request.client, readingOf(room, request, course))
   } finally {
     request.onTurn(turnOf(request, course))
   }
 }
+
+/** Hears a turn after those of its session that came before it; if there are none, the session is still as it was just read. */
+function heardInTurn(lanes: Lanes, hearing: Hearing, head: Head): Promise<Heard> {
+  const name = formatKey(hearing.key)
+  const read = hearing.after === undefined && lanes.isFree(name) ? head : undefined
+  return lanes.run(name, () => hear(hearing, read))
+}
+
+const callOf = (request: Request, { body, spent }: Pick<Shown, 'body' | 'spent'>): Call => ({
+  dialect: request.dialect.name,
+  body,
+  spent,
+  headers: headersOf(request),
+  isGuarded: request.isGuarded,
+  signal: request.client.signal,
+})
+
+/** How the answer to a turn is read: its reply is kept. */
+const readingOf = (room: Room, request: Request, course: Course): Reading => ({
+  dialect: request.dialect,
+  streams: request.ask.streams,
+  onFirst: () => {
+    course.first = performance.now() - request.began
+  },
+  keep: (reply) => keep(room, request, course, reply),
+  amend: request.headers['x-threadkeep-body'] === 'receipt' ? (text) => withReceipt(text, course.receipt) : undefined,
+})
 
 /** The client's headers, and where its trace goes on, if it has one. */
 const headersOf = ({ headers, traced }: Request): IncomingHttpHeaders =>
@@ -110,14 +128,7 @@ async function passThrough(room: Room, request: Request, memory: 'none' | 'side'
   client.response.setHeader('x-threadkeep-memory', memory)
   // What memory would have resolved means nothing to the model server.
   const body = memory === 'side' ? dialect.write(ask, [], 0) : ask.body
-  const answer = await room.backend.ask({
-    dialect: dialect.name,
-    body,
-    spent: 0,
-    headers: headersOf(request),
-    isGuarded: request.isGuarded,
-    signal: client.signal,
-  })
+  const answer = await room.backend.ask(callOf(request, { body, spent: 0 }))
   let reply: Reply | undefined
   let first: number | undefined
   try {
