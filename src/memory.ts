@@ -7,7 +7,7 @@ import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import type { Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
 import { type Head, isExpired } from './domain/session.ts'
-import { type Appended, type AppendOptions, appended } from './memory/appending.ts'
+import { type Appended, type Appending, type AppendOptions, appended } from './memory/appending.ts'
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
 import type { Embedding, EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
@@ -31,6 +31,7 @@ export class Memory implements AsyncDisposable {
   readonly tokenizer: Tokenizer
   /** What it is made of, for what is built around it. */
   readonly parts: Parts
+  private readonly appending: Appending
   private readonly contexts: Contexts
   private readonly embeddings: readonly Embedding[]
   private readonly keeping: Upkeep | undefined
@@ -47,6 +48,7 @@ export class Memory implements AsyncDisposable {
     this.embeddings = embedder === undefined || embedding === undefined ? [] : this.stores().map((store) => embedding(store, embedder))
     for (const embedding of this.embeddings) embedding.catchUp()
     this.life = parts.lifecycle?.(parts)
+    this.appending = { ...parts, life: this.life, onStored: (key, stored, options) => this.heard(key, stored, options) }
     this.keeping = parts.upkeep?.({
       ...parts,
       price: (entry) => renderer.price(entry),
@@ -77,7 +79,7 @@ export class Memory implements AsyncDisposable {
 
   /** Appends, for what is built around memory: tells in which epoch that was, and need not read a session that was `read` just now. */
   take(key: Key, messages: readonly Incoming[], options: AppendOptions, read?: Head): Promise<Appended> {
-    return appended(this.parts, this.life, this.open(key), messages, options, read).then((taken) => this.taken(key, taken, options))
+    return appended(this.appending, this.open(key), messages, options, read)
   }
 
   /** What a model is shown now, inside the budget, with the receipt. Writes nothing. */
@@ -240,16 +242,12 @@ export class Memory implements AsyncDisposable {
   }
 
   /** Has what was stored embedded and seen to, and what was shown before it counted as used. */
-  private taken(key: Key, taken: Appended, { replyFollows, answers }: AppendOptions): Appended | Promise<Appended> {
-    const { stored, epoch, at, isNew } = taken
-    if (!isNew) return taken
+  private heard(key: Key, { stored, epoch, at }: Appended, { replyFollows, answers }: AppendOptions): Promise<void> | undefined {
     this.embeddings[0]?.heard(key, epoch, stored)
     this.keeping?.heard(key, replyFollows === true ? 'asked' : 'said', stored.at(-1), epoch)
     const shown = answers?.knowledge ?? []
-    if (shown.length === 0) return taken
     // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
-    const done = (): Appended => taken
-    return use(this.parts.store, scopeKey(key), shown, { session: key.id, at }).then(done, done)
+    return shown.length === 0 ? undefined : use(this.parts.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
   }
 
   private replaying(): Replaying {

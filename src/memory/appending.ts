@@ -20,35 +20,32 @@ export type AppendOptions = {
   readonly replyFollows?: boolean
 }
 
-type Means = {
+/** What appending takes. */
+export type Appending = {
   readonly sessions: Store
   readonly profile: Profile
   readonly tokenizer: Tokenizer
   readonly barrier: Barrier | undefined
   readonly clock: Clock
+  readonly life?: Lifecycle | undefined
+  /** Hears of what was stored, and may have its appending wait. */
+  readonly onStored?: (key: Key, appended: Appended, options: AppendOptions) => Promise<unknown> | undefined
 }
 
 /** What was stored, in which epoch, and when. */
-export type Appended = { readonly stored: readonly Message[]; readonly epoch: number; readonly at: Millis; readonly isNew: boolean }
+export type Appended = { readonly stored: readonly Message[]; readonly epoch: number; readonly at: Millis }
 
 /**
  * Stores messages at the end of a session, without their secrets; one that is over begins anew with them. Who has just read
  * the session, and has waited for nothing since, tells it as `read`.
  */
-export async function appended(
-  means: Means,
-  life: Lifecycle | undefined,
-  key: Key,
-  messages: readonly Incoming[],
-  options: AppendOptions,
-  read?: Head,
-): Promise<Appended> {
-  const { sessions, profile, tokenizer, barrier, clock } = means
+export async function appended(means: Appending, key: Key, messages: readonly Incoming[], options: AppendOptions, read?: Head): Promise<Appended> {
+  const { sessions, profile, tokenizer, barrier, clock, life } = means
   if (!Array.isArray(messages))
     throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
-  if (parsed.length === 0) return { stored: [], epoch: 0, at, isNew: false }
+  if (parsed.length === 0) return { stored: [], epoch: 0, at }
   const known = read ?? (await sessions.head(key, 0))
   // Nobody waits for what is at hand: most sessions are as they were read, and their size is known.
   const now = life === undefined ? current(means, known, at) : life.current(known, at)
@@ -57,23 +54,30 @@ export async function appended(
   const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
   const { operationId, epoch = head.epoch } = options
   const id = operationId === undefined ? undefined : ((await barrier?.text(key, operationId)) ?? operationId)
+  let stored: readonly Message[]
   try {
     const admission = life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at)
     const { drop, expiresAt } = admission instanceof Promise ? await admission : admission
     const change: Change = { key, at, epoch, append, put: [], drop, expiresAt }
     const commit = () => sessions.commit(id === undefined ? change : { id, ...change })
-    return { stored: await (life?.write(head, at, commit) ?? commit()), epoch, at, isNew: true }
+    stored = await (life?.write(head, at, commit) ?? commit())
+    const relief = life?.relieve()
+    if (relief !== undefined) await relief
   } catch (error) {
     const before = hasCode(error, 'full') ? await answered(sessions, head, id) : undefined
     if (before === undefined) throw error
-    return { stored: before, epoch, at, isNew: false }
+    return { stored: before, epoch, at }
   }
+  const news = { stored, epoch, at }
+  const heard = means.onStored?.(key, news, options)
+  if (heard !== undefined) await heard
+  return news
 }
 
 /** A session that was just read. One that is over goes first, with all that is known of it. */
-const current = (means: Means, head: Head, now: Millis): Head | Promise<Head> => (isExpired(head, now) ? renewed(means, head.key, now) : head)
+const current = (means: Appending, head: Head, now: Millis): Head | Promise<Head> => (isExpired(head, now) ? renewed(means, head.key, now) : head)
 
-async function renewed({ sessions, barrier }: Means, key: Key, now: Millis): Promise<Head> {
+async function renewed({ sessions, barrier }: Appending, key: Key, now: Millis): Promise<Head> {
   await sessions.erase(key, { expiredBy: now })
   barrier?.drop(key.scope, key.id)
   return sessions.head(key, 0)

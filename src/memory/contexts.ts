@@ -78,7 +78,10 @@ export class Contexts {
     check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), knownFramings)
     const { framing = profile.framing } = options
     check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
-    const [stored, known] = await this.read(key, options.person)
+    const { origins, reads } = this.read(key, options.person)
+    const heads = await Promise.all(reads)
+    const stored = this.current(heads[0] as Head)
+    const known = origins.map((from, place): Shared => ({ from, entries: (heads[place + 1] as Head).derived.filter(isKnowledge) }))
     const head = barrier === undefined ? stored : restored(stored, barrier)
     const isStored = options.query === undefined || options.query === head.asked?.content || options.query === stored.asked?.content
     const query = isStored ? undefined : options.query
@@ -107,19 +110,20 @@ export class Contexts {
     return isQuestion(asking) ? this.means.dates?.(asking, at) : undefined
   }
 
-  /** The session, with what its scope knows and what is known of the person. */
-  private async read(key: Key, person: string | undefined): Promise<readonly [Head, readonly Shared[]]> {
-    const { profile, sessions, store, clock } = this.means
+  /** Reads the session, then what its scope knows and what is known of the person, as far as they are seen. */
+  private read(key: Key, person: string | undefined): { readonly origins: readonly Origin[]; readonly reads: readonly Promise<Head>[] } {
+    const { profile, sessions, store } = this.means
     // where sessions live in the same store, the scope's own memory is a session that knows it itself
     const isScope = isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)
     const reads = [sessions.head(key, recent)]
     const origins: Origin[] = []
     if (isScope) reads[origins.push('scope')] = store.head(scopeKey(key), 0)
     if (person !== undefined && isSeen(profile, 'person')) reads[origins.push('person')] = store.head(personKey(key.scope, person), 0)
-    const heads = await Promise.all(reads)
-    const shared = origins.map((from, place): Shared => ({ from, entries: (heads[place + 1] as Head).derived.filter(isKnowledge) }))
-    const head = heads[0] as Head
-    return [isExpired(head, clock()) ? emptyHead(key, head.epoch) : head, shared]
+    return { origins, reads }
+  }
+
+  private current(head: Head): Head {
+    return isExpired(head, this.means.clock()) ? emptyHead(head.key, head.epoch) : head
   }
 
   private async answer(key: Key, need: Need, barrier: Barrier | undefined): Promise<Answer> {

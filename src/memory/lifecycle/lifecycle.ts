@@ -66,9 +66,14 @@ export class Lifecycle {
     return this.limits.admit(head, incoming, now)
   }
 
-  /** Writes to a session that was read before, and ends others that have to give way to it. */
+  /** Writes to a session that was read before, and ends others of its scope that have to give way to it. */
   write<T>(head: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
     return this.limits.write(head, now, commit)
+  }
+
+  /** Ends sessions while all of them take too much, as they may after each write; nothing, if they do not. */
+  relieve(): Promise<void> | undefined {
+    return this.limits.relieve()
   }
 
   /** Ends a session; false if there is none, or if it was to be over and is not. Whoever wants to hear of it does so later. */
@@ -109,7 +114,9 @@ export class Lifecycle {
       const head = await this.current(await sessions.head(key, 0), at)
       const about = described(aboutIn(head.derived), news, at)
       const expiresAt = expiry({ ...head, derived: [about] }, profile.lifetime, at)
-      if (await this.write(head, at, () => wrote(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }))) return about
+      const isWritten = await this.write(head, at, () => wrote(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }))
+      await this.relieve()
+      if (isWritten) return about
     }
   }
 

@@ -57,21 +57,20 @@ export class Limits {
     return admission
   }
 
-  /** Writes to a session, and sees to it that there are not too many of them then. */
-  write<T>(head: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
-    const { sessions, lifetime } = this.means
-    const isOneMore = head.revision === 0 && isSession(head) && lifetime.sessionsPerScope !== undefined
-    const written = isOneMore ? this.inTurn(head.key.scope, () => this.begin(head.key, now, commit)) : commit()
-    if (!isBounded(sessions)) return written
-    return written.then((result) => {
-      const over = sessions.overflowing()
-      return over === undefined ? result : this.relieve(sessions, over).then(() => result)
-    })
+  /** Writes to a session, and sees to it that its scope has not too many of them then. */
+  write<T>({ key, revision }: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
+    const isOneMore = revision === 0 && isSession({ key }) && this.means.lifetime.sessionsPerScope !== undefined
+    return isOneMore ? this.inTurn(key.scope, () => this.begin(key, now, commit)) : commit()
   }
 
-  /** Ends the session that overflows, and what overflows then. */
-  private async relieve(sessions: Bounded, first: Key): Promise<void> {
-    for (let key: Key | undefined = first; key !== undefined; key = sessions.overflowing()) await this.means.evict(key)
+  /** Ends sessions while all of them take too much; nothing, if they do not. */
+  relieve(): Promise<void> | undefined {
+    const { sessions } = this.means
+    return isBounded(sessions) && sessions.overflowing() !== undefined ? this.shrink(sessions) : undefined
+  }
+
+  private async shrink(sessions: Bounded): Promise<void> {
+    for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing()) await this.means.evict(key)
   }
 
   private async begin<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {

@@ -42,7 +42,7 @@ export async function appendLate(memory: Memory, key: Key, branch: Key, reply: I
   const number = (await sessions.head(key, 0)).last + 1
   await skipTo(sessions, key, number + 1)
   await skipTo(sessions, branch, number)
-  return (await appended(memory.parts, undefined, branch, [reply], {})).stored
+  return (await appended(memory.parts, branch, [reply], {})).stored
 }
 
 /** Lets the next message of a session have this number, and nobody those before it. */

@@ -10,7 +10,7 @@ import { asSent, besideMemory, costOf, type Shown, withMemory } from './shown.ts
 export const turnOf = ({ said, turn }: Ask): readonly Sent[] => said.slice(said.findLastIndex(({ place }) => place < turn) + 1)
 
 /** What a model is shown of a turn that is stored; `own` is the turn as it was sent, `kept` as it is stored. */
-export function recall(hearing: Hearing, own: readonly Sent[], kept: readonly Message[]): Promise<Shown> {
+export function recall(hearing: Hearing, own: readonly Sent[], kept: readonly Message[]): Shown | Promise<Shown> {
   const show = (context: Context): Shown => withMemory(hearing, hearing.ask, context, own, kept[0]?.sequence ?? 0)
   return withBudget(hearing, dressing(hearing, own, kept), undefined, show)
 }
@@ -26,7 +26,7 @@ function dressing({ memory }: Hearing, own: readonly Sent[], kept: readonly Mess
 }
 
 /** Answered with memory, and leaving none: what is new stands beside what memory shows for it. */
-export function offTheRecord(hearing: Hearing, stored: readonly Message[], fresh: number): Promise<Shown> {
+export function offTheRecord(hearing: Hearing, stored: readonly Message[], fresh: number): Shown | Promise<Shown> {
   const { ask, memory } = hearing
   const unheard = ask.said.slice(fresh)
   const own = turnOf(ask).filter((message) => !unheard.includes(message))
@@ -38,17 +38,18 @@ export function offTheRecord(hearing: Hearing, stored: readonly Message[], fresh
 }
 
 /** Shows what fits beside what is sent in any case; `cost` is what that costs more than memory knows. */
-async function withBudget(hearing: Hearing, cost: Tokens, query: string | undefined, show: (context: Context) => Shown): Promise<Shown> {
+function withBudget(hearing: Hearing, cost: Tokens, query: string | undefined, show: (context: Context) => Shown): Shown | Promise<Shown> {
   const { memory, ask, preamble } = hearing
   const budget = memory.profile.budget - ask.owed - preamble.tokens - cost
   if (budget < 1) return asSent(hearing, ask, 'budget')
-  try {
-    const shown = show(await contextOf(hearing, budget, query))
+  const paid = (context: Context): Shown => {
+    const shown = show(context)
     return shown.ledger === undefined || cost === 0 ? shown : { ...shown, spent: shown.spent + cost }
-  } catch (error) {
+  }
+  return contextOf(hearing, budget, query).then(paid, (error: unknown) => {
     if (error instanceof MemoryError && error.code === 'budget-too-small') return asSent(hearing, ask, 'budget')
     throw error
-  }
+  })
 }
 
 function contextOf({ memory, key, person }: Hearing, budget: Tokens, query: string | undefined): Promise<Context> {
