@@ -15,7 +15,7 @@ import type { Description } from './memory/lifecycle/about.ts'
 import { eraseOver } from './memory/lifecycle/eraseOver.ts'
 import type { Lifecycle } from './memory/lifecycle/lifecycle.ts'
 import type { Parts } from './memory/parts.ts'
-import { type Remembered, remember, use } from './memory/remembering.ts'
+import { type Remembered, remember } from './memory/remembering.ts'
 import type { Replayed, Replaying } from './memory/replaying.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
 import { Renderer } from './recall/render.ts'
@@ -48,12 +48,12 @@ export class Memory implements AsyncDisposable {
     this.embeddings = embedder === undefined || embedding === undefined ? [] : this.stores().map((store) => embedding(store, embedder))
     for (const embedding of this.embeddings) embedding.catchUp()
     this.life = parts.lifecycle?.(parts)
-    this.appending = { ...parts, life: this.life, onStored: (key, stored, options) => this.heard(key, stored, options) }
     this.keeping = parts.upkeep?.({
       ...parts,
       price: (entry) => renderer.price(entry),
       onPut: (key, epoch, entries) => this.embeddings[0]?.heard(key, epoch, entries),
     })
+    this.appending = { ...parts, life: this.life, vectors: this.embeddings[0], keeping: this.keeping }
   }
 
   /** Who does upkeep, how much is under way, and what last went wrong. */
@@ -63,10 +63,7 @@ export class Memory implements AsyncDisposable {
 
   /** What is old and how it is kept small: summaries, facts, the optimizer. */
   get upkeep(): Upkeep {
-    if (this.keeping !== undefined) return this.keeping
-    throw new MemoryError('bad-option', 'This memory has no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.', {
-      param: 'upkeep',
-    })
+    return this.keeping ?? missing('upkeep', 'This memory has no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.')
   }
 
   /**
@@ -74,11 +71,11 @@ export class Memory implements AsyncDisposable {
    * in which they were asked for, they are refused as `erased` if the session has been forgotten since.
    */
   async append(key: string | Key, messages: readonly Incoming[], options: AppendOptions = {}): Promise<readonly Message[]> {
-    return (await this.take(this.open(key), messages, options)).stored
+    return (await this.take(key, messages, options)).stored
   }
 
   /** Appends, for what is built around memory: tells in which epoch that was, and need not read a session that was `read` just now. */
-  take(key: Key, messages: readonly Incoming[], options: AppendOptions, read?: Head): Promise<Appended> {
+  take(key: string | Key, messages: readonly Incoming[], options: AppendOptions, read?: Head): Promise<Appended> {
     return appended(this.appending, this.open(key), messages, options, read)
   }
 
@@ -90,7 +87,7 @@ export class Memory implements AsyncDisposable {
     const parsed = this.open(key)
     const upkeep = this.keeping?.ready(parsed, this.contexts.budgetOf(options))
     if (upkeep !== undefined) await upkeep
-    return this.contexts.composed(await this.contexts.shown(parsed, options), options.provider)
+    return this.contexts.composed(await this.contexts.gathered(parsed, options), options.provider)
   }
 
   /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
@@ -127,9 +124,9 @@ export class Memory implements AsyncDisposable {
   /** How far the vectors have come; undefined without an embedder. `settled` waits until there is nothing left to do. */
   async embedded(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
     if (options.settled === true) await Promise.all(this.embeddings.map((embedding) => embedding.settled()))
-    const all = await Promise.all(this.embeddings.map((embedding) => embedding.progress()))
-    const [first] = all
-    return first && { ...first, done: all.reduce((sum, { done }) => sum + done, 0), total: all.reduce((sum, { total }) => sum + total, 0) }
+    const [first, second] = await Promise.all(this.embeddings.map((embedding) => embedding.progress()))
+    // There are at most two: of sessions, and of the memory of scopes.
+    return first && second ? { ...first, done: first.done + second.done, total: first.total + second.total } : first
   }
 
   /** Changes when the session is forgotten: what was asked for in an earlier epoch must not bring it back. */
@@ -175,8 +172,7 @@ export class Memory implements AsyncDisposable {
 
   /** What sees to limits, ends and transfers of sessions. */
   get lifecycle(): Lifecycle {
-    if (this.life !== undefined) return this.life
-    throw new MemoryError('bad-option', 'This memory has no lifecycle. In a browser pass lifecycle from threadkeep/lifecycle.', { param: 'lifecycle' })
+    return this.life ?? missing('lifecycle', 'This memory has no lifecycle. In a browser pass lifecycle from threadkeep/lifecycle.')
   }
 
   /** Ends a session now; false if there is none. */
@@ -241,18 +237,8 @@ export class Memory implements AsyncDisposable {
     return this.close()
   }
 
-  /** Has what was stored embedded and seen to, and what was shown before it counted as used. */
-  private heard(key: Key, { stored, epoch, at }: Appended, { replyFollows, answers }: AppendOptions): Promise<void> | undefined {
-    this.embeddings[0]?.heard(key, epoch, stored)
-    this.keeping?.heard(key, replyFollows === true ? 'asked' : 'said', stored.at(-1), epoch)
-    const shown = answers?.knowledge ?? []
-    // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
-    return shown.length === 0 ? undefined : use(this.parts.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
-  }
-
   private replaying(): Replaying {
-    if (this.parts.replaying !== undefined) return this.parts.replaying
-    throw new MemoryError('bad-option', 'In a browser, pass replaying from threadkeep/replaying.', { param: 'replaying' })
+    return this.parts.replaying ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replaying.')
   }
 
   private rederive(): Rederive {
@@ -263,9 +249,7 @@ export class Memory implements AsyncDisposable {
     this.open('any')
     const { sessions, store } = this.parts
     if (sessions !== store || this.profile.durability === 'durable') return store
-    throw new MemoryError('bad-option', `Profile ${this.profile.name} lives in RAM only: it is not exported, and nothing is imported into it.`, {
-      param: 'profile',
-    })
+    return missing('profile', `Profile ${this.profile.name} lives in RAM only: it is not exported, and nothing is imported into it.`)
   }
 
   /** Where sessions are kept, then where the memory of scopes is, if that is elsewhere. */
@@ -277,4 +261,9 @@ export class Memory implements AsyncDisposable {
     if (this.closed) throw new MemoryError('closed', 'This memory is closed; open it again.')
     return parseKey(key)
   }
+}
+
+/** What a memory was opened without, or with what does not do. */
+function missing(param: string, why: string): never {
+  throw new MemoryError('bad-option', why, { param })
 }

@@ -1,14 +1,17 @@
 import { type Incoming, parseMessage } from '../domain/chat.ts'
 import type { Message, Millis } from '../domain/entry.ts'
 import { type ErrorCode, MemoryError } from '../domain/error.ts'
-import type { Key } from '../domain/key.ts'
+import { type Key, scopeKey } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { type Change, type Head, isExpired } from '../domain/session.ts'
 import { admit } from '../recall/admit.ts'
 import { weighed } from '../recall/render.ts'
+import type { Upkeep } from '../upkeep/upkeep.ts'
+import type { Embedding } from './embedding.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
+import { use } from './remembering.ts'
 import type { Barrier } from './secrets.ts'
 
 export type AppendOptions = {
@@ -27,13 +30,16 @@ export type Appending = {
   readonly tokenizer: Tokenizer
   readonly barrier: Barrier | undefined
   readonly clock: Clock
+  /** Where the memory of scopes lives. */
+  readonly store: Store
   readonly life?: Lifecycle | undefined
-  /** Hears of what was stored, and may have its appending wait. */
-  readonly onStored?: (key: Key, appended: Appended, options: AppendOptions) => Promise<unknown> | undefined
+  /** Those who hear of what was stored. */
+  readonly vectors?: Embedding | undefined
+  readonly keeping?: Upkeep | undefined
 }
 
-/** What was stored, in which epoch, and when. */
-export type Appended = { readonly stored: readonly Message[]; readonly epoch: number; readonly at: Millis }
+/** What was stored, and in which epoch. */
+export type Appended = { readonly stored: readonly Message[]; readonly epoch: number }
 
 /**
  * Stores messages at the end of a session, without their secrets; one that is over begins anew with them. Who has just read
@@ -45,15 +51,15 @@ export async function appended(means: Appending, key: Key, messages: readonly In
     throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
-  if (parsed.length === 0) return { stored: [], epoch: 0, at }
+  if (parsed.length === 0) return { stored: [], epoch: 0 }
   const known = read ?? (await sessions.head(key, 0))
   // Nobody waits for what is at hand: most sessions are as they were read, and their size is known.
-  const now = life === undefined ? current(means, known, at) : life.current(known, at)
+  const now = life?.current(known, at) ?? (isExpired(known, at) ? renewed(means, key, at) : known)
   const head = now instanceof Promise ? await now : now
   const safe = barrier?.finds(parsed) ? await Promise.all(parsed.map((one) => barrier.masked(key, one))) : parsed
   const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
   const { operationId, epoch = head.epoch } = options
-  const id = operationId === undefined ? undefined : ((await barrier?.text(key, operationId)) ?? operationId)
+  const id = operationId && ((await barrier?.text(key, operationId)) ?? operationId)
   let stored: readonly Message[]
   try {
     const admission = life?.admit(head, append, at) ?? admit(head, append, profile.lifetime, at)
@@ -66,17 +72,17 @@ export async function appended(means: Appending, key: Key, messages: readonly In
   } catch (error) {
     const before = hasCode(error, 'full') ? await answered(sessions, head, id) : undefined
     if (before === undefined) throw error
-    return { stored: before, epoch, at }
+    return { stored: before, epoch }
   }
-  const news = { stored, epoch, at }
-  const heard = means.onStored?.(key, news, options)
-  if (heard !== undefined) await heard
-  return news
+  means.vectors?.heard(key, epoch, stored)
+  means.keeping?.heard(key, options.replyFollows === true ? 'asked' : 'said', stored.at(-1), epoch)
+  const shown = options.answers?.knowledge ?? []
+  // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
+  if (shown.length > 0) await use(means.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
+  return { stored, epoch }
 }
 
-/** A session that was just read. One that is over goes first, with all that is known of it. */
-const current = (means: Appending, head: Head, now: Millis): Head | Promise<Head> => (isExpired(head, now) ? renewed(means, head.key, now) : head)
-
+/** A session after the one that was over is gone, with all that is known of it. */
 async function renewed({ sessions, barrier }: Appending, key: Key, now: Millis): Promise<Head> {
   await sessions.erase(key, { expiredBy: now })
   barrier?.drop(key.scope, key.id)

@@ -52,12 +52,6 @@ export class Contexts {
     this.means = means
   }
 
-  /** What a context is put together from, with its session's secrets in their places. */
-  shown(key: Key, options: ContextOptions): Promise<Found> {
-    const { barrier } = this.means
-    return this.gathered(key, options, barrier?.knows(key) === true ? barrier : undefined)
-  }
-
   /** What was found, put together. */
   composed({ gathered, budget, framing }: Found, provider: Provider = 'openai'): Context | AnthropicContext {
     const { profile, renderer } = this.means
@@ -71,18 +65,20 @@ export class Contexts {
     return budget
   }
 
-  /** What a context is put together from; with `traced`, all that another profile might need. */
-  async gathered(key: Key, options: ContextOptions & { readonly traced?: boolean }, barrier: Barrier | undefined): Promise<Found> {
-    const { profile, renderer } = this.means
+  /** What a context is put together from; with `traced`, all that another profile might need, but for its secrets: it may be kept. */
+  async gathered(key: Key, options: ContextOptions & { readonly traced?: boolean }): Promise<Found> {
+    const { profile, renderer, library, barrier: secrets } = this.means
+    const barrier = options.traced !== true && secrets?.knows(key) === true ? secrets : undefined
     const budget = this.budgetOf(options)
     check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), knownFramings)
     const { framing = profile.framing } = options
     check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
     const { origins, reads } = this.read(key, options.person)
     const heads = await Promise.all(reads)
-    const stored = this.current(heads[0] as Head)
+    const session = heads[0] as Head
+    const stored = isExpired(session, this.means.clock()) ? emptyHead(key, session.epoch) : session
     const known = origins.map((from, place): Shared => ({ from, entries: (heads[place + 1] as Head).derived.filter(isKnowledge) }))
-    const head = barrier === undefined ? stored : restored(stored, barrier)
+    const head = barrier?.shownHead(stored) ?? stored
     const isStored = options.query === undefined || options.query === head.asked?.content || options.query === stored.asked?.content
     const query = isStored ? undefined : options.query
     const asking = query ?? head.asked?.content ?? ''
@@ -90,13 +86,13 @@ export class Contexts {
     const isTimely = options.traced === true || profile.bands.some(isRecalling)
     const when = isTimely ? this.when(asking, query === undefined ? head.asked?.at : undefined) : undefined
     const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
-    const { library } = this.means
     const step = walk.next()
     const looked = library?.passages(this.means, key, asking)
     // nobody waits where everything is at hand
-    const [found, passages] = step.done === true ? [step.value, looked && (await looked)] : await Promise.all([this.walked(key, walk, step, barrier), looked])
-    if (library === undefined || passages === undefined || passages.length === 0) return { gathered: found, budget, framing, query, shared: known, when }
-    return { gathered: library.shown(found, passages, budget), budget, framing, query, shared: [...known, { from: 'files', entries: passages }], when }
+    const [found, passages = []] =
+      step.done === true ? [step.value, looked && (await looked)] : await Promise.all([this.walked(key, walk, step, barrier), looked])
+    const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
+    return { gathered: library?.shown(found, passages, budget) ?? found, budget, framing, query, shared, when }
   }
 
   private async walked(key: Key, walk: Walk<Gathered>, first: IteratorResult<Need, Gathered>, barrier: Barrier | undefined): Promise<Gathered> {
@@ -122,10 +118,6 @@ export class Contexts {
     return { origins, reads }
   }
 
-  private current(head: Head): Head {
-    return isExpired(head, this.means.clock()) ? emptyHead(head.key, head.epoch) : head
-  }
-
   private async answer(key: Key, need: Need, barrier: Barrier | undefined): Promise<Answer> {
     const shown = (message: Message): Message => barrier?.shown(key, message) ?? message
     if ('page' in need) return { messages: (await this.means.sessions.page(key, need.page)).map(shown), hits: [] }
@@ -136,15 +128,3 @@ export class Contexts {
 
 const isRecalling = ({ claim }: Band): boolean => 'recalled' in claim
 const isKnowledge = ({ kind }: Derived): boolean => kind === 'knowledge'
-
-/** The head as a prompt of its session may show it. */
-function restored(head: Head, barrier: Barrier): Head {
-  const shown = (message: Message): Message => barrier.shown(head.key, message)
-  return {
-    ...head,
-    first: head.first && shown(head.first),
-    asked: head.asked && shown(head.asked),
-    recent: head.recent.map(shown),
-    derived: head.derived.map((entry) => barrier.shownEntry(head.key, entry)),
-  }
-}

@@ -19,9 +19,8 @@ export type Replaying = {
 
 /** The platform's; in a browser, pass this as `replaying`. */
 export const replaying: Replaying = {
-  /** A trace may be kept: secrets stay out of it. */
   async trace(contexts, key, options, messages) {
-    const { gathered, budget, framing, query, shared, when } = await contexts.gathered(key, { ...options, traced: true }, undefined)
+    const { gathered, budget, framing, query, shared, when } = await contexts.gathered(key, { ...options, traced: true })
     const { ledger } = compose(gathered, contexts.means.profile, contexts.means.renderer, { budget, framing, provider: 'openai' })
     return { head: gathered.head, messages, shared, query, budget, framing, ledger, ...(when === undefined ? {} : { when }) }
   },

@@ -3,6 +3,7 @@ import type { Derived, Json, Message, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
+import type { Head } from '../domain/session.ts'
 import { weighed } from '../recall/render.ts'
 import { markOf, marksIn, withMarks, withValues } from '../text/secretMark.ts'
 import { findSecrets } from '../text/secrets.ts'
@@ -107,6 +108,18 @@ export class Barrier {
     if (entry.kind === 'summary') return { ...entry, text: restored(entry.text) }
     if (entry.kind === 'item') return { ...entry, content: restored(entry.content) }
     return entry.kind === 'fact' ? { ...entry, value: within(entry.value, restored) } : entry
+  }
+
+  /** A session as a prompt of it may show it. */
+  shownHead(head: Head): Head {
+    const shown = (message: Message): Message => this.shown(head.key, message)
+    return {
+      ...head,
+      first: head.first && shown(head.first),
+      asked: head.asked && shown(head.asked),
+      recent: head.recent.map(shown),
+      derived: head.derived.map((entry) => this.shownEntry(head.key, entry)),
+    }
   }
 
   /** Whether the values behind all marks in a text are at hand: then the same secret has the same mark. */

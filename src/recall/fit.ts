@@ -239,20 +239,16 @@ class Purse {
     // beyond the reach of every band it belongs to the one that takes the rest
     const band = this.bandOf(unit) ?? (part === 'band' ? this.gathered.wishes.find((wish) => 'rest' in wish.band.claim)?.band : undefined)
     if (part === 'band' && band !== undefined) return { band, manner: mannerOf(band), entrance: this.entrance(band, unit) }
-    return { band, manner: asTurn, entrance: this.owed([this.fees.reply, this.headingOf(band)]) }
-  }
-
-  private headingOf(band: Band | undefined): Fee | undefined {
-    return band && this.fees.headings.get(band)
+    return { band, manner: asTurn, entrance: this.owed([this.fees.reply, band && this.fees.headings.get(band)]) }
   }
 
   /** What must be paid before the first entry of a band is shown: its heading, its block, the date it stands under. */
   private entrance(band: Band, unit: Unit | undefined): Entrance {
     const day = unit !== undefined && 'recalled' in band.claim ? this.fees.day((unit.messages[0] as Message).at) : undefined
     if (day === undefined && this.paid.has(band)) return free
-    const { reply, stable, volatile } = this.fees
+    const { reply, stable, volatile, headings } = this.fees
     const block = band.show === 'turns' ? undefined : band.volatile === true ? volatile : stable
-    return this.owed([reply, this.headingOf(band), block, day && { name: `${band.name} ${day.text}`, tokens: day.tokens }], day?.text)
+    return this.owed([reply, headings.get(band), block, day && { name: `${band.name} ${day.text}`, tokens: day.tokens }], day?.text)
   }
 
   private owed(fees: readonly (Fee | undefined)[], day = ''): Entrance {

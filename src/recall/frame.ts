@@ -40,18 +40,18 @@ function addTurns(messages: ChatMessage[], pieces: readonly Piece[]): void {
 
 /** What memory holds is data: it comes from a user's side and never as instructions, which are told apart from it. */
 function memoryBlock(order: Order, words: Words): ChatMessage[] {
-  const memory = within(words.memory, headed(order.stable))
-  const content = [memory, ...turnHeading(order)].join('').trimEnd()
+  const content = (within(words.memory, headed(order.stable)) + turnHeading(order)).trimEnd()
   return [...(words.after === '' ? [] : [{ role: 'system' as const, content: words.after }]), { role: 'user', content }]
 }
 
-const within = (begin: string, lines: readonly string[]): string => [begin, ...lines, memoryEnd].join('')
+const within = (begin: string, lines: readonly string[]): string => begin + lines.join('') + memoryEnd
 
 /** Lines of the conversation as the background of a question, in the words of the document that asks for it. */
 function conversationBlock(order: Order, words: Words, renderer: Renderer): ChatMessage[] {
   const turning = turnHeading(order)
-  const block = [...headed(order.stable), ...turning]
-  const shown = words.after === '' ? closed(block, turning.length > 0 ? '\n\n' : separatorOf(order.stable), renderer) : block.join('') + words.after
+  const block = headed(order.stable)
+  if (turning !== '') block.push(turning)
+  const shown = words.after === '' ? closed(block, turning === '' ? separatorOf(order.stable) : '\n\n', renderer) : block.join('') + words.after
   return [{ role: 'system', content: `${words.before}${shown}` }]
 }
 
@@ -108,10 +108,10 @@ function byDay(pieces: Piece[]): Piece[] {
 }
 
 /** The heading of the turns closes the block of memory: providers have no place for it between messages. */
-function turnHeading(order: Order): string[] {
-  const isHeaded = (piece: Piece): boolean => piece.band?.heading !== undefined
-  const band = (order.turns.find(isHeaded) ?? order.newest.find(isHeaded))?.band
-  return band === undefined || band.show === 'block' ? [] : [headingOf(band)]
+function turnHeading({ turns, newest }: Order): string {
+  const isHeaded = ({ band }: Piece): boolean => band?.heading !== undefined
+  const band = (turns.find(isHeaded) ?? newest.find(isHeaded))?.band
+  return band?.show === 'turns' ? headingOf(band) : ''
 }
 
 function textOf(order: Order, words: Words, isMemory: boolean, renderer: Renderer): string {

@@ -143,11 +143,8 @@ async function isGrounded({ memory, key }: Hearing, stored: readonly Message[], 
   }
 }
 
-/** What was stored, and the epoch in which its reply is to be kept. */
-type Stored = Pick<Appended, 'stored' | 'epoch'>
-
 /** Stores what is new. A long history that comes at once is taken in bit by bit, so that others have their turn; what a crash leaves out is sent again. */
-async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): Promise<Stored> {
+async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): Promise<Appended> {
   const stored: Message[] = []
   for (let from = 0, to = 0; from < said.length; from = to) {
     if (from > 0) await new Promise((resume) => setImmediate(resume))
@@ -157,7 +154,7 @@ async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): 
   return { stored, epoch: (await memory.parts.sessions.head(key, 0)).epoch }
 }
 
-const storedAtOnce = (memory: Memory, key: Key, said: readonly Sent[], read?: Head): Promise<Stored> =>
+const storedAtOnce = (memory: Memory, key: Key, said: readonly Sent[], read?: Head): Promise<Appended> =>
   memory.take(key, said.map(incoming), { replyFollows: true }, read)
 
 /** A message as memory takes it. */
