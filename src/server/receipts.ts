@@ -4,7 +4,7 @@ import { formatKey, type Key, parseKey, receiptsKey } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Store } from '../domain/ports.ts'
 import { type Change, type Head, never } from '../domain/session.ts'
-import { zstd } from '../stores/pack.ts'
+import { lightZstd as zstd } from '../stores/pack.ts'
 import { type Compact, compacted, idOf, markOf, restored } from './receiptForm.ts'
 
 /** What explains an answer afterwards: which entries its model was shown and why, and what that cost. Ids and numbers, never text. */
