@@ -123,7 +123,7 @@ export class Memory implements AsyncDisposable {
 
   /** How far the vectors have come; undefined without an embedder. `settled` waits until there is nothing left to do. */
   async embedded(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
-    if (options.settled === true) await Promise.all(this.embeddings.map((embedding) => embedding.settled()))
+    if (options.settled) await Promise.all(this.embeddings.map((embedding) => embedding.settled()))
     const [first, second] = await Promise.all(this.embeddings.map((embedding) => embedding.progress()))
     // There are at most two: of sessions, and of the memory of scopes.
     return first && second ? { ...first, done: first.done + second.done, total: first.total + second.total } : first

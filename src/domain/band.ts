@@ -29,7 +29,7 @@ export function promised(bands: readonly Band[], derived: readonly Derived[], bu
   let sum = 0
   for (const band of bands) {
     const { claim } = band
-    if (!('kind' in claim) || band.volatile === true) continue
+    if (!('kind' in claim) || band.volatile) continue
     const held = derived.filter((entry) => isWanted(entry, claim))
     if (held.length === 0) continue
     // its heading, and what frames a block

@@ -75,7 +75,7 @@ export async function appended(means: Appending, key: Key, messages: readonly In
     return { stored: before, epoch }
   }
   means.vectors?.heard(key, epoch, stored)
-  means.keeping?.heard(key, options.replyFollows === true ? 'asked' : 'said', stored.at(-1), epoch)
+  means.keeping?.heard(key, options.replyFollows ? 'asked' : 'said', stored.at(-1), epoch)
   const shown = options.answers?.knowledge ?? []
   // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
   if (shown.length > 0) await use(means.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)

@@ -46,7 +46,7 @@ export async function searched(means: Means, where: Key, query: SearchQuery, opt
   const hits = await Promise.all(means.stores.map(async (store) => alive(means, store, await store.search(place, asked))))
   return hits
     .flat()
-    .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending === true))
+    .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending))
     .sort((a, b) => b.score - a.score)
     .slice(0, limit)
     .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))

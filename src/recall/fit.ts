@@ -247,7 +247,7 @@ class Purse {
     const day = unit !== undefined && 'recalled' in band.claim ? this.fees.day((unit.messages[0] as Message).at) : undefined
     if (day === undefined && this.paid.has(band)) return free
     const { reply, stable, volatile, headings } = this.fees
-    const block = band.show === 'turns' ? undefined : band.volatile === true ? volatile : stable
+    const block = band.show === 'turns' ? undefined : band.volatile ? volatile : stable
     return this.owed([reply, headings.get(band), block, day && { name: `${band.name} ${day.text}`, tokens: day.tokens }], day?.text)
   }
 

@@ -71,7 +71,7 @@ function readingOrder({ said, told }: Fitted, profile: Profile): Order {
 
 function partOf(piece: Piece, border: number, order: Order): Piece[] {
   if (piece.part !== 'band') return piece.part === 'opening' ? order.opening : order.newest
-  if (piece.band?.show === 'block') return piece.band.volatile === true ? order.volatile : order.stable
+  if (piece.band?.show === 'block') return piece.band.volatile ? order.volatile : order.stable
   return place(piece) < border ? order.turns : order.newest
 }
 
@@ -156,7 +156,7 @@ function cacheable(order: Order, profile: Profile, slides: boolean, blocks: numb
   const sum = { messages: 0, tokens: 0 }
   // the others live on what a sliding band leaves them, and that is never the same
   if (slides) return sum
-  const steady = profile.bands.every((band) => band.show === 'turns' || band.volatile === true || isAnchored(band))
+  const steady = profile.bands.every((band) => band.show === 'turns' || band.volatile || isAnchored(band))
   const add = ({ form: { chat, tokens } }: Piece): void => {
     sum.messages += 'role' in chat ? 1 : chat.length
     sum.tokens += tokens

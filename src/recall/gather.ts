@@ -127,7 +127,7 @@ function said(wish: Draft, what: Exclude<Claim, Telling>, reader: Reader, circum
     const isOut = (unit: Unit) => isElsewhere(unit, ({ sequence: one }) => isWithin(pressure.dropped, one))
     return reader.last(affording(budget, wish.band.ladder, isOut), 0, isOut)
   }
-  const after = what.uncovered === true ? covered(circumstances.derived).last : 0
+  const after = what.uncovered ? covered(circumstances.derived).last : 0
   return reader.last('last' in what ? counting(pressure.window ?? what.last) : weighing(what.lastTokens), after)
 }
 

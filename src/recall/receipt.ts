@@ -121,5 +121,5 @@ function derivedLines({ derived, origins }: Gathered, told: readonly Told[]): Dr
 
 function reasonOf(entry: Derived): string {
   if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded'
-  return entry.kind === 'knowledge' && entry.pending === true ? 'waits for approval' : 'no room'
+  return entry.kind === 'knowledge' && entry.pending ? 'waits for approval' : 'no room'
 }

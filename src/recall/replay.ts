@@ -46,7 +46,7 @@ export function answersFrom(key: Key, messages: readonly Message[]): (need: Need
 /** Runs a walk whose needs can be answered at once. */
 export function walked<T>(walk: Walk<T>, answer: (need: Need) => Answer): T {
   for (let step = walk.next(); ; ) {
-    if (step.done === true) return step.value
+    if (step.done) return step.value
     step = walk.next(answer(step.value))
   }
 }

@@ -36,6 +36,9 @@ export type Session = {
   packed: string | undefined
 }
 
+/** Fewer messages than these are copied when there is one more. */
+const short = 64
+
 /** How many answers to changes are kept for a change that comes again. */
 const remembered = 1_000
 
@@ -61,14 +64,15 @@ export const begun = ({ key, at, expiresAt }: Change): Session => ({
 /** Writes the messages of a change at the end of a session. */
 export function append(session: Session, body: Body, { id, from, append: all }: Change): readonly Message[] {
   if (from !== undefined) skipTo(session, body, from)
-  const added: Message[] = []
-  for (const said of all) {
+  const added = all.map((said) => {
     const message = placed(said, ++session.last, session.weight)
     session.weight += said.weight
     if (isQuestion(message)) body.asked = message
-    added.push(message)
-    body.messages.push(message)
-  }
+    return message
+  })
+  // A list that grows at its end has room for half as many more; a short one, of which there are many, takes what it needs.
+  if (body.messages.length < short) body.messages = [...body.messages, ...added]
+  else for (const message of added) body.messages.push(message)
   session.count = body.messages.length
   if (id !== undefined) answer(body, id, [session.last - added.length + 1, session.last])
   return added
@@ -93,7 +97,7 @@ export function remove(session: Session, body: Body, ids: readonly string[]): re
   const gone = new Map<string, Entry>()
   for (const id of ids) {
     const entry = body.derived?.get(id) ?? found(body, id)
-    if (entry !== undefined) gone.set(id, entry)
+    if (entry) gone.set(id, entry)
   }
   if (gone.size === 0) return []
   for (const { kind, id } of gone.values()) {
@@ -101,7 +105,7 @@ export function remove(session: Session, body: Body, ids: readonly string[]): re
     else body.derived?.delete(id)
   }
   body.messages = body.messages.filter(({ id }) => !gone.has(id))
-  if (body.asked !== undefined && gone.has(body.asked.id)) body.asked = body.messages.findLast(isQuestion)
+  if (body.asked && gone.has(body.asked.id)) body.asked = body.messages.findLast(isQuestion)
   session.count = body.messages.length
   session.removals++
   return [...gone.values()]

@@ -25,22 +25,22 @@ async function begin(url: string, name: string, many: number): Promise<void> {
 }
 
 /** Talks in new sessions; resolves to how many letters were said in them. */
-async function talkIn(crowd: Crowd, name: string, sessions: number): Promise<number> {
+async function talkIn(crowd: Crowd, name: string, sessions: number, most = turns): Promise<number> {
   let text = 0
-  for (const talks = talksOf(sessions, tenants, name); (talks[0]?.turns ?? 0) < turns; ) {
+  for (const talks = talksOf(sessions, tenants, name); (talks[0]?.turns ?? 0) < most; ) {
     for (const said of await abreast(clients, talks, crowd.say)) text += said.length + replyTo(said).length
   }
   return text
 }
 
-/** What a session at hand takes, by the letters of its text. They are as long as those of which a bare Map takes 1.3 times their text. */
+/** What a session of twenty turns takes for each letter of its text. A bare Map of such messages takes 1.3 bytes. */
 async function weighAtHand(): Promise<number> {
   await using echo = await startEcho()
   await using stand = await startStand({ upstream: echo.url, profile: 'support', awake: everything })
   await using crowd = crowdAt(stand.url, clients, 2)
-  await talkIn(crowd, 'w', many)
+  await talkIn(crowd, 'w', many / 2, 20)
   const warm = await stand.measure()
-  const text = await talkIn(crowd, 's', 2 * many)
+  const text = await talkIn(crowd, 's', many, 20)
   return ((await stand.measure()).held - warm.held) / text
 }
 
