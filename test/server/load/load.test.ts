@@ -45,7 +45,9 @@ describe('many sessions at the same time', () => {
       await using stand = await startStand({ upstream: echo.url, profile: 'thread', store: `sqlite:${join(folder.path, 'load.db')}` })
       await using crowd = crowdAt(stand.url, clients)
       const talks = talksOf(sessions, tenants)
+      // It is warm when all is compiled and the sessions at hand are as many as there may be: that takes some forty thousand turns.
       await talked(crowd, rounds(talks, { times: 1 }))
+      await talked(crowd, rounds(talks, { millis: minute }))
       const warm = await stand.measure()
       await talked(crowd, rounds(talks, { millis: 2 * minute }))
       const { rss, faults } = await stand.measure()
