@@ -71,7 +71,7 @@ async function alive({ lifetime, clock }: Means, store: Store, hits: readonly Hi
 async function askedBy({ embedder, embedding }: Means, query: SearchQuery): Promise<Pick<Query, 'text' | 'vector'>> {
   const own = embedder?.name
   if (typeof query !== 'string') {
-    const { model = own } = query
+    const model = query.model ?? own
     check('model', model, model !== undefined, 'the name of the embedder that made the vector, as no embedder is configured')
     return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
   }

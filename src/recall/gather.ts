@@ -67,7 +67,7 @@ export function* gather(head: Head, profile: Profile, question: Question): Walk<
   const derived = head.derived.filter(isHeard)
   for (const { from, entries } of question.shared) {
     for (const entry of entries) origins.set(entry, from)
-    derived.push(...entries.filter(isHeard))
+    for (const entry of entries) if (isHeard(entry)) derived.push(entry)
   }
   const room = budget - promised(bands, derived, budget, question.price)
   const pressure = pressureOn(head, profile, budget)

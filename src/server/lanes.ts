@@ -2,11 +2,6 @@
 export class Lanes {
   private readonly ends = new Map<string, Promise<unknown>>()
 
-  /** Whether work of this name would begin at once. */
-  isFree(name: string): boolean {
-    return !this.ends.has(name)
-  }
-
   run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const done = this.ends.get(name)?.then(work) ?? work()
     const leave = (): void => {

@@ -30,10 +30,9 @@ export function borrowed(store: Store & Index): Store & Index {
 
 /** What has a bound keeps it for whoever borrows it, and what counts goes on counting. */
 function bounded(lent: Store & Index, store: Bounded & Partial<Counted>): Store & Index & Bounded {
-  const { sessionsIn } = store
   return {
     ...lent,
-    ...(sessionsIn === undefined ? {} : { sessionsIn }),
+    ...(store.sessionsIn === undefined ? {} : { sessionsIn: store.sessionsIn.bind(store) }),
     overflowing: () => store.overflowing(),
     rest: (now) => store.rest(now),
     get bytes() {

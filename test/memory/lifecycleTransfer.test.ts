@@ -194,4 +194,24 @@ describe('a session that goes on under another key', () => {
     expect((await inner.head(phone, 0)).messages).toBe(0)
     await memory.close()
   })
+
+  it('is brought to its end first by who finds the new key over, and then reserved', async () => {
+    const inner = ramStore()
+    const about = { kind: 'about', id: 'about', at: start, movedFrom: 'phone', sources: [] } as const
+    const change = { key: chat, at: start, base: 0, append: [], put: [], drop: [] }
+    let isReserved = false
+    // Whoever transfers goes on as soon as the key is free.
+    const erase: typeof inner.erase = async (key, only) => {
+      const gone = await inner.erase(key, only)
+      if (key.id === 'chat' && !isReserved) await inner.commit({ ...change, epoch: 1, put: [about], expiresAt: never })
+      isReserved ||= key.id === 'chat'
+      return gone
+    }
+    const memory = await openMemory({ profile: { ...profiles.support, upkeep: [] }, store: { ...inner, erase }, clock: () => start })
+    await say(memory, 'acme:phone', 'one')
+    await inner.commit({ ...change, epoch: 0, expiresAt: 0 })
+    await say(memory, 'acme:chat', 'two')
+    expect([isReserved, await ids(memory, 'acme:chat')]).toEqual([true, ['m1 one', 'm2 two']])
+    await memory.close()
+  })
 })

@@ -151,10 +151,11 @@ export class Lifecycle {
     await this.deliveries?.stop()
   }
 
-  /** A session after the one that was over has ended. */
+  /** A session after the one that was over has ended; by then the key may have been given to one that moves there. */
   private async renewed(key: Key, now: Millis): Promise<Head> {
     await this.end(key, 'expired', now)
-    return this.means.sessions.head(key, 0)
+    const head = await this.means.sessions.head(key, 0)
+    return isExpired(head, now) ? head : this.current(head, now)
   }
 
   /** Ends sessions that are over. What is kept beside them is looked up once for each scope. */

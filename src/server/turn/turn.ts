@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../../domain/chat.ts'
 import { formatKey } from '../../domain/key.ts'
-import type { Head } from '../../domain/session.ts'
 import { messageCost } from '../../text/cost.ts'
 import type { Backend, Call } from '../backend.ts'
 import { withTalk } from '../dialects/ask.ts'
-import type { Heard as Reply } from '../dialects/dialect.ts'
+import type { Ask, Heard as Reply, Sent } from '../dialects/dialect.ts'
 import type { Lanes } from '../lanes.ts'
 import type { Home, Memories } from '../memories.ts'
 import { keepReceipt, receiptId } from '../receipts.ts'
@@ -13,7 +12,7 @@ import { type Reading, relay } from '../relay.ts'
 import type { SessionModels } from '../sessionModels.ts'
 import type { PriceTable } from '../watch/prices.ts'
 import { type Course, faultsOf, passedTurn, type Request, receiptOf, turnOf } from './account.ts'
-import { type Heard, type Hearing, hear, reachOf, withoutBegun } from './hear.ts'
+import { type Heard, hear, reachOf, withoutBegun } from './hear.ts'
 import { keepReply } from './keep.ts'
 import type { Shown } from './shown.ts'
 import { isSide } from './side.ts'
@@ -54,17 +53,11 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
 const none: readonly string[] = []
 
 async function turn(room: Room, request: Request, home: Home, stance: Stance): Promise<void> {
-  const { memory } = home
   const { key, isOff } = stance
-  const head = await memory.parts.sessions.head(key, reachOf(request.ask))
-  if (isSide(request.ask, head)) return passThrough(room, request, 'side')
   const { ask, begun } = withoutBegun(request.ask)
-  const { person, isRetry, isOneTalk } = wished(memory, request, stance, head)
-  const after = ask.previous === undefined ? undefined : await placeOf(memory, key, ask.previous)
   const before = performance.now()
-  const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
-  const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble: home.preamble, isOff, person, after, isRetry, isOneTalk }
-  const heard = await request.traced.memory('search_memory', key.scope, () => heardInTurn(room.lanes, hearing, head))
+  const heard = await room.lanes.run(formatKey(key), () => heardInTurn(request, home, stance, ask, begun))
+  if (heard === undefined) return passThrough(room, request, 'side')
   const memoryMillis = performance.now() - before
   const faults = faultsOf(heard, stance.degraded)
   const course: Course = {
@@ -91,11 +84,16 @@ async function turn(room: Room, request: Request, home: Home, stance: Stance): P
   }
 }
 
-/** Hears a turn after those of its session that came before it; if there are none, the session is still as it was just read. */
-function heardInTurn(lanes: Lanes, hearing: Hearing, head: Head): Promise<Heard> {
-  const name = formatKey(hearing.key)
-  const read = hearing.after === undefined && lanes.isFree(name) ? head : undefined
-  return lanes.run(name, () => hear(hearing, read))
+/** Hears a turn, after those of its session that came before it: until it is stored, the session is as it was read here. Nothing, if it is none. */
+async function heardInTurn(request: Request, { memory, preamble }: Home, stance: Stance, ask: Ask, begun: Sent | undefined): Promise<Heard | undefined> {
+  const { key, isOff } = stance
+  const head = await memory.parts.sessions.head(key, reachOf(request.ask))
+  if (isSide(request.ask, head)) return undefined
+  const { person, isRetry, isOneTalk } = wished(memory, request, stance, head)
+  const after = ask.previous === undefined ? undefined : await placeOf(memory, key, ask.previous)
+  const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
+  const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble, isOff, person, after, isRetry, isOneTalk }
+  return request.traced.memory('search_memory', key.scope, () => hear(hearing, after === undefined ? head : undefined))
 }
 
 const callOf = (request: Request, { body, spent }: Pick<Shown, 'body' | 'spent'>): Call => ({
