@@ -153,7 +153,12 @@ const saidOf = (receipt: Receipt): Said => ({
   calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }],
 })
 
-const formIn = ({ calls }: Message): string => calls?.[0]?.arguments ?? ''
+/** The JSON of a receipt. What is none is never packed with others: nobody could read those any more. */
+function formIn({ id, calls }: Message): string {
+  const text = calls?.[0]?.arguments ?? ''
+  if (text.startsWith('[') && text.endsWith(']')) return text
+  throw new MemoryError('corrupt', `What is kept as receipt ${id} of a session is damaged. threadkeep doctor tells what else is.`)
+}
 
 const keptIn = (message: Message): Kept => [message.sequence, message.at, JSON.parse(formIn(message)) as Compact]
 

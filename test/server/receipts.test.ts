@@ -146,6 +146,15 @@ describe('the receipts of a session', () => {
     expect((await store.head(home, 0)).messages).toBeLessThan(64)
   })
 
+  it('are not packed with one that is damaged, and are all there once that is gone', async () => {
+    const { store, kept } = await withReceipts(7)
+    await store.commit({ key: home, at: start, epoch: 0, append: [said('no receipt')], put: [], drop: [], expiresAt: never })
+    await expect(keepReceipt(store, ann, receiptOf(9))).rejects.toMatchObject({ code: 'corrupt' })
+    await store.erase(home, { entries: ['m8'] })
+    const { items } = await listReceipts(store, ann, 99)
+    expect(items.map(({ request }) => request)).toEqual(kept.map(({ request }) => request).reverse())
+  })
+
   it('do not come back when their session ends while one of them is kept', async () => {
     const { store } = await withReceipts(3)
     await store.erase(ann)
