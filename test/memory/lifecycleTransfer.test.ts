@@ -214,4 +214,29 @@ describe('a session that goes on under another key', () => {
     expect([isReserved, await ids(memory, 'acme:chat')]).toEqual([true, ['m1 one', 'm2 two']])
     await memory.close()
   })
+
+  it('brings what was said at the last moment over once, though two do so at the same time', async () => {
+    const inner = ramStore()
+    const about = { kind: 'about', id: 'about', at: start, sources: [] } as const
+    const change = { at: start, epoch: 0, append: [], put: [], drop: [], expiresAt: never }
+    await inner.commit({ ...change, key: chat, append: [stored('one')], put: [{ ...about, movedFrom: 'phone' }] })
+    await inner.commit({ ...change, key: phone, append: [stored('one'), stored('late')], put: [{ ...about, movedTo: 'chat' }] })
+    await inner.erase(phone, { entries: ['m1'] })
+    const open = (store: typeof inner) => openMemory({ profile: { ...profiles.support, upkeep: [] }, store, clock: () => start })
+    const other = await open({ ...inner, close: async () => undefined })
+    let isOpen = false
+    // Who was done before it was said opens the new key meanwhile, and who comes to the old one then brings it over too.
+    const commit: typeof inner.commit = async (copied) => {
+      const added = await inner.commit(copied)
+      if (copied.key.id !== 'chat' || copied.append.length === 0 || isOpen) return added
+      isOpen = true
+      await inner.commit({ ...change, key: chat, drop: ['about'] })
+      await expect(say(other, 'acme:phone')).rejects.toMatchObject({ code: 'moved' })
+      return added
+    }
+    const memory = await open({ ...inner, commit })
+    await say(memory, 'acme:chat', 'next')
+    expect([isOpen, await ids(memory, 'acme:chat')]).toEqual([true, ['m1 one', 'm2 late', 'm3 next']])
+    await memory.close()
+  })
 })

@@ -132,7 +132,7 @@ export class Transfer {
     const messages = await sessions.page(head.key, { limit: everything })
     for (const message of messages) {
       const target = await sessions.head(to, 0)
-      await sessions.commit({ ...changeOf(head, target), id: `move:${head.key.id}:${head.epoch}:${message.sequence}`, append: [saidOf(message)] })
+      await sessions.commit({ ...changeOf(head, target), id: moveOf(head, message), append: [saidOf(message)] })
     }
     return [...messages, ...head.derived.filter((entry) => !isAbout(entry))].map(({ id }) => id)
   }
@@ -165,9 +165,13 @@ const isAbout = ({ kind }: Derived): boolean => kind === 'about'
 /** The changes that make one session what another is, as far as it is not yet: each run of messages, what was made of them, the last number. */
 function stepsOf(head: Head, target: Head, messages: readonly Message[], put: readonly Derived[]): readonly Change[] {
   const change = changeOf(head, target)
-  const steps = runsIn(messages.filter(({ sequence }) => sequence > target.last)).map((run): Change => {
-    const { sequence, offset } = run[0] as Message
-    return { ...change, from: { sequence, offset }, append: run.map(saidOf) }
+  const missing = messages.filter(({ sequence }) => sequence > target.last)
+  // What was said at the last moment, when most is there, somebody else may bring over too.
+  const isLate = target.last > 0
+  const steps = (isLate ? missing.map((message) => [message]) : runsIn(missing)).map((run): Change => {
+    const first = run[0] as Message
+    const { sequence, offset } = first
+    return { ...change, ...(isLate ? { id: moveOf(head, first) } : {}), from: { sequence, offset }, append: run.map(saidOf) }
   })
   if (put.length > 0) steps.push({ ...change, put })
   const newest = messages.at(-1)
@@ -176,6 +180,9 @@ function stepsOf(head: Head, target: Head, messages: readonly Message[], put: re
   if (head.last > Math.max(target.last, newest?.sequence ?? 0)) steps.push({ ...change, from })
   return steps
 }
+
+/** What names the way of a message from the old key to the new one, however many bring it over. */
+const moveOf = ({ key, epoch }: Head, { sequence }: Message): string => `move:${key.id}:${epoch}:${sequence}`
 
 const changeOf = (head: Head, target: Head): Change => ({
   key: target.key,
