@@ -35,6 +35,63 @@ type CompactRun =
   | readonly [id: string, tokens: number]
   | readonly [first: string, last: string, count: number, tokens: number]
 
+/**
+ * A receipt in two parts, each a list as JSON: what most receipts of a session have in common, and what is its own. Many
+ * can be put together, with what they share told once, without reading any of them.
+ */
+export type Parted = { readonly shape: string; readonly own: string }
+
+export type Shape = readonly [protocol: string, model: string, upstream: string, how: string, degraded: readonly string[], ledger: LedgerShape | null]
+type LedgerShape = readonly [
+  profile: string,
+  tokenizer: string,
+  counted: Ledger['counted'],
+  groups: readonly Group[],
+  knowledge: readonly string[],
+  degraded: Ledger['degraded'],
+]
+type Group = readonly [band: string, verdict: Line['verdict'], why: string, from: Origin | null]
+export type Own = readonly [
+  mark: string,
+  request: string,
+  response: string | null,
+  sequence: number | null,
+  tokens: Compact[8],
+  cost: unknown,
+  ledger: readonly [numbers: CompactLedger[3], runs: readonly (readonly CompactRun[])[]] | null,
+]
+
+/** The last one: receipts at hand share it, instead of each having the same one for itself. */
+let lastShape = ''
+
+/** A receipt in its two parts. */
+export function parted([mark, request, response, sequence, protocol, model, upstream, how, tokens, cost, degraded, ledger]: Compact): Parted {
+  const shape = JSON.stringify([protocol, model, upstream, how, degraded, ledger && shapeOf(ledger)] satisfies Shape)
+  const own = JSON.stringify([mark, request, response, sequence, tokens, cost, ledger && [ledger[3], ledger[4].map((lines) => lines[4])]] satisfies Own)
+  if (shape !== lastShape) lastShape = shape
+  return { shape: lastShape, own }
+}
+
+const shapeOf = ([profile, tokenizer, counted, , lines, knowledge, degraded]: CompactLedger): LedgerShape => [
+  profile,
+  tokenizer,
+  counted,
+  lines.map(([band, verdict, why, from]): Group => [band, verdict, why, from]),
+  knowledge,
+  degraded,
+]
+
+/** A receipt from its two parts. */
+export function joined([protocol, model, upstream, how, degraded, ledger]: Shape, own: Own): Compact {
+  const [mark, request, response, sequence, tokens, cost, counts] = own
+  return [mark, request, response, sequence, protocol, model, upstream, how, tokens, cost, degraded, ledger && counts && ledgerOf(ledger, counts)]
+}
+
+function ledgerOf([profile, tokenizer, counted, groups, knowledge, degraded]: LedgerShape, [numbers, runs]: NonNullable<Own[6]>): CompactLedger {
+  const lines = groups.map(([band, verdict, why, from], place): CompactLines => [band, verdict, why, from, runs[place] ?? []])
+  return [profile, tokenizer, counted, numbers, lines, knowledge, degraded]
+}
+
 /** What of a receipt cannot be told from elsewhere. */
 export const compacted = ({ id, request, response, sequence, protocol, model, upstream, how, tokens, cost, degraded, ledger }: Receipt): Compact => [
   markOf(id),

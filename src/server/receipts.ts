@@ -5,7 +5,7 @@ import type { Ledger } from '../domain/ledger.ts'
 import type { Store } from '../domain/ports.ts'
 import { type Change, type Head, never } from '../domain/session.ts'
 import { lightZstd as zstd } from '../stores/pack.ts'
-import { type Compact, compacted, idOf, markOf, restored } from './receiptForm.ts'
+import { type Compact, compacted, idOf, joined, markOf, type Own, type Parted, parted, restored, type Shape } from './receiptForm.ts'
 
 /** What explains an answer afterwards: which entries its model was shown and why, and what that cost. Ids and numbers, never text. */
 export type Receipt = {
@@ -109,12 +109,12 @@ export async function listReceipts(
 async function foldedWith(store: Store, head: Head, change: Change): Promise<boolean> {
   const loose = await store.page(head.key, { limit: block })
   const blocks = blocksIn(head.derived)
-  const joined = joinedWith(blocks, loose.length)
+  const before = joinedWith(blocks, loose.length)
   const gone = loose.map(({ id }) => id)
-  for (const { id } of joined) gone.push(id)
+  for (const { id } of before) gone.push(id)
   for (const { id, last } of blocks) if (last <= head.last + 1 - most) gone.push(id)
   try {
-    await store.commit({ ...change, base: head.revision, put: [blockOf(joined, loose, change.at)], drop: gone })
+    await store.commit({ ...change, base: head.revision, put: [blockOf(before, loose, change.at)], drop: gone })
     return true
   } catch (error) {
     if (error instanceof MemoryError && error.code === 'conflict') return false
@@ -133,40 +133,63 @@ function joinedWith(blocks: readonly Block[], many: number): readonly Block[] {
   return sum + mostLoose > block ? blocks.slice(0, count) : []
 }
 
-/** Each of them is JSON already, and need not be read to stand in a list. */
-function blockOf(joined: readonly Block[], loose: readonly Message[], at: Millis): About {
-  const items = loose.map((message) => `[${message.sequence},${message.at},${formIn(message)}]`)
-  for (const { text } of joined) items.unshift(unpacked(text).slice(1, -1))
-  const first = joined.at(-1)?.first ?? loose[0]?.sequence
-  return { kind: 'about', id: `r${first}-${loose.at(-1)?.sequence}`, at, metadata: packed(`[${items.join(',')}]`), sources: [] }
+/** Those that stand by themselves, and what was packed before, in one block; a small one may soon be packed with others, and is left as it is. */
+function blockOf(before: readonly Block[], loose: readonly Message[], at: Millis): About {
+  const rows = loose.map(rowOf)
+  for (const { text } of before) rows.unshift(...keptIn(text).map(([number, at, form]): Row => [number, at, parted(form)]))
+  const text = textOf(rows)
+  return { kind: 'about', id: `r${rows[0]?.[0]}-${rows.at(-1)?.[0]}`, at, metadata: before.length === 0 ? text : packed(text), sources: [] }
+}
+
+/** A receipt that is packed with others. */
+type Row = readonly [number: number, at: Millis, form: Parted]
+type Rows = { readonly shapes: readonly Shape[]; readonly kept: readonly (readonly [number: number, at: Millis, shape: number, own: Own])[] }
+
+/** The JSON of receipts, in which each shape stands once. */
+function textOf(rows: readonly Row[]): string {
+  const shapes: string[] = []
+  const kept = rows.map(([number, at, { shape, own }]) => {
+    const known = shapes.indexOf(shape)
+    return `[${number},${at},${known < 0 ? shapes.push(shape) - 1 : known},${own}]`
+  })
+  return `{"shapes":[${shapes.join(',')}],"kept":[${kept.join(',')}]}`
+}
+
+/** What was packed together. Of old, each receipt had its own shape. */
+function keptIn(text: string): readonly Kept[] {
+  const rows = JSON.parse(unpacked(text)) as readonly Kept[] | Rows
+  if (!('shapes' in rows)) return rows
+  return rows.kept.map(([number, at, shape, own]): Kept => [number, at, joined(rows.shapes[shape] as Shape, own)])
 }
 
 /** A message without a word is never found, embedded or shown, whatever else stands in it. */
-const saidOf = (receipt: Receipt): Said => ({
-  at: receipt.at,
-  role: 'assistant',
-  content: '',
-  tokens: 0,
-  lineTokens: 0,
-  tokenizer: '',
-  weight: 0,
-  calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }],
-})
+function saidOf(receipt: Receipt): Said {
+  const { shape, own } = parted(compacted(receipt))
+  const calls = [{ id: '', name: shape, arguments: own }]
+  return { at: receipt.at, role: 'assistant', content: '', tokens: 0, lineTokens: 0, tokenizer: '', weight: 0, calls }
+}
 
-/** The JSON of a receipt. What is none is never packed with others: nobody could read those any more. */
-function formIn({ id, calls }: Message): string {
-  const text = calls?.[0]?.arguments ?? ''
-  if (text.startsWith('[') && text.endsWith(']')) return text
+/** A receipt that stands by itself. What is none is never packed with others: nobody could read those any more. */
+function rowOf({ id, sequence, at, calls }: Message): Row {
+  const { name: shape = '', arguments: own = '' } = calls?.[0] ?? {}
+  if (isList(own) && isList(shape)) return [sequence, at, { shape, own }]
+  // Of old, it was all in one.
+  if (isList(own) && shape === '') return [sequence, at, parted(JSON.parse(own) as Compact)]
   throw new MemoryError('corrupt', `What is kept as receipt ${id} of a session is damaged. threadkeep doctor tells what else is.`)
 }
 
-const keptIn = (message: Message): Kept => [message.sequence, message.at, JSON.parse(formIn(message)) as Compact]
+const isList = (text: string): boolean => text.startsWith('[') && text.endsWith(']')
+
+function kept(message: Message): Kept {
+  const [number, at, { shape, own }] = rowOf(message)
+  return [number, at, joined(JSON.parse(shape) as Shape, JSON.parse(own) as Own)]
+}
 
 const packed = (text: string): string => (zstd === undefined ? text : Buffer.from(zstd.pack(Buffer.from(text))).toString('base64'))
 
 /** The JSON of what was packed together. */
 const unpacked = (text: string): string =>
-  text.startsWith('[') || zstd === undefined ? text : Buffer.from(zstd.unpack(Buffer.from(text, 'base64'))).toString('utf8')
+  /^[[{]/.test(text) || zstd === undefined ? text : Buffer.from(zstd.unpack(Buffer.from(text, 'base64'))).toString('utf8')
 
 type Block = { readonly id: string; readonly first: number; readonly last: number; readonly text: string }
 
@@ -184,13 +207,13 @@ async function* newestFirst(store: Store, home: Key, from = Number.MAX_SAFE_INTE
   let before = from
   for (;;) {
     const page = await store.page(home, { before, limit: block, newest: true })
-    for (const message of page.toReversed()) yield keptIn(message)
+    for (const message of page.toReversed()) yield kept(message)
     before = page[0]?.sequence ?? before
     if (page.length < block) break
   }
   // Read last: what is packed together meanwhile is here then, and what was told already is not told again.
   for (const { first, text } of blocksIn((await store.head(home, 0)).derived)) {
     if (first >= before) continue
-    for (const kept of (JSON.parse(unpacked(text)) as readonly Kept[]).toReversed()) if (kept[0] < before) yield kept
+    for (const receipt of keptIn(text).toReversed()) if (receipt[0] < before) yield receipt
   }
 }

@@ -135,6 +135,24 @@ describe('the receipts of a session', () => {
     expect(derived.map(({ id }) => id)).toEqual(['r1-61', 'r62-125', 'r126-189', ...small])
   })
 
+  it('are told beside those of an earlier form, which had all in one, and packed with them', async () => {
+    const { store } = await withReceipts(0)
+    const kept = Array.from({ length: 80 }, (_, place) => receiptOf(place + 1))
+    const append = kept
+      .slice(0, 3)
+      .map((receipt) => ({ ...said(''), at: receipt.at, calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }] }))
+    await store.commit({ key: home, at: start, epoch: 0, append, put: [], drop: [], expiresAt: never })
+    const told = async () => (await listReceipts(store, ann, 99)).items.map((item) => JSON.stringify(item))
+    expect(await told()).toEqual(
+      kept
+        .slice(0, 3)
+        .map((item) => JSON.stringify(item))
+        .reverse(),
+    )
+    for (const receipt of kept.slice(3)) await keepReceipt(store, ann, receipt)
+    expect(await told()).toEqual(kept.map((item) => JSON.stringify(item)).reverse())
+  })
+
   it('are all kept when many come at the same time, and packed together later', async () => {
     const { store } = await withReceipts(0)
     const many = Array.from({ length: 300 }, (_, place) => receiptOf(place + 1))
