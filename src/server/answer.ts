@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Client } from './client.ts'
 import { type Exchange, type Handlers, send } from './exchange.ts'
 import { admit } from './gate/admit.ts'
 import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './gate/hosts.ts'
@@ -18,17 +19,17 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
   return async (request, response) => {
     const began = performance.now()
     const id = requestIdOf(request)
-    response.setHeader('x-request-id', id)
-    const hungUp = new AbortController()
+    const client = new Client(response)
+    client.tell('x-request-id', id)
     let leave = (): void => undefined
     response.on('close', () => {
       leave()
-      if (!response.writableFinished) hungUp.abort()
+      if (!response.writableFinished) client.hangUp()
     })
     let route = ''
     let told: Turn | undefined
     try {
-      if (checkDoors(house, request, response)) return
+      if (checkDoors(house, request, client)) return
       const { name, path, handler, params } = router.find(request.method ?? '', pathOf(request))
       route = path
       const isOpen = open.has(name)
@@ -43,12 +44,12 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
           house.metrics.turn(turn)
           house.tallies.heard(turn)
         }
-        const exchange: Exchange = { house, id, request, params, query, credential, began, traced, onTurn, client: { response, signal: hungUp.signal } }
+        const exchange: Exchange = { house, id, request, params, query, credential, began, traced, onTurn, client }
         await handler(exchange)
         if (told === undefined) traced.answered(response.statusCode)
       })
     } catch (error) {
-      if (!hungUp.signal.aborted) fail(house, id, request, response, error)
+      if (!client.signal.aborted) fail(house, id, request, client, error)
     } finally {
       const { method = '' } = request
       house.log.request({ id, method, route, status: response.statusCode, millis: performance.now() - began, turn: told })
@@ -57,32 +58,33 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
 }
 
 /** Turns away who comes by the wrong name or from a foreign page; answers a browser that asks what it may ask. */
-function checkDoors(house: House, request: IncomingMessage, response: ServerResponse): boolean {
+function checkDoors(house: House, request: IncomingMessage, client: Client): boolean {
   const { method = '', headers } = request
   checkHost(headers.host, house.doors)
   const origin = checkOrigin(method, headers, house.doors)
   if (origin === undefined) return false
   if (isPreflight(method, headers)) {
-    response.writeHead(204, preflightHeaders(origin, headers)).end()
+    client.begin(204, preflightHeaders(origin, headers))
+    client.end()
     return true
   }
-  for (const [name, value] of Object.entries(corsHeaders(origin))) response.setHeader(name, value)
+  for (const [name, value] of Object.entries(corsHeaders(origin))) client.tell(name, value)
   return false
 }
 
-function fail(house: House, id: string, request: IncomingMessage, response: ServerResponse, error: unknown): void {
+function fail(house: House, id: string, request: IncomingMessage, client: Client, error: unknown): void {
   const { status, error: problem } = problemOf(error)
   if (status === 500) house.onFault(id, traceOf(error))
   // After half an answer there is no way left to say that it failed, except to break off.
-  if (response.headersSent) return void response.destroy()
-  response.removeHeader('x-threadkeep-receipt')
+  if (client.hasBegun) return client.breakOff()
+  client.untell('x-threadkeep-receipt')
   const headers = error instanceof Refusal ? { ...error.headers } : {}
   if (error instanceof Refusal && status === 429) house.metrics.limited(error.code === 'rate_limit_exceeded' ? 'rate' : 'concurrency')
   // What will not change by itself is not worth the retries that clients make of their own accord.
   if (status === 429 && headers['retry-after'] === undefined) headers['x-should-retry'] = 'false'
   // There may be no end to what follows, and nobody reads it.
   if (status === 413 || status === 408) headers.connection = 'close'
-  send(response, status, problemAt(pathOf(request), problem), headers)
+  send(client.response, status, problemAt(pathOf(request), problem), headers)
 }
 
 const pathOf = ({ url = '' }: IncomingMessage): string => (url.includes('?') ? url.slice(0, url.indexOf('?')) : url)

@@ -1,15 +1,12 @@
-import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import type { MemoryError } from '../domain/error.ts'
 import { endedEarly, notAReply } from '../models/failure.ts'
 import { parseJson } from '../models/json.ts'
 import { type Answer, isGathered, isStream } from './backend.ts'
+import type { Client } from './client.ts'
 import type { Dialect, Heard, Listener } from './dialects/dialect.ts'
 import { problemOf } from './problem.ts'
 import { asBuffer, WholeEvents } from './sse.ts'
 
-/** The client's side of an exchange; the signal tells that the client has hung up. */
-export type Client = { readonly response: ServerResponse; readonly signal: AbortSignal }
 /** Stores the reply; never fails. */
 type Keep = (heard: Heard) => Promise<void>
 /** How an answer is read, and what becomes of the reply in it. */
@@ -39,8 +36,7 @@ export async function relay(answer: Answer, client: Client, reading: Reading): P
   reading.onFirst?.()
   const heard = heardIn(text, answer, reading)
   if (heard !== undefined) await reading.keep(heard)
-  const bytes = reading.amend === undefined ? whole : Buffer.from(reading.amend(text))
-  client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
+  client.answer(answer.status, answer.headers, reading.amend === undefined ? whole : Buffer.from(reading.amend(text)))
 }
 
 /** The reply in an answer; none in one that passes whatever it is. */
@@ -55,15 +51,15 @@ function heardIn(text: string, { where }: Answer, { dialect, isLenient }: Readin
 
 /** Nothing was made of what memory showed, so there is no receipt for it. */
 function relayFailure(answer: Answer, client: Client): Promise<void> {
-  client.response.removeHeader('x-threadkeep-receipt')
+  client.untell('x-threadkeep-receipt')
   return relayAsIs(answer, client)
 }
 
 /** Passes on an answer that is no part of a conversation. */
 export async function relayAsIs(answer: Answer, client: Client): Promise<void> {
-  client.response.writeHead(answer.status, answer.headers)
-  for await (const bytes of answer.body) if (!write(client, bytes)) await drained(client)
-  client.response.end()
+  client.begin(answer.status, answer.headers)
+  for await (const bytes of answer.body) if (!client.write(bytes)) await client.drained()
+  client.end()
 }
 
 /** Passes on an answer in one that must be JSON, or what is picked out of it. */
@@ -72,19 +68,18 @@ export async function relayJson(answer: Answer, client: Client, pick?: (json: un
   const whole = await readWhole(answer)
   const json = parseJson(whole.toString('utf8'))
   if (json === undefined) throw notAReply(answer.where, 'something that is not JSON')
-  const bytes = pick === undefined ? whole : Buffer.from(JSON.stringify(pick(json)))
-  client.response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
+  client.answer(answer.status, answer.headers, pick === undefined ? whole : Buffer.from(JSON.stringify(pick(json))))
 }
 
 /** A stream nobody asked for goes out once it is complete: a client that waits for one answer does not look for errors inside it. */
-async function relayUnasked(answer: Answer, { response }: Client, { dialect, keep, onFirst }: Reading): Promise<void> {
+async function relayUnasked(answer: Answer, client: Client, { dialect, keep, onFirst }: Reading): Promise<void> {
   const reply = dialect.listener(answer.where)
   const bytes = await readWhole(answer)
   onFirst?.()
   reply.end(bytes)
   if (!reply.isComplete) throw endedEarly(answer.where)
   await keep(reply.heard())
-  response.writeHead(answer.status, { ...answer.headers, 'content-length': bytes.length }).end(bytes)
+  client.answer(answer.status, answer.headers, bytes)
 }
 
 async function relayStream(answer: Answer, client: Client, reading: Reading): Promise<void> {
@@ -101,12 +96,12 @@ async function relayStream(answer: Answer, client: Client, reading: Reading): Pr
     // How the connection ends does not spoil a reply that is complete.
     if (!reply.isComplete) {
       // A client that has hung up wants no more of this reply, so the half it got is not kept as what was said.
-      if (client.signal.aborted || !client.response.headersSent) throw error
-      client.response.write(`${reading.dialect.failure(problemOf(error).error)}`)
+      if (client.signal.aborted || !client.hasBegun) throw error
+      client.write(`${reading.dialect.failure(problemOf(error).error)}`)
     }
   }
   await settle()
-  client.response.end()
+  client.end()
 }
 
 type Pumped = { readonly reply: Listener; readonly settle: () => Promise<void>; readonly onFirst: Reading['onFirst'] }
@@ -115,33 +110,25 @@ async function pump(answer: Answer, client: Client, { reply, settle, onFirst }: 
   const events = new WholeEvents()
   const pass = (bytes: Uint8Array): boolean => {
     if (bytes.length === 0) return true
-    if (!client.response.headersSent) {
+    if (!client.hasBegun) {
       onFirst?.()
-      client.response.writeHead(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
+      client.begin(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
     }
-    return write(client, bytes)
+    return client.write(bytes)
   }
   for await (const bytes of answer.body) {
     const whole = events.push(bytes)
     reply.hear(whole)
     if (reply.isOver) await settle()
-    if (!pass(whole)) await drained(client)
+    if (!pass(whole)) await client.drained()
   }
   const rest = events.rest()
   reply.end(rest)
   // Half an event would spoil the report that follows it.
   if (!reply.isComplete && !reply.hasFailed) throw endedEarly(answer.where)
   if (reply.isOver) await settle()
-  if (!pass(rest)) await drained(client)
+  if (!pass(rest)) await client.drained()
 }
-
-/** Passes bytes on, and tells whether the client takes more of them at once. */
-function write({ response, signal }: Client, bytes: Uint8Array): boolean {
-  signal.throwIfAborted()
-  return response.write(bytes)
-}
-
-const drained = ({ response, signal }: Client): Promise<unknown> => once(response, 'drain', { signal })
 
 /** An answer that has come whole before anybody asked. */
 function wholeAtHand({ body, where }: Answer): Buffer | undefined {

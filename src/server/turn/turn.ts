@@ -123,7 +123,7 @@ const headersOf = ({ headers, traced }: Request): IncomingHttpHeaders =>
 /** A request that memory takes no part in. */
 async function passThrough(room: Room, request: Request, memory: 'none' | 'side'): Promise<void> {
   const { dialect, ask, client } = request
-  client.response.setHeader('x-threadkeep-memory', memory)
+  client.tell('x-threadkeep-memory', memory)
   // What memory would have resolved means nothing to the model server.
   const body = memory === 'side' ? dialect.write(ask, [], 0) : ask.body
   const answer = await room.backend.ask(callOf(request, { body, spent: 0 }))
@@ -146,15 +146,15 @@ async function passThrough(room: Room, request: Request, memory: 'none' | 'side'
   }
 }
 
-function tell({ client: { response } }: Request, course: Course): void {
+function tell({ client }: Request, course: Course): void {
   const { shown, epoch } = course.heard
   const { profile } = course.home.memory
-  response.setHeader('x-threadkeep-memory', course.isOff ? 'off the record' : 'on')
-  response.setHeader('x-threadkeep-tokens', `${shown.spent}/${profile.budget}`)
-  response.setHeader('x-threadkeep-profile', encodeURIComponent(profile.name))
-  if (epoch !== undefined) response.setHeader('x-threadkeep-receipt', course.receipt)
+  client.tell('x-threadkeep-memory', course.isOff ? 'off the record' : 'on')
+  client.tell('x-threadkeep-tokens', `${shown.spent}/${profile.budget}`)
+  client.tell('x-threadkeep-profile', encodeURIComponent(profile.name))
+  if (epoch !== undefined) client.tell('x-threadkeep-receipt', course.receipt)
   const { faults } = course
-  if (faults.length > 0) response.setHeader('x-threadkeep-degraded', faults.join('; ').replace(/[^\x20-\x7e]/g, '?'))
+  if (faults.length > 0) client.tell('x-threadkeep-degraded', faults.join('; ').replace(/[^\x20-\x7e]/g, '?'))
 }
 
 /** Stores the reply and its receipt. One that cannot be kept is still the client's. */
