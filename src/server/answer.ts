@@ -76,7 +76,7 @@ function fail(house: House, id: string, request: IncomingMessage, client: Client
   const { status, error: problem } = problemOf(error)
   if (status === 500) house.onFault(id, traceOf(error))
   // After half an answer there is no way left to say that it failed, except to break off.
-  if (client.hasBegun) return client.breakOff()
+  if (client.hasBegun) return void client.breakOff()
   client.untell('x-threadkeep-receipt')
   const headers = error instanceof Refusal ? { ...error.headers } : {}
   if (error instanceof Refusal && status === 429) house.metrics.limited(error.code === 'rate_limit_exceeded' ? 'rate' : 'concurrency')

@@ -67,6 +67,35 @@ describe('a JSON body', () => {
     expect(await post(`{"a":"${'{\\":1},'.repeat(1_000_000)}"}`)).toEqual(['a'])
   })
 
+  it('is read whether it comes in one piece with its head or bit by bit, and refused alike', async () => {
+    let heard = Promise.withResolvers<IncomingMessage>()
+    await using server = await reader((request) => {
+      heard.resolve(request)
+      return readJson(request, 20)
+    })
+    /** The first piece comes with the head; each of the others is read before the next. */
+    const post = async (first: string, ...pieces: readonly string[]): Promise<string | undefined> => {
+      heard = Promise.withResolvers()
+      const socket = connect(server.port, '127.0.0.1')
+      const answer = once(socket, 'data')
+      const length = first.length + pieces.join('').length
+      socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${first}`)
+      const request = await heard.promise
+      for (const piece of pieces) {
+        while (request.listenerCount('data') === 0) await new Promise(setImmediate)
+        const read = once(request, 'data')
+        socket.write(piece)
+        await read
+      }
+      const text = String(((await answer) as [Buffer])[0])
+      socket.destroy()
+      return /(?:\r\n\r\n|"code":")(\{"a[^"]*"[^\r]*|[a-z_]+)/.exec(text)?.[1]
+    }
+    expect([await post('{"a":[1]}'), await post('', '{"a":[1]}'), await post('{"a', '":[', '1]}')]).toEqual(['{"a":[1]}', '{"a":[1]}', '{"a":[1]}'])
+    expect([await post(''), await post('{"a":'), await post('', '{"a":')]).toEqual(['invalid_json', 'invalid_json', 'invalid_json'])
+    expect([await post('"aaaaaaaaaaaaaaaaaaaaa"'), await post('"aaaaa', 'aaaaaaaaaaaaaaaa"')]).toEqual(['body_too_large', 'body_too_large'])
+  })
+
   it('is read as the platform reads it, whatever its strings hold', async () => {
     await using server = await reader((request) => readJson(request, 10_000_000))
     const text = fc.string({ unit: fc.constantFrom('"', '\\', '[', '{', ']', '}', 'a', '\n', 'é'), maxLength: 200 })
