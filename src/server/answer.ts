@@ -34,7 +34,7 @@ export function answering(house: House, handlers: Handlers): (request: IncomingM
       route = path
       const isOpen = open.has(name)
       const credential = isOpen ? undefined : admit(house.credentials, request.headers, house.clock())
-      if (!isOpen) leave = house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
+      if (!isOpen && house.limits.isLimited) leave = house.limits.enter(visitorOf(credential, request.socket.remoteAddress), house.clock())
       const incoming = { method: request.method ?? '', route, headers: request.headers }
       await house.tracing.request(incoming, async (traced) => {
         const query = queryOf(request.url ?? '')

@@ -26,7 +26,7 @@ export async function readJson(request: IncomingMessage, limit: number, pace?: P
   // Asking for this type also keeps web pages out: a browser lets no foreign page send it unasked.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
     throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON, sent with the header content-type: application/json.')
-  checkHead(request, limit)
+  checkEncoding(request)
   await pieceRead()
   return objectIn(request.complete ? bytesAtHand(request, limit) : await received(request, limit, pace))
 }
@@ -64,13 +64,15 @@ export async function readUpload(request: IncomingMessage, limit: number, pace?:
  * too large is not. When the client dawdles, too, the rest is left unread, and the connection open for an answer.
  */
 export async function readBytes(request: IncomingMessage, limit: number, pace?: Pace): Promise<Buffer> {
-  checkHead(request, limit)
+  checkEncoding(request)
   return received(request, limit, pace)
 }
 
 function received(request: IncomingMessage, limit: number, pace: Pace = usualPace): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const most = mostFor(limit)
+    const most = limit * 4
+    // What need not be read to be refused.
+    if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(limit)
     const chunks: Buffer[] = []
     let [size, fresh] = [0, 0]
     const leave = (): void => {
@@ -107,15 +109,6 @@ function received(request: IncomingMessage, limit: number, pace: Pace = usualPac
 }
 
 const joined = (chunks: readonly Buffer[]): Buffer => (chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
-
-/** So much is read of a body to tell a client that it is too large. */
-const mostFor = (limit: number): number => limit * 4
-
-/** Refuses what need not be read to be refused. */
-function checkHead(request: IncomingMessage, limit: number): void {
-  checkEncoding(request)
-  if (Number(request.headers['content-length'] ?? 0) > mostFor(limit)) throw tooLarge(limit)
-}
 
 /** How large a compressed body is, one learns by unpacking it. */
 function checkEncoding({ headers }: IncomingMessage): void {

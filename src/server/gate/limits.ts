@@ -30,8 +30,8 @@ const most = 10_000
  */
 export class Limits {
   private readonly allowance: Allowance
-  /** Where nothing is limited, nobody needs to be counted. */
-  private readonly isLimited: boolean
+  /** Where nothing is limited, nobody needs to be counted, nor asked who he is. */
+  readonly isLimited: boolean
   /** In the order of their newest requests. */
   private readonly visitors = new Map<string, Visitor>()
   private inside = 0
