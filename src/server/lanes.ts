@@ -1,14 +1,29 @@
 /** Lets one piece of work after the other through for each name, in the order in which they came. */
 export class Lanes {
-  private readonly ends = new Map<string, Promise<unknown>>()
+  /** Who waits behind the one that is let through. */
+  private readonly waiting = new Map<string, (() => void)[]>()
 
-  run<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const done = this.ends.get(name)?.then(work) ?? work()
-    const leave = (): void => {
-      if (this.ends.get(name) === end) this.ends.delete(name)
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const free = this.enter(name)
+    if (free !== undefined) await free
+    try {
+      return await work()
+    } finally {
+      this.leave(name)
     }
-    const end = done.then(leave, leave)
-    this.ends.set(name, end)
-    return done
+  }
+
+  /** Resolves when the lane is free; nothing, if it is now. Whoever enters must leave. */
+  enter(name: string): Promise<void> | undefined {
+    const waiting = this.waiting.get(name)
+    if (waiting !== undefined) return new Promise((resume) => waiting.push(resume))
+    this.waiting.set(name, [])
+    return undefined
+  }
+
+  leave(name: string): void {
+    const next = this.waiting.get(name)?.shift()
+    if (next === undefined) this.waiting.delete(name)
+    else next()
   }
 }

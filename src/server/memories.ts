@@ -16,7 +16,13 @@ export type Template = {
 }
 
 /** Where a session is at home. */
-export type Home = { readonly memory: Memory; readonly preamble: Preamble; readonly template: string | undefined }
+export type Home = {
+  readonly memory: Memory
+  readonly preamble: Preamble
+  readonly template: string | undefined
+  /** The name of its profile, as headers can tell it. */
+  readonly profile: string
+}
 
 /** The ways of remembering a server offers. */
 export type Ways = {
@@ -27,6 +33,9 @@ export type Ways = {
   readonly templates: Readonly<Record<string, Template>>
 }
 
+/** Where sessions are at home that were begun without a template, which may be all of them. */
+type Plain = { readonly scope: Home; readonly session: Home; readonly isAll: boolean }
+
 const none: Preamble = { messages: [], tokens: 0 }
 /** So many sessions have their home at hand. */
 const most = 10_000
@@ -36,6 +45,7 @@ export class Memories implements AsyncDisposable {
   private readonly open: (profile: Profile) => Promise<Memory>
   private ways: Ways
   private byProfile: Map<string, Memory>
+  private plain: Plain
   private readonly homes = new Map<string, Home>()
   private readonly busy = new Map<Memory, number>()
   private readonly retired = new Set<Memory>()
@@ -44,6 +54,7 @@ export class Memories implements AsyncDisposable {
     this.open = open
     this.ways = ways
     this.byProfile = byProfile
+    this.plain = plainIn(ways, byProfile)
   }
 
   static async open(open: (profile: Profile) => Promise<Memory>, ways: Ways): Promise<Memories> {
@@ -62,12 +73,12 @@ export class Memories implements AsyncDisposable {
 
   /** The memory of tenants. */
   get scopes(): Memory {
-    return this.memoryOf(this.ways.scope)
+    return this.plain.scope.memory
   }
 
   /** The memory of sessions that were begun without a template. */
   get sessions(): Memory {
-    return this.memoryOf(this.ways.session ?? this.ways.scope)
+    return this.plain.session.memory
   }
 
   /** Whether sessions are remembered. */
@@ -101,9 +112,9 @@ export class Memories implements AsyncDisposable {
 
   /** The same where it can be told without looking at the session. */
   atHand(key: Key, template?: string): Home | undefined {
-    if (key.id === '') return this.plain(this.scopes)
+    if (key.id === '') return this.plain.scope
     if (template !== undefined) this.check(template)
-    return this.templates.length === 0 ? this.plain(this.sessions) : undefined
+    return this.plain.isAll ? this.plain.session : undefined
   }
 
   /** Begins a session of a template, before anything is said in it. */
@@ -144,6 +155,7 @@ export class Memories implements AsyncDisposable {
     const before = this.all()
     this.byProfile = await opened(this.open, ways)
     this.ways = ways
+    this.plain = plainIn(ways, this.byProfile)
     this.homes.clear()
     for (const memory of before) this.retired.add(memory)
     // Who has been told its home a moment ago is about to use it.
@@ -162,18 +174,9 @@ export class Memories implements AsyncDisposable {
     await memory.close()
   }
 
-  private plain(memory: Memory): Home {
-    return { memory, preamble: none, template: undefined }
-  }
-
   private homeOf(name: string | undefined): Home {
     const template = name === undefined ? undefined : this.ways.templates[name]
-    if (template === undefined) return this.plain(this.sessions)
-    const memory = this.memoryOf(template.profile)
-    const { preamble } = template
-    if (preamble === undefined) return { memory, preamble: none, template: name }
-    const message = { role: 'system', content: preamble } as const
-    return { memory, preamble: { messages: [message], tokens: messageCost(memory.tokenizer, message) }, template: name }
+    return template === undefined ? this.plain.session : homeIn(memoryOf(this.byProfile, template.profile), name, template.preamble)
   }
 
   /** Whether a session has begun and is not over, in whichever memory, and what is known about it. */
@@ -196,12 +199,23 @@ export class Memories implements AsyncDisposable {
     const known = this.templates.length === 0 ? 'There are none; they are set in the configuration file.' : `There are ${this.templates.join(', ')}.`
     throw new MemoryError('bad-option', `There is no template ${JSON.stringify(template.slice(0, 40))}. ${known}`, { param: 'template' })
   }
+}
 
-  private memoryOf(profile: Profile): Memory {
-    const memory = this.byProfile.get(profile.name)
-    if (memory === undefined) throw new MemoryError('closed', `No memory is open for the profile ${profile.name}.`)
-    return memory
-  }
+function plainIn({ scope, session = scope, templates }: Ways, byProfile: ReadonlyMap<string, Memory>): Plain {
+  return { scope: homeIn(memoryOf(byProfile, scope)), session: homeIn(memoryOf(byProfile, session)), isAll: Object.keys(templates).length === 0 }
+}
+
+function homeIn(memory: Memory, template?: string, words?: string): Home {
+  const profile = encodeURIComponent(memory.profile.name)
+  if (words === undefined) return { memory, preamble: none, template, profile }
+  const message = { role: 'system', content: words } as const
+  return { memory, preamble: { messages: [message], tokens: messageCost(memory.tokenizer, message) }, template, profile }
+}
+
+function memoryOf(byProfile: ReadonlyMap<string, Memory>, profile: Profile): Memory {
+  const memory = byProfile.get(profile.name)
+  if (memory === undefined) throw new MemoryError('closed', `No memory is open for the profile ${profile.name}.`)
+  return memory
 }
 
 async function opened(open: (profile: Profile) => Promise<Memory>, { scope, session, templates }: Ways): Promise<Map<string, Memory>> {

@@ -1,4 +1,4 @@
-import { parseMessage } from '../../domain/chat.ts'
+import { parseMessage, wellFormed } from '../../domain/chat.ts'
 import type { Ask, Sent } from './dialect.ts'
 
 /** What of a request is the conversation's, and so memory's alone. */
@@ -73,9 +73,20 @@ class LazyAsk implements Ask {
 export function sentOf(message: unknown, place: number): Sent {
   const parsed = parseMessage(message, place, 0)
   const { at, role, content, name, calls, answers } = parsed
-  // Most messages are plain words, and all of a history comes through here.
   if (name === undefined && calls === undefined && answers === undefined) return { at, role, content, place }
   return { ...parsed, place }
+}
+
+/** What a message of the chat may hold, none of it checked. */
+type Raw = Readonly<Record<'role' | 'content' | 'name' | 'at' | 'tool_calls' | 'function_call', unknown>>
+
+/** The same for a message of plain words, as nearly all of a history are: nothing in it need be looked at any closer. Undefined for any other. */
+export function plainlySent(message: unknown, place: number): Sent | undefined {
+  if (typeof message !== 'object' || message === null) return undefined
+  const { role, content, name, at, tool_calls: calls, function_call: call } = message as Raw
+  if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return undefined
+  if (name !== undefined || at !== undefined || calls !== undefined || call !== undefined) return undefined
+  return { at: 0, role, content: wellFormed(content), place }
 }
 
 /**
@@ -84,7 +95,9 @@ export function sentOf(message: unknown, place: number): Sent {
  * A client that leaves its history to memory may send results of tools alone: then all it sends belongs to the turn.
  */
 export function startOfTurn(said: readonly Sent[]): number | undefined {
-  const last = said.findLastIndex(({ role }) => role === 'user')
-  const before = said.findLastIndex(({ role }, place) => place < last && role !== 'user')
+  let last = said.length - 1
+  while (last >= 0 && said[last]?.role !== 'user') last--
+  let before = last - 1
+  while (before >= 0 && said[before]?.role === 'user') before--
   return said[before < 0 ? Math.max(0, last) : before + 1]?.place
 }

@@ -6,7 +6,7 @@ import { textAt } from '../../models/json.ts'
 import { preludeCost } from '../../text/cost.ts'
 import { sessionIn } from '../gate/identity.ts'
 import { type Problem, Refusal } from '../problem.ts'
-import { askOf, sentOf, startOfTurn, type Talk } from './ask.ts'
+import { askOf, plainlySent, sentOf, startOfTurn, type Talk } from './ask.ts'
 import { withOwnCalls, withPlainCalls } from './chatCalls.ts'
 import { chatListener, hearChat } from './chatReply.ts'
 import { fewIn, typeOf } from './checks.ts'
@@ -43,7 +43,7 @@ function talkIn(body: Body, tokenizer: Tokenizer): Talk {
   const instructions: Sent[] = []
   const messages = messagesIn(body)
   for (let place = 0; place < messages.length; place++) {
-    const message = sentOf(readable(messages[place], files), place)
+    const message = plainlySent(messages[place], place) ?? sentOf(readable(messages[place], files), place)
     if (message.role === 'system') instructions.push(message)
     else said.push(message)
   }
@@ -51,7 +51,7 @@ function talkIn(body: Body, tokenizer: Tokenizer): Talk {
   return {
     said,
     turn: startOfTurn(said) ?? messages.length,
-    owed: preludeCost(tokenizer, instructions, definitions),
+    owed: instructions.length === 0 && definitions.length === 0 ? 0 : preludeCost(tokenizer, instructions, definitions),
     instructions: instructions.map(({ content }) => content),
     hasTools: definitions.length > 0,
     files,
@@ -60,6 +60,7 @@ function talkIn(body: Body, tokenizer: Tokenizer): Talk {
 
 /** The definitions of what a client's model may call, under either of the names they go by. */
 function definitionsIn({ tools, functions }: Body): readonly unknown[] {
+  if (tools === undefined && functions === undefined) return []
   return fewIn(Array.isArray(functions) ? [...listOf(tools), ...functions] : listOf(tools), 'tools')
 }
 
@@ -75,11 +76,12 @@ export function messagesIn({ messages }: Body): readonly unknown[] {
 }
 
 function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
-  const messages = ask.body.messages as readonly Incoming[]
-  const resent = resentMedia(ask.said, messages, from)
+  const sent = ask.body.messages as readonly Incoming[]
+  const resent = resentMedia(ask.said, sent, from)
   const own = withOwnCalls(memory, ask.body)
   const shown = resent.size === 0 ? own : own.map((message) => (message.role === 'user' ? resent.get(textAt(message, 'content')) : undefined) ?? message)
-  return { ...ask.body, messages: instructionsIn(messages, from).concat(shown, messages.slice(from)) }
+  const messages = (shown as readonly unknown[]).concat(sent.slice(from))
+  return { ...ask.body, messages: ask.instructions.length === 0 ? messages : instructionsIn(sent, from).concat(messages) }
 }
 
 function instructionsIn(messages: readonly Incoming[], until: number): unknown[] {

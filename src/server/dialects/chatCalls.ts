@@ -39,8 +39,8 @@ export const asFunction = ({ id, name, arguments: text }: ToolCall): ChatToolCal
 
 /** What memory shows, with calls and results of the kinds that the client's own tools are of. */
 export function withOwnCalls(memory: readonly ChatMessage[], body: Body): readonly Fields[] {
-  if (Array.isArray(body.functions) && !Array.isArray(body.tools)) return asOutdated(memory)
-  const tools = listAt(body, 'tools').filter(isCustom)
+  if (!Array.isArray(body.tools)) return Array.isArray(body.functions) ? asOutdated(memory) : memory
+  const tools = body.tools.filter(isCustom)
   if (tools.length === 0) return memory
   const custom = new Set(tools.map((tool) => textAt(tool, 'custom', 'name')))
   custom.delete('')

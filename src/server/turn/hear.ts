@@ -8,7 +8,7 @@ import { withTalk } from '../dialects/ask.ts'
 import type { Ask, Dialect, Sent } from '../dialects/dialect.ts'
 import { listReceipts } from '../receipts.ts'
 import { branchOff } from './branch.ts'
-import { reconciled } from './known.ts'
+import { isContinued, reconciled } from './known.ts'
 import { offTheRecord, recall, turnOf } from './recall.ts'
 import type { Reconciled } from './reconcile.ts'
 import { asSent, type Preamble, type Shown } from './shown.ts'
@@ -87,6 +87,7 @@ type Related = Reconciled & { readonly stored: readonly Message[] }
 function continuing(hearing: Hearing, head: Head): Related | undefined {
   const { memory, key, ask } = hearing
   if (hearing.isRetry || isExpired(head, memory.parts.clock())) return undefined
+  if (isContinued(head.recent, ask.said)) return { stored: head.recent, fresh: head.recent.length, cut: undefined, how: 'continued' }
   const limit = reachOf(ask)
   const read = head.recent.length > limit ? head.recent.slice(-limit) : head.recent
   const stored = spokenIn(read)

@@ -3,9 +3,25 @@ import type { Key } from '../../domain/key.ts'
 import type { Memory } from '../../memory.ts'
 import { barringSecrets, marksIn } from '../../text/secretMark.ts'
 import type { Sent } from '../dialects/dialect.ts'
-import { type Compared, type Reconciled, reconcile } from './reconcile.ts'
+import { type Compared, isLiteral, isUser } from './likeness.ts'
+import { type Reconciled, reconcile } from './reconcile.ts'
 
 type Known = { readonly stored: readonly Message[]; readonly hasEarlier: boolean }
+
+/**
+ * Whether a client tells all that is stored to the letter, replies too, and goes on from there. Nearly all do: one look at
+ * each message is all that most turns take to be told from what is stored.
+ */
+export function isContinued(stored: readonly Message[], said: readonly Sent[]): boolean {
+  if (stored.length >= said.length) return false
+  let hasReplies = false
+  for (let place = 0; place < stored.length; place++) {
+    const message = stored[place] as Message
+    if (!isLiteral(message, said[place] as Sent) || hasMarks(message)) return false
+    hasReplies ||= !isUser(message)
+  }
+  return hasReplies
+}
 
 /**
  * How what a client sends relates to what is stored. Secrets are not kept: what a client resends is compared as it would

@@ -21,7 +21,7 @@ export type Likeness = {
 }
 
 /** What is equal to the letter, as nearly all is, need not be looked at any closer. */
-const isLiteral = (a: Compared, b: Compared): boolean =>
+export const isLiteral = (a: Compared, b: Compared): boolean =>
   a.role === b.role && a.content === b.content && a.answers === b.answers && a.calls === undefined && b.calls === undefined
 
 /** Whether so many messages sent, the first of them, are those stored from a place on, to the letter. */

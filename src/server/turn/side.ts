@@ -70,6 +70,8 @@ const asker = /^[ \t]*\**(?:user|human)\**[ \t]*:/im
 const answerer = /^[ \t]*\**(?:assistant|ai)\**[ \t]*:/im
 /** So many letters has a form at least. */
 const leastForm = 120
+/** Whether a text may quote a conversation, or speak of the one that it stands in: most do not, and are not looked at any closer. */
+const mayTellTalk = (text: string): boolean => text.includes(':') || /conversation|chat|thread|session|dialog|discussion|transcript/i.test(text)
 /** The conversation that this message stands in. */
 const thisTalk = /\b(?:our|this|the)(?: \w+){0,2} (?:conversation|chat|thread|session|dialog(?:ue)?|discussion)\b/i
 
@@ -98,9 +100,7 @@ export function isSide(ask: Asked, session: { readonly messages: number }): bool
   const isTold = !ask.hasTools && ask.instructions.length > 0
   if (!isAsked && !isTold) return false
   const text = ends(newest?.content ?? '')
-  // Looked for once: of all that is done here for an ordinary message, this takes longest.
-  const isHinted = hint.test(text)
-  return (isTold && isInstructed(ask, text, isHinted)) || (isAsked && isHinted && isTemplate(ask, text, session.messages))
+  return (isTold && isInstructed(ask, text)) || (isAsked && isTemplate(ask, text, session.messages))
 }
 
 /** Some clients say what a request is for. */
@@ -111,9 +111,9 @@ function isDeclared(metadata: unknown): boolean {
 }
 
 /** The instructions ask for nothing else; nor does the newest message, `text`, if there were replies: somebody may well talk under instructions that look like it. */
-function isInstructed({ instructions, said }: Asked, text: string, isHinted: boolean): boolean {
+function isInstructed({ instructions, said }: Asked, text: string): boolean {
   const isTalk = said.some(({ role }) => role === 'assistant')
-  if (isTalk && !isHinted) return false
+  if (isTalk && !hint.test(text)) return false
   return instructions.some((told) => isWhollyWish(told.slice(0, 400)) && shapesIn(ends(told)) > 0) && (!isTalk || isWished(text, true))
 }
 
@@ -127,8 +127,9 @@ const isWhollyWish = (head: string): boolean => {
 /** The newest message, `text`, is a form that a program has filled in. */
 function isTemplate({ said, hasTools, maxTokens }: Asked, text: string, messages: number): boolean {
   const isAlone = said.length === 1
-  // With the conversation before it, it has to be a form indeed, and about that: people are brief.
-  if (!isAlone && text.length < leastForm) return false
+  // With the conversation before it, it has to be a form indeed, and about that: people are brief, and seldom speak of it.
+  if (!isAlone && (text.length < leastForm || !mayTellTalk(text))) return false
+  if (!hint.test(text)) return false
   const lines = text.split('\n')
   const own = lines.filter((line) => !speaker.test(line)).join('\n')
   const hasHistory = history.test(own) || (asker.test(text) && answerer.test(text))

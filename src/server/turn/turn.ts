@@ -4,7 +4,7 @@ import { formatKey } from '../../domain/key.ts'
 import { messageCost } from '../../text/cost.ts'
 import type { Backend, Call } from '../backend.ts'
 import { withTalk } from '../dialects/ask.ts'
-import type { Ask, Heard as Reply, Sent } from '../dialects/dialect.ts'
+import type { Heard as Reply, Sent } from '../dialects/dialect.ts'
 import type { Lanes } from '../lanes.ts'
 import type { Home, Memories } from '../memories.ts'
 import { keepReceipt, receiptId } from '../receipts.ts'
@@ -43,7 +43,17 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
   const home = room.memories.atHand(key, template) ?? (await room.memories.of(key, template))
   room.memories.enter(home.memory)
   try {
-    await turn(room, request, home, { key, isOff, degraded })
+    const course = await heardInTurn(room, request, home, { key, isOff, degraded })
+    if (course === undefined) return await passThrough(room, request, 'side')
+    tell(request, course)
+    try {
+      const answer = await room.backend.ask(callOf(request, course.heard.shown))
+      course.answer = answer
+      if (!isOff) room.models?.heard(key, request.ask.model, answer.from, headers, request.isGuarded)
+      await relay(answer, request.client, readingOf(room, request, course))
+    } finally {
+      request.onTurn(turnOf(request, course))
+    }
   } finally {
     const closing = room.memories.leave(home.memory)
     if (closing !== undefined) await closing
@@ -52,49 +62,42 @@ export async function takeTurn(room: Room, request: Request): Promise<void> {
 
 const none: readonly string[] = []
 
-async function turn(room: Room, request: Request, home: Home, stance: Stance): Promise<void> {
+/** Hears a turn, after those of its session that came before it: until it is stored, the session is as it was read here. Nothing, if it is none. */
+async function heardInTurn(room: Room, request: Request, home: Home, stance: Stance): Promise<Course | undefined> {
+  const { memory, preamble } = home
   const { key, isOff } = stance
   const { ask, begun } = withoutBegun(request.ask)
   const before = performance.now()
-  const heard = await room.lanes.run(formatKey(key), () => heardInTurn(request, home, stance, ask, begun))
-  if (heard === undefined) return passThrough(room, request, 'side')
-  const memoryMillis = performance.now() - before
-  const faults = faultsOf(heard, stance.degraded)
-  const course: Course = {
-    home,
-    key,
-    heard,
-    receipt: receiptId(key),
-    begun,
-    isOff,
-    faults,
-    memoryMillis,
-    first: undefined,
-    reply: undefined,
-    answer: undefined,
-  }
-  tell(request, course)
+  const lane = formatKey(key)
+  const free = room.lanes.enter(lane)
+  if (free !== undefined) await free
   try {
-    const answer = await room.backend.ask(callOf(request, heard.shown))
-    course.answer = answer
-    if (!isOff) room.models?.heard(key, ask.model, answer.from, request.headers, request.isGuarded)
-    await relay(answer, request.client, readingOf(room, request, course))
+    const head = await memory.parts.sessions.head(key, reachOf(request.ask))
+    if (isSide(request.ask, head)) return undefined
+    const { person, isRetry, isOneTalk } = wished(memory, request, stance, head)
+    const after = ask.previous === undefined ? undefined : await placeOf(memory, key, ask.previous)
+    const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
+    const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble, isOff, person, after, isRetry, isOneTalk }
+    const heard = await request.traced.memory('search_memory', key.scope, () => hear(hearing, after === undefined ? head : undefined))
+    return courseOf(home, stance, begun, heard, performance.now() - before)
   } finally {
-    request.onTurn(turnOf(request, course))
+    room.lanes.leave(lane)
   }
 }
 
-/** Hears a turn, after those of its session that came before it: until it is stored, the session is as it was read here. Nothing, if it is none. */
-async function heardInTurn(request: Request, { memory, preamble }: Home, stance: Stance, ask: Ask, begun: Sent | undefined): Promise<Heard | undefined> {
-  const { key, isOff } = stance
-  const head = await memory.parts.sessions.head(key, reachOf(request.ask))
-  if (isSide(request.ask, head)) return undefined
-  const { person, isRetry, isOneTalk } = wished(memory, request, stance, head)
-  const after = ask.previous === undefined ? undefined : await placeOf(memory, key, ask.previous)
-  const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
-  const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble, isOff, person, after, isRetry, isOneTalk }
-  return request.traced.memory('search_memory', key.scope, () => hear(hearing, after === undefined ? head : undefined))
-}
+const courseOf = (home: Home, { key, isOff, degraded }: Stance, begun: Sent | undefined, heard: Heard, memoryMillis: number): Course => ({
+  home,
+  key,
+  heard,
+  receipt: receiptId(key),
+  begun,
+  isOff,
+  faults: faultsOf(heard, degraded),
+  memoryMillis,
+  first: undefined,
+  reply: undefined,
+  answer: undefined,
+})
 
 const callOf = (request: Request, { body, spent }: Pick<Shown, 'body' | 'spent'>): Call => ({
   dialect: request.dialect.name,
@@ -151,7 +154,7 @@ function tell({ client }: Request, course: Course): void {
   const { profile } = course.home.memory
   client.tell('x-threadkeep-memory', course.isOff ? 'off the record' : 'on')
   client.tell('x-threadkeep-tokens', `${shown.spent}/${profile.budget}`)
-  client.tell('x-threadkeep-profile', encodeURIComponent(profile.name))
+  client.tell('x-threadkeep-profile', course.home.profile)
   if (epoch !== undefined) client.tell('x-threadkeep-receipt', course.receipt)
   const { faults } = course
   if (faults.length > 0) client.tell('x-threadkeep-degraded', faults.join('; ').replace(/[^\x20-\x7e]/g, '?'))
