@@ -55,7 +55,8 @@ const textsOf = ({ content, calls, answers }: Compared): readonly string[] => [
   ...(calls ?? []).flatMap((call) => [call.id, call.name, call.arguments]),
   answers ?? '',
 ]
-const hasMark = (text: string): boolean => marksIn(text).length > 0
+/** A mark begins with a letter that hardly anybody writes: without it there is nothing to list. */
+const hasMark = (text: string): boolean => text.includes('⟨') && marksIn(text).length > 0
 /** Asked of every message that is compared, so it makes no list of texts where there is but one. */
 const hasMarks = (message: Message): boolean =>
   message.calls === undefined && message.answers === undefined ? hasMark(message.content) : textsOf(message).some(hasMark)
