@@ -94,12 +94,13 @@ export const withGap = (gaps: readonly Gap[], sequence: number): readonly Gap[] 
 /** The gaps after the messages `first`…`last` have gone too, joined with their neighbours; none of them may be a gap already. */
 export function withGaps(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
   if (last < first) return gaps
-  const before = gaps.filter(([, to]) => to < first - 1)
-  const after = gaps.filter(([from]) => from > last + 1)
-  const touching = gaps.filter(([from, to]) => to >= first - 1 && from <= last + 1)
-  const from = Math.min(first, ...touching.map((gap) => gap[0]))
-  const to = Math.max(last, ...touching.map((gap) => gap[1]))
-  return [...before, [from, to], ...after]
+  let [from, to] = [first, last]
+  const others = gaps.filter((gap) => {
+    const isApart = gap[1] < first - 1 || gap[0] > last + 1
+    if (!isApart) [from, to] = [Math.min(from, gap[0]), Math.max(to, gap[1])]
+    return isApart
+  })
+  return [...others, [from, to] as const].sort((a, b) => a[0] - b[0])
 }
 
 export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean => session.revision > 0 && session.expiresAt <= now
