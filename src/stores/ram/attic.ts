@@ -2,6 +2,7 @@ import type { Entry, Millis } from '../../domain/entry.ts'
 import { isInner, type Key, type Scope } from '../../domain/key.ts'
 import { Expiries } from './expiries.ts'
 import { folded, type Pack, unfolded } from './fold.ts'
+import { Order } from './order.ts'
 import type { Body, Session } from './session.ts'
 import type { Attic, Filter } from './shelf.ts'
 import { sizeOf, sizeOfSession } from './size.ts'
@@ -40,10 +41,10 @@ export class RamAttic implements Attic, Bounded, Counted {
   private readonly scopes = new Map<Scope, Set<Session>>()
   /** How many of them are sessions, not what is kept beside those. */
   private readonly counts = new Map<Scope, number>()
-  /** Sessions in the order of their last use. */
-  private readonly used = new Set<Session>()
+  /** Sessions in the order of their last use: only where there is a bound, for which some may have to go. */
+  private readonly used: Order | undefined
   /** The same of all that is not packed, and what those of them take that may be packed at once. */
-  private readonly awake = new Set<Session>()
+  private readonly awake = new Order({ older: 'olderAwake', newer: 'newerAwake' })
   private awakeBytes = 0
   /** Who reads in a packed session reads there again at once. */
   private peeked: { readonly session: Session; readonly body: Body } | undefined
@@ -51,6 +52,7 @@ export class RamAttic implements Attic, Bounded, Counted {
 
   constructor(room: Room = {}) {
     this.room = room
+    this.used = room.bytes === undefined ? undefined : new Order({ older: 'olderUsed', newer: 'newerUsed' })
   }
 
   begun(session: Session): void {
@@ -65,9 +67,11 @@ export class RamAttic implements Attic, Bounded, Counted {
     const bytes = this.unpack(session) ?? session.bytes + sum(added) - sum(gone)
     this.weigh(session, bytes)
     this.expiries.moved(session)
-    if (!this.awake.has(session)) this.awakeBytes += lightBytes(session, session.bytes)
-    moveUp(this.awake, session, isUse)
-    if (isSession(session.key)) moveUp(this.used, session, isUse)
+    if (!this.awake.has(session)) {
+      this.awakeBytes += lightBytes(session)
+      this.awake.moveUp(session)
+    } else if (isUse) this.awake.moveUp(session)
+    if (this.used !== undefined && isSession(session.key) && (isUse || !this.used.has(session))) this.used.moveUp(session)
     this.makeRoom()
   }
 
@@ -78,7 +82,7 @@ export class RamAttic implements Attic, Bounded, Counted {
     if (others?.size === 0) this.scopes.delete(scope)
     this.count(session, -1)
     this.expiries.remove(session)
-    this.used.delete(session)
+    this.used?.delete(session)
     this.peeked = undefined
     this.weigh(session, 0)
     this.awake.delete(session)
@@ -100,9 +104,7 @@ export class RamAttic implements Attic, Bounded, Counted {
 
   overflowing(): Key | undefined {
     const { bytes = Number.POSITIVE_INFINITY } = this.room
-    if (this.total <= bytes || this.used.size <= 1) return undefined
-    const [oldest] = this.used
-    return oldest?.key
+    return this.total <= bytes ? undefined : this.used?.oldestOfSome?.key
   }
 
   get bytes(): Bounded['bytes'] {
@@ -125,13 +127,13 @@ export class RamAttic implements Attic, Bounded, Counted {
     if (pack === undefined || this.awakeBytes <= awake) return
     for (const session of this.awake) {
       if (this.awakeBytes <= awake) return
-      if (lightBytes(session, session.bytes) > 0) this.putAway(session, pack)
+      if (lightBytes(session) > 0) this.putAway(session, pack)
     }
   }
 
   private putAway(session: Session, pack: Pack): void {
     this.awake.delete(session)
-    this.awakeBytes -= lightBytes(session, session.bytes)
+    this.awakeBytes -= lightBytes(session)
     if (session.bytes <= sizeOfSession) return
     session.packed = folded(session.body as Body, pack)
     session.body = undefined
@@ -159,22 +161,23 @@ export class RamAttic implements Attic, Bounded, Counted {
   }
 
   private weigh(session: Session, bytes: number): void {
-    if (!belongsToScope(session.key)) this.total += bytes - session.bytes
-    if (this.awake.has(session)) this.awakeBytes += lightBytes(session, bytes) - lightBytes(session, session.bytes)
+    if (!belongsToScope(session.key)) {
+      this.total += bytes - session.bytes
+      if (this.awake.has(session)) this.awakeBytes += light(bytes) - light(session.bytes)
+    }
     session.bytes = bytes
   }
 }
 
 /** What a session counts for among those that may be packed at once: what belongs to a scope is read whenever one of its sessions is used. */
-const lightBytes = ({ key }: Session, bytes: number): number => (bytes > large || belongsToScope(key) ? 0 : bytes)
+const lightBytes = ({ key, bytes }: Session): number => (belongsToScope(key) ? 0 : light(bytes))
+const light = (bytes: number): number => (bytes > large ? 0 : bytes)
 
-/** Puts a session last in the order of use, if it was used. */
-function moveUp(order: Set<Session>, session: Session, isUse: boolean): void {
-  if (isUse) order.delete(session)
-  order.add(session)
+function sum(entries: readonly Entry[]): number {
+  let bytes = 0
+  for (const entry of entries) bytes += sizeOf(entry)
+  return bytes
 }
-
-const sum = (entries: readonly Entry[]): number => entries.reduce((bytes, entry) => bytes + sizeOf(entry), 0)
 
 const isSession = (key: Key): boolean => key.id !== '' && !isInner(key)
 /** Nobody's session: the scope's own memory, its files, what is to be delivered. It does not crowd sessions out. */

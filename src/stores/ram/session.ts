@@ -16,6 +16,7 @@ export type Body = {
 /** Everything kept of one session. */
 export type Session = {
   readonly key: Key
+  readonly epoch: number
   revision: number
   startedAt: Millis
   touchedAt: Millis
@@ -28,24 +29,26 @@ export type Session = {
   stamp: number
   /** How often entries went. */
   removals: number
-  /** For the attic: its place among those that expire, and what it takes. */
+  /** For the attic: its place among those that expire, what it takes, and those that were used before and after it. */
   slot: number
   bytes: number
+  olderUsed: Session | undefined
+  newerUsed: Session | undefined
+  olderAwake: Session | undefined
+  newerAwake: Session | undefined
   /** Undefined while it is packed away; then `packed` is not. */
   body: Body | undefined
   packed: string | undefined
 }
-
-/** Fewer messages than these are copied when there is one more. */
-const short = 64
 
 /** How many answers to changes are kept for a change that comes again. */
 const remembered = 1_000
 
 const emptyBody = (): Body => ({ messages: [], gaps: [], asked: undefined, derived: undefined, done: undefined })
 
-export const begun = ({ key, at, expiresAt }: Change): Session => ({
+export const begun = ({ key, epoch, at, expiresAt }: Change): Session => ({
   key,
+  epoch,
   revision: 0,
   startedAt: at,
   touchedAt: at,
@@ -57,6 +60,10 @@ export const begun = ({ key, at, expiresAt }: Change): Session => ({
   removals: 0,
   slot: 0,
   bytes: 0,
+  olderUsed: undefined,
+  newerUsed: undefined,
+  olderAwake: undefined,
+  newerAwake: undefined,
   body: emptyBody(),
   packed: undefined,
 })
@@ -68,11 +75,9 @@ export function append(session: Session, body: Body, { id, from, append: all }: 
     const message = placed(said, ++session.last, session.weight)
     session.weight += said.weight
     if (isQuestion(message)) body.asked = message
+    body.messages.push(message)
     return message
   })
-  // A list that grows at its end has room for half as many more; a short one, of which there are many, takes what it needs.
-  if (body.messages.length < short) body.messages = [...body.messages, ...added]
-  else for (const message of added) body.messages.push(message)
   session.count = body.messages.length
   if (id !== undefined) answer(body, id, [session.last - added.length + 1, session.last])
   return added
@@ -83,6 +88,18 @@ export function placed(said: Said, sequence: number, offset: number): Message {
   const { at, role, content, tokens, lineTokens, tokenizer, weight } = said
   const message = { kind: 'message', id: messageId(sequence), sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight } as const
   return Object.freeze((said.name ?? said.calls ?? said.answers) === undefined ? message : { ...message, ...said })
+}
+
+/** Puts entries that were made of a session into it; those that they replace. */
+export function put(body: Body, entries: readonly Derived[]): readonly Entry[] {
+  const replaced: Entry[] = []
+  for (const entry of entries) {
+    body.derived ??= new Map()
+    const before = body.derived.get(entry.id)
+    if (before) replaced.push(before)
+    body.derived.set(entry.id, entry)
+  }
+  return replaced
 }
 
 function answer(body: Body, id: string, run: readonly [number, number]): void {

@@ -3,7 +3,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, type Scope } from '../../domain/key.ts'
 import type { Changes, Erasure, Range, Store, Where } from '../../domain/ports.ts'
 import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
-import { append, at, type Body, begun, remove, type Session } from './session.ts'
+import { append, at, type Body, begun, put, remove, type Session } from './session.ts'
 
 /**
  * Finds sessions without looking at all of them, keeps count of what they take, and packs away what nobody uses. A shelf
@@ -38,9 +38,8 @@ export class RamShelf {
   head(key: Key, recent: number): Head {
     const name = formatKey(key)
     const session = this.sessions.get(name)
-    const epoch = this.epochs.get(name) ?? 0
-    if (session === undefined) return emptyHead(key, epoch)
-    const { revision, startedAt, touchedAt, expiresAt, last } = session
+    if (session === undefined) return emptyHead(key, this.epochOf(name))
+    const { revision, epoch, startedAt, touchedAt, expiresAt, last } = session
     const { messages, gaps, asked, derived } = this.bodyOf(session)
     return {
       key,
@@ -59,11 +58,6 @@ export class RamShelf {
     }
   }
 
-  /** Which state of a session this is. */
-  revision(key: Key): number {
-    return this.sessions.get(formatKey(key))?.revision ?? 0
-  }
-
   page(key: Key, { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false }: Range): readonly Message[] {
     const session = this.sessions.get(formatKey(key))
     if (session === undefined) return []
@@ -75,20 +69,21 @@ export class RamShelf {
 
   commit(change: Change): readonly Message[] {
     const name = formatKey(change.key)
-    if (change.epoch !== (this.epochs.get(name) ?? 0)) {
+    const session = this.sessions.get(name)
+    if (change.epoch !== (session?.epoch ?? this.epochOf(name))) {
       throw new MemoryError(
         'erased',
         `Session ${name} was forgotten while this was being written; nothing was stored. Read it again and repeat if it is still wanted.`,
       )
     }
-    const session = this.sessions.get(name)
     const before = session === undefined || change.id === undefined ? undefined : this.bodyOf(session).done?.get(change.id)
     if (before !== undefined) return this.page(change.key, { after: before[0] - 1, before: before[1] + 1, limit: before[1] - before[0] + 1 })
-    if (change.base !== undefined && change.base !== (session?.revision ?? 0)) {
-      throw new MemoryError('conflict', `Session ${name} is at revision ${session?.revision ?? 0}, not ${change.base}. Read it again and decide again.`)
+    const { revision, last } = session ?? unbegun
+    if (change.base !== undefined && change.base !== revision) {
+      throw new MemoryError('conflict', `Session ${name} is at revision ${revision}, not ${change.base}. Read it again and decide again.`)
     }
-    if (change.from !== undefined && change.from.sequence <= (session?.last ?? 0)) {
-      throw new MemoryError('conflict', `The next message of ${name} cannot be number ${change.from.sequence}: it has ${session?.last ?? 0} already.`)
+    if (change.from !== undefined && change.from.sequence <= last) {
+      throw new MemoryError('conflict', `The next message of ${name} cannot be number ${change.from.sequence}: it has ${last} already.`)
     }
     return this.apply(session ?? this.begin(name, change), change)
   }
@@ -113,7 +108,7 @@ export class RamShelf {
     if (only !== undefined && 'entries' in only) return session === undefined ? [] : this.eraseEntries(session, only.entries)
     if (only !== undefined && (session === undefined || !isExpired(session, only.expiredBy))) return []
     this.removed(key.scope)
-    this.epochs.set(name, (this.epochs.get(name) ?? 0) + 1)
+    this.epochs.set(name, this.epochOf(name) + 1)
     if (session === undefined) return []
     const { messages, derived } = this.bodyOf(session)
     this.sessions.delete(name)
@@ -136,7 +131,7 @@ export class RamShelf {
     }
     const name = formatKey({ scope, id })
     const session = this.sessions.get(name)
-    const lineage = `${this.epochs.get(name) ?? 0}.${session?.removals ?? 0}`
+    const lineage = `${this.epochOf(name)}.${session?.removals ?? 0}`
     return { stamp: this.stamp, lineage, sessions: session !== undefined && session.stamp > since ? [session.key] : [] }
   }
 
@@ -163,9 +158,7 @@ export class RamShelf {
   private apply(session: Session, change: Change): readonly Message[] {
     const body = this.unpacked(session)
     const added = append(session, body, change)
-    const replaced = change.put.flatMap(({ id }) => body.derived?.get(id) ?? [])
-    if (change.put.length > 0) body.derived ??= new Map()
-    for (const entry of change.put) body.derived?.set(entry.id, entry)
+    const replaced = put(body, change.put)
     const gone = remove(session, body, change.drop)
     if (gone.length > 0) this.removed(session.key.scope)
     // What upkeep writes bears the time of the last use, and is none.
@@ -180,6 +173,11 @@ export class RamShelf {
     session.revision++
     session.stamp = ++this.stamp
     this.attic?.wrote(session, added, gone, isUse)
+  }
+
+  /** How often a session was erased: those that are there know it themselves. */
+  private epochOf(name: string): number {
+    return this.epochs.get(name) ?? 0
   }
 
   private among(filter: Filter): Iterable<Session> {
@@ -202,6 +200,8 @@ export class RamShelf {
     this.stamp++
   }
 }
+
+const unbegun = { revision: 0, last: 0 }
 
 /** What most sessions have of most things. */
 const none: readonly never[] = []

@@ -1,4 +1,4 @@
-import { type Entry, isBlank, isSilent, sequenceOf, textOf } from '../../domain/entry.ts'
+import { type Entry, isBlank, isSilent, type Message, sequenceOf, textOf } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
@@ -73,10 +73,17 @@ export class RamVectors {
     return new Meaning(model)
   }
 
-  /** Forgets the vectors of what was put anew or dropped. */
-  outdate({ key, put, drop }: Change): void {
+  /** Brings a change onto the shelf, and forgets the vectors of what it puts anew or drops. */
+  commit(change: Change): readonly Message[] {
+    const { key, put, drop } = change
+    if (this.kept.size === 0 || put.length + drop.length === 0) return this.shelf.commit(change)
+    const { revision } = this.shelf.head(key, 0)
+    const messages = this.shelf.commit(change)
+    // What comes again was done before, and what it put may have its vector by now.
+    if (this.shelf.head(key, 0).revision === revision) return messages
     for (const { id } of put) this.kept.delete(nameOf(key, id))
     this.forget(key, drop)
+    return messages
   }
 
   forget(key: Key, ids: readonly string[]): void {
