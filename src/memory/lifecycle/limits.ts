@@ -15,7 +15,7 @@ type Means = {
 }
 
 /** What a session holds, in the state that these numbers tell: they differ whenever it may hold other messages. */
-type Size = Pick<Head, 'epoch' | 'last' | 'messages'> & { readonly bytes: number }
+type Size = { epoch: number; last: number; messages: number; bytes: number }
 
 /** So many sessions are known by their size. */
 const mostKnown = 100_000
@@ -40,7 +40,9 @@ export class Limits {
     if (size === undefined || !isOf(size, head) || size.bytes + bytes > lifetime.bytes) return this.measured(head, incoming, now)
     const admission = admit(head, incoming, lifetime, now)
     if (admission.drop.length > 0) return this.measured(head, incoming, now)
-    this.know(head, incoming, 0, size.bytes + bytes)
+    size.last += incoming.length
+    size.messages += incoming.length
+    size.bytes += bytes
     return admission
   }
 
