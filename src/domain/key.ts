@@ -8,7 +8,7 @@ export type Key = { readonly scope: Scope; readonly id: string; readonly [parsed
 export type Scope = string
 
 const letters = /^[A-Za-z0-9_+\-.@]+$/
-const reserved = new Set(['.', '..', '__proto__', 'constructor', 'prototype'])
+const reserved = ['.', '..', '__proto__', 'constructor', 'prototype']
 const longest = { scope: 64, session: 128 }
 
 /**
@@ -87,7 +87,7 @@ function faultOf(half: 'scope' | 'session', value: string): string | undefined {
   if (value === '') return 'is empty'
   if (value.length > longest[half]) return `is longer than ${longest[half]} characters`
   if (!letters.test(value)) return 'may hold only the letters A-Z and a-z, digits and _ + - . @'
-  if (reserved.has(value)) return `is the reserved word ${value}`
+  if (reserved.includes(value)) return `is the reserved word ${value}`
   return undefined
 }
 
