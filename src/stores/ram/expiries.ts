@@ -60,7 +60,8 @@ export class Expiries<T extends Expiring> {
 
   /** Of the two below a slot, the one that is over first. */
   private sooner(slot: number): T | undefined {
-    const [left, right] = [this.heap[2 * slot + 1], this.heap[2 * slot + 2]]
+    const left = this.heap[2 * slot + 1]
+    const right = this.heap[2 * slot + 2]
     return left !== undefined && right !== undefined && right.expiresAt < left.expiresAt ? right : left
   }
 

@@ -5,6 +5,9 @@ import { type Body, isQuestion, placed } from './session.ts'
 /** Makes bytes fewer, and the same again. */
 export type Pack = { pack(bytes: Uint8Array): Uint8Array; unpack(bytes: Uint8Array): Uint8Array }
 
+/** What few messages have. */
+type Others = Pick<Said, 'name' | 'calls' | 'answers'>
+
 /** A message without the names of its fields, nor what its number tells. */
 type Row = readonly [
   sequence: number,
@@ -16,7 +19,7 @@ type Row = readonly [
   lineTokens: number,
   tokenizer: string,
   weight: number,
-  others?: Pick<Said, 'name' | 'calls' | 'answers'>,
+  others?: Others,
 ]
 
 type Written = readonly [
@@ -46,9 +49,10 @@ export function unfolded(letters: string, { unpack }: Pack): Body {
 }
 
 function rowOf(message: Message): Row {
-  const { kind: _, id: __, sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, ...others } = message
+  const { sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = message
   const row = [sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight] as const
-  return Object.keys(others).length === 0 ? row : [...row, others]
+  // What is not there is not written.
+  return (name ?? calls ?? answers) === undefined ? row : [...row, { name, calls, answers } as Others]
 }
 
 const messageOf = ([sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, others]: Row): Message =>
@@ -59,7 +63,8 @@ const atOnce = 8_192
 
 function lettersOf(bytes: Uint8Array): string {
   let letters = ''
-  for (let from = 0; from < bytes.length; from += atOnce) letters += String.fromCharCode(...bytes.subarray(from, from + atOnce))
+  // Given as a list, they are not taken one by one.
+  for (let from = 0; from < bytes.length; from += atOnce) letters += Reflect.apply(String.fromCharCode, null, bytes.subarray(from, from + atOnce))
   return letters
 }
 

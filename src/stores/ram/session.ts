@@ -83,12 +83,18 @@ export function append(session: Session, body: Body, { id, from, append: all }: 
   return added
 }
 
-/** A message of its own, in one piece: fields that are added to a copy later lie elsewhere, and take more room. */
+/** A message of its own, in one piece: fields that are added later, as few have them, lie elsewhere and take more room. */
 export function placed(said: Said, sequence: number, offset: number): Message {
-  const { at, role, content, tokens, lineTokens, tokenizer, weight } = said
-  const message = { kind: 'message', id: messageId(sequence), sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight } as const
-  return Object.freeze((said.name ?? said.calls ?? said.answers) === undefined ? message : { ...message, ...said })
+  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = said
+  const id = messageId(sequence)
+  const message: Growing = { kind: 'message', id, sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight }
+  if (name !== undefined) message.name = name
+  if (calls !== undefined) message.calls = calls
+  if (answers !== undefined) message.answers = answers
+  return Object.freeze(message)
 }
+
+type Growing = { -readonly [field in keyof Message]: Message[field] }
 
 /** Puts entries that were made of a session into it; those that they replace. */
 export function put(body: Body, entries: readonly Derived[]): readonly Entry[] {
@@ -117,9 +123,9 @@ export function remove(session: Session, body: Body, ids: readonly string[]): re
     if (entry) gone.set(id, entry)
   }
   if (gone.size === 0) return []
-  for (const { kind, id } of gone.values()) {
-    if (kind === 'message') body.gaps = withGap(body.gaps, sequenceOf(id) as number)
-    else body.derived?.delete(id)
+  for (const entry of gone.values()) {
+    if (entry.kind === 'message') body.gaps = withGap(body.gaps, entry.sequence)
+    else body.derived?.delete(entry.id)
   }
   body.messages = body.messages.filter(({ id }) => !gone.has(id))
   if (body.asked && gone.has(body.asked.id)) body.asked = body.messages.findLast(isQuestion)

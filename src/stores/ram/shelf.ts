@@ -78,7 +78,7 @@ export class RamShelf {
     }
     const before = session === undefined || change.id === undefined ? undefined : this.bodyOf(session).done?.get(change.id)
     if (before !== undefined) return this.page(change.key, { after: before[0] - 1, before: before[1] + 1, limit: before[1] - before[0] + 1 })
-    const { revision, last } = session ?? unbegun
+    const { revision = 0, last = 0 } = session ?? {}
     if (change.base !== undefined && change.base !== revision) {
       throw new MemoryError('conflict', `Session ${name} is at revision ${revision}, not ${change.base}. Read it again and decide again.`)
     }
@@ -200,8 +200,6 @@ export class RamShelf {
     this.stamp++
   }
 }
-
-const unbegun = { revision: 0, last: 0 }
 
 /** What most sessions have of most things. */
 const none: readonly never[] = []
