@@ -2,12 +2,15 @@ import { parseJson } from '../../models/json.ts'
 
 /** So many events may be learnt from in vain; then no two of them are alike. */
 const mostInVain = 4
+const quote = 0x22
+const backslash = 0x5c
 
 /**
  * The text that the events of a stream have in common. Most of them differ in nothing but the few letters they bring: where
- * those stand is learnt from one event, so that of others like it they alone are read. That takes a fifth of the time.
+ * those stand is learnt from one event, so that of others like it they alone are read. That takes a tenth of the time.
  */
 export class Mould {
+  /** All before the letters and all after them, the quotes around them included. */
   private before = ''
   private after = ''
   private inVain = 0
@@ -15,12 +18,12 @@ export class Mould {
   /** The piece in an event that is otherwise the one learnt from; undefined for any other. */
   pieceIn(event: string): string | undefined {
     const { before, after } = this
+    const end = event.length - after.length
     // Comparing slices takes a seventh of the time that startsWith and endsWith take.
-    if (before === '' || event.slice(0, before.length) !== before || event.slice(-after.length) !== after) return undefined
-    // All around it being the same, what is a whole text by itself is the piece, and what is not belongs to another kind of event.
-    const piece = parseJson(event.slice(before.length, -after.length))
-    if (typeof piece !== 'string') return undefined
-    this.inVain = 0
+    if (before === '' || end < before.length || event.slice(0, before.length) !== before || event.slice(end) !== after) return undefined
+    // All around them being the same, letters that are a text by themselves are the piece; what is none belongs to another kind of event.
+    const piece = textOf(event.slice(before.length, end))
+    if (piece !== undefined) this.inVain = 0
     return piece
   }
 
@@ -30,11 +33,29 @@ export class Mould {
     this.inVain++
     const literal = JSON.stringify(piece)
     const at = event.lastIndexOf(literal)
-    const before = event.slice(0, Math.max(0, at))
-    const after = event.slice(at + literal.length)
-    // The same letters may stand elsewhere in it: another piece in their place tells.
-    const other = `${piece}.`
-    this.before = pieceOf(parseJson(before + JSON.stringify(other) + after)) === other ? before : ''
+    const before = event.slice(0, at + 1)
+    const after = event.slice(at + literal.length - 1)
+    const isFound = at >= 0 && (isSole(literal, at, event) || isPiece(before, piece, after, pieceOf))
+    this.before = isFound ? before : ''
     this.after = after
   }
+}
+
+/** What letters between quotes mean in JSON, if they are one text. Few are written in another way than they are meant. */
+function textOf(letters: string): string | undefined {
+  for (let at = 0; at < letters.length; at++) {
+    const code = letters.charCodeAt(at)
+    if (code < 0x20 || code === quote || code === backslash) return parseJson(`"${letters}"`) as string | undefined
+  }
+  return letters
+}
+
+/** Whether a piece can stand nowhere else: without a backslash a text is written in one way, and this one is written once. */
+const isSole = (literal: string, at: number, event: string): boolean => event.indexOf(literal) === at && !event.includes('\\')
+
+/** The same letters may stand elsewhere in an event: another piece in their place tells. */
+function isPiece(before: string, piece: string, after: string, pieceOf: (event: unknown) => unknown): boolean {
+  const other = `${piece}.`
+  // Both ends hold a quote already.
+  return pieceOf(parseJson(before + JSON.stringify(other).slice(1, -1) + after)) === other
 }

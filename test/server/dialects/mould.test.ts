@@ -42,8 +42,20 @@ describe('what events have in common', () => {
   it('is looked for a few times only where no two are alike', () => {
     const mould = new Mould()
     const parsed = vi.fn(textOf)
-    for (let time = 0; time < 20; time++) mould.learn(event(`x${time}`, { time }), `x${time}`, parsed)
+    // Where there is a backslash, letters may be written in several ways, and it takes a second look to know where they stand.
+    for (let time = 0; time < 20; time++) mould.learn(event(`x${time}`, { time, path: 'C:\\' }), `x${time}`, parsed)
     expect(parsed).toHaveBeenCalledTimes(4)
+    mould.learn(event('one'), 'one', textOf)
+    expect(mould.pieceIn(event('two'))).toBeUndefined()
+  })
+
+  it('is told from what is written in another way than it stands elsewhere', () => {
+    const mould = new Mould()
+    const odd = (text: string, model: string): string => `{"text":"${text}","model":"${model}"}`
+    mould.learn(odd('\\u0041', 'A'), 'A', textOf)
+    expect(mould.pieceIn(odd('\\u0041', 'B'))).toBeUndefined()
+    mould.learn(odd('A', '\\u0041'), 'A', textOf)
+    expect(mould.pieceIn(odd('B', '\\u0041'))).toBe('B')
   })
 })
 
