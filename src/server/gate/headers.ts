@@ -93,4 +93,4 @@ function chosen(client: IncomingHttpHeaders, names: readonly string[], found: Re
 }
 
 /** Also a mistyped key of ours is ours, wherever it was put. */
-const holdsKey = (value: string): boolean => /\btk_/i.test(value)
+const holdsKey = (value: string): boolean => value.includes('_') && /\btk_/i.test(value)
