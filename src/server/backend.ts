@@ -31,13 +31,39 @@ export type Answer = {
   readonly passedOver: readonly string[]
 }
 
-/** A body that can be had in one where all of it has come already: short answers come whole, and to wait for each piece of them costs more than to read them. */
+/** A body whose bytes can be had without a promise once they have come: to wait for each of many small pieces costs more than to read them. */
 export type Gathered = {
   /** All that has come, if nothing more will. */
   takeWhole(): Uint8Array | undefined
+  /** Resolves when there is something to take, or nothing more will come; undefined where that is so already. */
+  arrival(): Promise<void> | undefined
+  /** All that has come since it was last asked, undefined at the end; throws if the end came too early. */
+  takeNext(): Uint8Array | undefined
+  /** Lets go of the rest, and unless it has all come of the connection too: there may be no end to it. */
+  dump(): void
 }
 
 export const isGathered = (body: object): body is Gathered => 'takeWhole' in body
+
+/** Hands out a body piece by piece, each as soon as the one before is dealt with: that may take a promise. */
+export async function eachPiece(body: Answer['body'], take: (bytes: Uint8Array) => Promise<unknown> | undefined): Promise<void> {
+  if (!isGathered(body)) {
+    for await (const bytes of body) await take(bytes)
+    return
+  }
+  try {
+    for (;;) {
+      const coming = body.arrival()
+      if (coming !== undefined) await coming
+      const bytes = body.takeNext()
+      if (bytes === undefined) return
+      const busy = take(bytes)
+      if (busy !== undefined) await busy
+    }
+  } finally {
+    body.dump()
+  }
+}
 
 /** Whoever answers behind memory: model servers, or the built-in model. */
 export interface Backend {

@@ -1,7 +1,7 @@
 import type { MemoryError } from '../domain/error.ts'
 import { endedEarly, notAReply } from '../models/failure.ts'
 import { parseJson } from '../models/json.ts'
-import { type Answer, isGathered, isStream } from './backend.ts'
+import { type Answer, eachPiece, isGathered, isStream } from './backend.ts'
 import type { Client } from './client.ts'
 import type { Dialect, Heard, Listener } from './dialects/dialect.ts'
 import { problemOf } from './problem.ts'
@@ -106,28 +106,27 @@ async function relayStream(answer: Answer, client: Client, reading: Reading): Pr
 
 type Pumped = { readonly reply: Listener; readonly settle: () => Promise<void>; readonly onFirst: Reading['onFirst'] }
 
-async function pump(answer: Answer, client: Client, { reply, settle, onFirst }: Pumped): Promise<void> {
+async function pump(answer: Answer, client: Client, { reply, settle, onFirst }: Pumped): Promise<unknown> {
   const events = new WholeEvents()
-  const pass = (bytes: Uint8Array): boolean => {
-    if (bytes.length === 0) return true
+  const pass = (bytes: Uint8Array): Promise<unknown> | undefined => {
+    if (bytes.length === 0) return undefined
     if (!client.hasBegun) {
       onFirst?.()
       client.begin(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
     }
-    return client.write(bytes)
+    return client.write(bytes) ? undefined : client.drained()
   }
-  for await (const bytes of answer.body) {
+  await eachPiece(answer.body, (bytes) => {
     const whole = events.push(bytes)
     reply.hear(whole)
-    if (reply.isOver) await settle()
-    if (!pass(whole)) await client.drained()
-  }
+    return reply.isOver ? settle().then(() => pass(whole)) : pass(whole)
+  })
   const rest = events.rest()
   reply.end(rest)
   // Half an event would spoil the report that follows it.
   if (!reply.isComplete && !reply.hasFailed) throw endedEarly(answer.where)
   if (reply.isOver) await settle()
-  if (!pass(rest)) await client.drained()
+  return pass(rest)
 }
 
 /** An answer that has come whole before anybody asked. */

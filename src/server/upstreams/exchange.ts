@@ -7,11 +7,7 @@ import type { Gathered } from '../backend.ts'
 export type Begun = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Incoming }
 
 /** The bytes of an answer as they come; whoever does not take them holds the sender back. */
-type Incoming = AsyncIterable<Uint8Array> &
-  Gathered & {
-    /** Lets go of the rest, and unless it has all come of the connection too: there may be no end to it. */
-    dump(): void
-  }
+type Incoming = AsyncIterable<Uint8Array> & Gathered
 
 /** How long an answer may take in all, and what its errors are told as once it has begun. */
 export type Terms = { readonly total: Millis; readonly late: () => Error; readonly explain: (error: Error) => unknown }
@@ -119,18 +115,25 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array>, Dispatcher.Dispatch
     return this
   }
 
-  /** All that has come since it was last asked. */
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    if (this.chunks.length === 0 && !this.over) {
-      await new Promise<void>((resolve) => {
-        this.wake = resolve
-      })
-      this.wake = undefined
-    }
+    const coming = this.arrival()
+    if (coming !== undefined) await coming
+    const value = this.takeNext()
+    return value === undefined ? { value, done: true } : { value, done: false }
+  }
+
+  arrival(): Promise<void> | undefined {
+    if (this.chunks.length > 0 || this.over) return undefined
+    return new Promise((resolve) => {
+      this.wake = resolve
+    })
+  }
+
+  takeNext(): Uint8Array | undefined {
     const { error } = this
-    if (this.chunks.length > 0) return { value: this.take(), done: false }
+    if (this.chunks.length > 0) return this.take()
     if (error !== undefined) throw this.terms?.explain(error) ?? error
-    return { value: undefined, done: true }
+    return undefined
   }
 
   private take(): Uint8Array {
