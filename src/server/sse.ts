@@ -8,6 +8,7 @@ const tooLong = (): MemoryError => new MemoryError('upstream', `The upstream sen
 const ends = ['\n\n', '\r\n\r\n', '\r\r'].map((end) => Buffer.from(end))
 const longestEnd = 4
 const lineFeed = 0x0a
+const nothing = Buffer.alloc(0)
 
 /** Cuts a stream of bytes where events end, so that whatever is passed on can be followed by an event of one's own. */
 export class WholeEvents {
@@ -25,7 +26,7 @@ export class WholeEvents {
     const end = Math.max(...ends.map((mark) => endOf(left, mark)))
     if (end === 0) {
       if (this.size > longest) throw tooLong()
-      return Buffer.alloc(0)
+      return nothing
     }
     const all = Buffer.concat(this.held)
     const whole = all.length - (left.length - end)
@@ -36,7 +37,7 @@ export class WholeEvents {
 
   /** What came after the last whole event. */
   rest(): Buffer {
-    return Buffer.concat(this.held.splice(0))
+    return this.held.length === 0 ? nothing : Buffer.concat(this.held.splice(0))
   }
 }
 
@@ -60,41 +61,56 @@ function endOf(bytes: Buffer, mark: Buffer): number {
 /** The same bytes, not copied. */
 export const asBuffer = (bytes: Uint8Array): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
 
-/** Reads server-sent events from text that comes in whole lines; gives out the data of each event. */
+/** Whoever events are read for. */
+export type Taker = {
+  /** Takes in the data of an event. */
+  readonly take: (data: string) => void
+  /** May take in, as they stand there, events that begin at a place of the text; tells where it left off. */
+  readonly skip: (text: string, start: number) => number
+}
+
+/** Reads server-sent events from text that comes in whole lines; hands out the data of each event. */
 export class EventReader {
+  private readonly taker: Taker
   private data: string | undefined
   private size = 0
   private afterReturn = false
 
-  push(piece: string): string[] {
+  constructor(taker: Taker) {
+    this.taker = taker
+  }
+
+  push(piece: string): void {
     // The two halves of one line end may come apart.
     const text = this.afterReturn && piece.startsWith('\n') ? piece.slice(1) : piece
     this.afterReturn = piece.endsWith('\r')
-    return this.read(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text)
+    this.read(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text)
   }
 
-  /** The data of an event that no empty line has ended yet. */
-  take(): string[] {
-    const found: string[] = []
-    this.close(found)
-    return found
+  /** Hands out the data of an event that no empty line has ended yet. */
+  end(): void {
+    this.close()
   }
 
   /** Finds its way from line end to line end: a list of all lines would cost as much as the rest. */
-  private read(text: string): string[] {
-    const found: string[] = []
-    for (let start = 0, end = text.indexOf('\n'); end >= 0; start = end + 1, end = text.indexOf('\n', start)) {
-      if (end === start) this.close(found)
+  private read(text: string): void {
+    for (let start = this.skipped(text, 0), end = text.indexOf('\n', start); end >= 0; end = text.indexOf('\n', start)) {
+      if (end === start) this.close()
       else if (text.startsWith('data:', start)) this.add(text.slice(start + (text[start + 5] === ' ' ? 6 : 5), end))
+      start = this.skipped(text, end + 1)
     }
-    return found
   }
 
-  private close(found: string[]): void {
-    if (this.data === undefined) return
-    found.push(this.data)
+  private skipped(text: string, start: number): number {
+    return this.data === undefined ? this.taker.skip(text, start) : start
+  }
+
+  private close(): void {
+    const { data } = this
+    if (data === undefined) return
     this.data = undefined
     this.size = 0
+    this.taker.take(data)
   }
 
   private add(data: string): void {

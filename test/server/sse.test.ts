@@ -13,11 +13,18 @@ function pieces(bytes: Buffer, lengths: readonly number[]): Buffer[] {
   return found
 }
 
+/** A reader, and the events it has read so far. */
+function reading() {
+  const events: string[] = []
+  return { reader: new EventReader({ take: (data) => void events.push(data), skip: (_, start) => start }), events }
+}
+
 /** What is passed on piece by piece, what remains, and the events read from it. */
 function read(parts: readonly Buffer[]) {
-  const [lines, reader] = [new WholeEvents(), new EventReader()]
+  const lines = new WholeEvents()
+  const { reader, events } = reading()
   const passed = parts.map((part) => lines.push(part))
-  const events = passed.flatMap((part) => reader.push(part.toString('utf8')))
+  for (const part of passed) reader.push(part.toString('utf8'))
   return { passed, rest: lines.rest(), events }
 }
 
@@ -42,10 +49,13 @@ describe('a stream of events', () => {
   })
 
   it('has an end even if the last event has none', () => {
-    const reader = new EventReader()
-    expect(reader.push('data: [DONE]\n')).toEqual([])
-    expect(reader.take()).toEqual(['[DONE]'])
-    expect(reader.take()).toEqual([])
+    const { reader, events } = reading()
+    reader.push('data: [DONE]\n')
+    expect(events).toEqual([])
+    reader.end()
+    expect(events).toEqual(['[DONE]'])
+    reader.end()
+    expect(events).toEqual(['[DONE]'])
   })
 
   it('is refused when an event has no end', () => {
@@ -54,7 +64,7 @@ describe('a stream of events', () => {
     for (let time = 0; time < 16; time++) events.push(megabyte)
     const why = 'The upstream sent an event of more than 16777216 bytes, which is no reply of a model.'
     expect(() => events.push(Buffer.from('x'))).toThrow(why)
-    const reader = new EventReader()
+    const { reader } = reading()
     const line = `data: ${'x'.repeat(1_048_576)}\n`
     expect(() => reader.push(line.repeat(17))).toThrow(why)
   })

@@ -44,8 +44,16 @@ class ChatListener extends JsonListener {
   protected override takeAlike(text: string): boolean {
     const piece = this.mould.pieceIn(text)
     if (piece === undefined) return false
-    this.content.push(this.measured(piece))
+    this.say(piece)
     return true
+  }
+
+  protected override skipAlike(text: string, start: number): number {
+    return this.mould.skip(text, start, this.say)
+  }
+
+  private readonly say = (piece: string): void => {
+    this.content.push(this.measured(piece))
   }
 
   /** Comes for every few letters: read field by field, without a walk along paths. */
@@ -64,7 +72,7 @@ class ChatListener extends JsonListener {
 
   private takeDelta({ content, refusal, tool_calls: calls, function_call: outdated }: Fields): void {
     const said = typeof content === 'string' && content !== '' ? content : refusal
-    if (typeof said === 'string') this.content.push(this.measured(said))
+    if (typeof said === 'string') this.say(said)
     if (Array.isArray(calls)) for (const [place, call] of calls.entries()) this.addCall(call, place)
     else if (isObject(outdated)) this.addCall(outdatedCall(outdated), 0)
   }

@@ -10,7 +10,7 @@ const utf8 = new TextDecoder()
 
 /** Hears a stream whose events are JSON; what they mean is the protocol's own. */
 export abstract class JsonListener implements Listener {
-  private readonly events = new EventReader()
+  private readonly events = new EventReader({ take: (data) => this.read(data), skip: (text, start) => this.skipAlike(text, start) })
   protected readonly where: string
   private size = 0
   private failed = false
@@ -31,12 +31,12 @@ export abstract class JsonListener implements Listener {
   }
 
   hear(lines: Uint8Array): void {
-    for (const data of this.events.push(utf8.decode(lines))) this.read(data)
+    this.events.push(utf8.decode(lines))
   }
 
   end(rest: Uint8Array): void {
-    for (const data of this.events.push(`${utf8.decode(rest)}\n`)) this.read(data)
-    for (const data of this.events.take()) this.read(data)
+    if (rest.length > 0) this.events.push(`${utf8.decode(rest)}\n`)
+    this.events.end()
   }
 
   /** The stream says that nothing more follows, in the way of chat completions. */
@@ -47,6 +47,11 @@ export abstract class JsonListener implements Listener {
   /** Takes in an event that is like an earlier one; tells whether it is one. */
   protected takeAlike(_text: string): boolean {
     return false
+  }
+
+  /** Takes in events that follow each other in a text and are like an earlier one; tells where those end. */
+  protected skipAlike(_text: string, start: number): number {
+    return start
   }
 
   /** The upstream has said that it cannot go on. */

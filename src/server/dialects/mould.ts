@@ -13,6 +13,9 @@ export class Mould {
   /** All before the letters and all after them, the quotes around them included. */
   private before = ''
   private after = ''
+  /** The same in a stream of events, if they come in one line. */
+  private head = ''
+  private tail = ''
   private inVain = 0
 
   /** The piece in an event that is otherwise the one learnt from; undefined for any other. */
@@ -27,6 +30,23 @@ export class Mould {
     return piece
   }
 
+  /**
+   * Hands out the pieces of all events that follow each other in a stream from this place on, and are the one learnt from;
+   * tells where they end. Pieces that are written in another way than they are meant are left to others.
+   */
+  skip(text: string, start: number, take: (piece: string) => void): number {
+    const { head, tail } = this
+    if (head === '') return start
+    for (let at = start; ; this.inVain = 0) {
+      const from = at + head.length
+      if (text.slice(at, from) !== head) return at
+      const end = endOfLetters(text, from)
+      if (text.slice(end, end + tail.length) !== tail) return at
+      take(text.slice(from, end))
+      at = end + tail.length
+    }
+  }
+
   /** Learns from an event in which all but the piece may be passed over when it comes again; `pieceOf` finds the piece in a parsed one. */
   learn(event: string, piece: string, pieceOf: (event: unknown) => unknown): void {
     if (this.inVain === mostInVain) return
@@ -38,16 +58,23 @@ export class Mould {
     const isFound = at >= 0 && (isSole(literal, at, event) || isPiece(before, piece, after, pieceOf))
     this.before = isFound ? before : ''
     this.after = after
+    this.head = isFound && !event.includes('\n') ? `data: ${before}` : ''
+    this.tail = `${after}\n\n`
   }
 }
 
 /** What letters between quotes mean in JSON, if they are one text. Few are written in another way than they are meant. */
 function textOf(letters: string): string | undefined {
-  for (let at = 0; at < letters.length; at++) {
-    const code = letters.charCodeAt(at)
-    if (code < 0x20 || code === quote || code === backslash) return parseJson(`"${letters}"`) as string | undefined
+  return endOfLetters(letters, 0) === letters.length ? letters : (parseJson(`"${letters}"`) as string | undefined)
+}
+
+/** Where letters end that mean themselves between quotes. */
+function endOfLetters(text: string, start: number): number {
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code < 0x20 || code === quote || code === backslash) return at
   }
-  return letters
+  return text.length
 }
 
 /** Whether a piece can stand nowhere else: without a backslash a text is written in one way, and this one is written once. */

@@ -15,6 +15,25 @@ describe('what events have in common', () => {
     for (const piece of ['two', '', 'a "word"', 'ü🌍\n', 'one']) expect(mould.pieceIn(event(piece))).toBe(piece)
   })
 
+  it('is passed over in a stream as long as nothing else comes', () => {
+    const mould = new Mould()
+    mould.learn(event('one'), 'one', textOf)
+    const stream = (...events: string[]): string => events.map((data) => `data: ${data}\n\n`).join('')
+    const pieces: string[] = []
+    const alike = stream(event('two'), event(''), event('ü🌍'))
+    expect(mould.skip(`x${alike}${stream('[DONE]')}`, 1, (piece) => void pieces.push(piece))).toBe(1 + alike.length)
+    expect(pieces).toEqual(['two', '', 'ü🌍'])
+    const others = [
+      stream(event('two', { more: 1 })),
+      stream(event('a "word"')),
+      `data:${event('two')}\n\n`,
+      `data: ${event('two')}\n`,
+      `data: ${event('two')}\ndata: x\n\n`,
+    ]
+    for (const other of others) expect(mould.skip(other, 0, (piece) => void pieces.push(piece))).toBe(0)
+    expect(pieces).toHaveLength(3)
+  })
+
   it('is no more than that', () => {
     const mould = new Mould()
     mould.learn(event('one'), 'one', textOf)
