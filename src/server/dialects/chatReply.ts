@@ -13,9 +13,14 @@ type Fields = Readonly<Record<string, unknown>>
 /** A call on its way; `input` is what a tool that is no function is given. */
 type Call = { id: string; name: string; arguments: string; input: string | undefined }
 
+/** So many pieces are joined at a time: as long as they are not, each of them may keep the text it was cut from. */
+const mostFresh = 32
+
 /** Puts the assistant's message together from the events of a streamed answer. Of several choices the first one counts. */
 class ChatListener extends JsonListener {
-  private readonly content: string[] = []
+  private said = ''
+  /** What was said last, piece by piece. */
+  private readonly fresh: string[] = []
   private readonly mould = new Mould()
   /** Few replies have any. */
   private calls: Map<number, Call> | undefined
@@ -34,7 +39,7 @@ class ChatListener extends JsonListener {
 
   heard(): Heard {
     const calls = this.calls === undefined ? [] : [...this.calls].sort(([a], [b]) => a - b).map(([, call]) => grown(call))
-    return { reply: assistant(this.content.join(''), calls), id: this.id, usage: this.usage }
+    return { reply: assistant(this.said + this.fresh.join(''), calls), id: this.id, usage: this.usage }
   }
 
   protected override over(): void {
@@ -53,7 +58,9 @@ class ChatListener extends JsonListener {
   }
 
   private readonly say = (piece: string): void => {
-    this.content.push(this.measured(piece))
+    if (this.fresh.push(this.measured(piece)) < mostFresh) return
+    this.said += this.fresh.join('')
+    this.fresh.length = 0
   }
 
   /** Comes for every few letters: read field by field, without a walk along paths. */
