@@ -18,6 +18,8 @@ import type { Parts } from './memory/parts.ts'
 import { type Remembered, remember } from './memory/remembering.ts'
 import type { Replayed, Replaying } from './memory/replaying.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
+import { toAnthropic } from './recall/anthropic.ts'
+import type { Composed } from './recall/compose.ts'
 import { Renderer } from './recall/render.ts'
 import type { Trace } from './recall/replay.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
@@ -84,10 +86,23 @@ export class Memory implements AsyncDisposable {
   async context(key: string | Key, options?: ContextOptions & { readonly provider?: 'openai' }): Promise<Context>
   async context(key: string | Key, options: ContextOptions & { readonly provider?: Provider } = {}): Promise<Context | AnthropicContext> {
     check('provider', options.provider, [undefined, 'openai', 'anthropic'].includes(options.provider), 'openai or anthropic')
+    const { messages, text, ledger } = await this.recall(key, options, options.provider)
+    const context: Context = {
+      messages,
+      get text() {
+        return text()
+      },
+      ledger,
+    }
+    return options.provider === 'anthropic' ? { ...context, ...toAnthropic(messages) } : context
+  }
+
+  /** A context for what is built around memory. */
+  recall(key: string | Key, options: ContextOptions, provider?: Provider): Promise<Composed> {
     const parsed = this.open(key)
     const upkeep = this.keeping?.ready(parsed, this.contexts.budgetOf(options))
-    if (upkeep !== undefined) await upkeep
-    return this.contexts.composed(await this.contexts.gathered(parsed, options), options.provider)
+    const composed = () => this.contexts.composed(parsed, options, provider)
+    return upkeep === undefined ? composed() : upkeep.then(composed)
   }
 
   /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */

@@ -155,7 +155,7 @@ export class SessionMemory {
       framing,
       provider: 'openai',
     })
-    return { messages, text, ledger }
+    return { messages, text: text(), ledger }
   }
 
   private add(key: Key, role: 'user' | 'assistant', content: string): void {

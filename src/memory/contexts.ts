@@ -1,12 +1,11 @@
 import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
 import { check } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'
-import type { AnthropicContext, Context, Origin, Provider } from '../domain/ledger.ts'
+import type { Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { emptyHead, type Head, isExpired } from '../domain/session.ts'
-import { toAnthropic } from '../recall/anthropic.ts'
-import { compose } from '../recall/compose.ts'
+import { type Composed, compose } from '../recall/compose.ts'
 import { type Answer, type Gathered, gather, type Need, type Walk } from '../recall/gather.ts'
 import type { Renderer } from '../recall/render.ts'
 import { isSeen, type Shared } from '../recall/shared.ts'
@@ -52,11 +51,10 @@ export class Contexts {
     this.means = means
   }
 
-  /** What was found, put together. */
-  composed({ gathered, budget, framing }: Found, provider: Provider = 'openai'): Context | AnthropicContext {
+  /** What is found, put together. */
+  composed(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<Composed> {
     const { profile, renderer } = this.means
-    const context = compose(gathered, profile, renderer, { budget, framing, provider })
-    return provider === 'anthropic' ? { ...context, ...toAnthropic(context.messages) } : context
+    return this.gathered(key, options, ({ gathered, budget, framing }) => compose(gathered, profile, renderer, { budget, framing, provider }))
   }
 
   /** The budget a context is built for, checked. */
@@ -65,15 +63,15 @@ export class Contexts {
     return budget
   }
 
-  /** What a context is put together from; with `traced`, all that another profile might need, but for its secrets: it may be kept. */
-  async gathered(key: Key, options: ContextOptions & { readonly traced?: boolean }): Promise<Found> {
-    const { profile, renderer, library, barrier: secrets } = this.means
+  /** Makes something of what a context is put together from; with `traced`, of all that another profile might need, but for its secrets: it may be kept. */
+  async gathered<T>(key: Key, options: ContextOptions & { readonly traced?: boolean }, make: (found: Found) => T): Promise<T> {
+    const { profile, renderer, library, store, barrier: secrets } = this.means
     const barrier = options.traced !== true && secrets?.knows(key) === true ? secrets : undefined
     const budget = this.budgetOf(options)
     check('framing', options.framing, options.framing === undefined || framings.includes(options.framing), knownFramings)
     const { framing = profile.framing } = options
     check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
-    const { origins, reads } = this.read(key, options.person)
+    const { origins, reads } = this.#read(key, options.person)
     const heads = await Promise.all(reads)
     const session = heads[0] as Head
     const stored = isExpired(session, this.means.clock()) ? emptyHead(key, session.epoch) : session
@@ -84,41 +82,43 @@ export class Contexts {
     const asking = query ?? head.asked?.content ?? ''
     // Only what is recalled is chosen by time; but a trace may be replayed under a profile that recalls.
     const isTimely = options.traced === true || profile.bands.some(isRecalling)
-    const when = isTimely ? this.when(asking, query === undefined ? head.asked?.at : undefined) : undefined
+    const when = isTimely ? this.#when(asking, query === undefined ? head.asked?.at : undefined) : undefined
     const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
     const step = walk.next()
-    const looked = library?.passages(this.means, key, asking)
+    const looked = library?.passages(store, heads[origins.length + 1], asking)
     // nobody waits where everything is at hand
     const [found, passages = []] =
-      step.done === true ? [step.value, looked && (await looked)] : await Promise.all([this.walked(key, walk, step, barrier), looked])
+      step.done === true && looked === undefined ? [step.value] : await Promise.all([this.#walked(key, walk, step, barrier), looked])
     const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
-    return { gathered: library?.shown(found, passages, budget) ?? found, budget, framing, query, shared, when }
+    return make({ gathered: library?.shown(found, passages, budget) ?? found, budget, framing, query, shared, when })
   }
 
-  private async walked(key: Key, walk: Walk<Gathered>, first: IteratorResult<Need, Gathered>, barrier: Barrier | undefined): Promise<Gathered> {
+  async #walked(key: Key, walk: Walk<Gathered>, first: IteratorResult<Need, Gathered>, barrier: Barrier | undefined): Promise<Gathered> {
     let step = first
-    while (step.done !== true) step = walk.next(await this.answer(key, step.value, barrier))
+    while (step.done !== true) step = walk.next(await this.#answer(key, step.value, barrier))
     return step.value
   }
 
   /** The time that a question names, seen from when it was asked. */
-  private when(asking: string, at: Millis = this.means.clock()): Period | undefined {
+  #when(asking: string, at: Millis = this.means.clock()): Period | undefined {
     return isQuestion(asking) ? this.means.dates?.(asking, at) : undefined
   }
 
-  /** Reads the session, then what its scope knows and what is known of the person, as far as they are seen. */
-  private read(key: Key, person: string | undefined): { readonly origins: readonly Origin[]; readonly reads: readonly Promise<Head>[] } {
-    const { profile, sessions, store } = this.means
+  /** Reads the session, then what its scope knows and what is known of the person, and whether there are files, as far as they are seen. */
+  #read(key: Key, person: string | undefined): { readonly origins: readonly Origin[]; readonly reads: readonly Promise<Head>[] } {
+    const { profile, sessions, store, library } = this.means
     // where sessions live in the same store, the scope's own memory is a session that knows it itself
     const isScope = isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)
     const reads = [sessions.head(key, recent)]
     const origins: Origin[] = []
     if (isScope) reads[origins.push('scope')] = store.head(scopeKey(key), 0)
     if (person !== undefined && isSeen(profile, 'person')) reads[origins.push('person')] = store.head(personKey(key.scope, person), 0)
+    const files = library?.files(profile, key)
+    if (files !== undefined) reads.push(store.head(files, 0))
     return { origins, reads }
   }
 
-  private async answer(key: Key, need: Need, barrier: Barrier | undefined): Promise<Answer> {
+  async #answer(key: Key, need: Need, barrier: Barrier | undefined): Promise<Answer> {
     const shown = (message: Message): Message => barrier?.shown(key, message) ?? message
     if ('page' in need) return { messages: (await this.means.sessions.page(key, need.page)).map(shown), hits: [] }
     const hits = await this.means.sessions.search(key, need.search)

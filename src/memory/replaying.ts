@@ -20,9 +20,11 @@ export type Replaying = {
 /** The platform's; in a browser, pass this as `replaying`. */
 export const replaying: Replaying = {
   async trace(contexts, key, options, messages) {
-    const { gathered, budget, framing, query, shared, when } = await contexts.gathered(key, { ...options, traced: true })
-    const { ledger } = compose(gathered, contexts.means.profile, contexts.means.renderer, { budget, framing, provider: 'openai' })
-    return { head: gathered.head, messages, shared, query, budget, framing, ledger, ...(when === undefined ? {} : { when }) }
+    const { profile, renderer } = contexts.means
+    return contexts.gathered(key, { ...options, traced: true }, ({ gathered, budget, framing, query, shared, when }) => {
+      const { ledger } = compose(gathered, profile, renderer, { budget, framing, provider: 'openai' })
+      return { head: gathered.head, messages, shared, query, budget, framing, ledger, ...(when === undefined ? {} : { when }) }
+    })
   },
 
   replay({ means: { renderer } }, trace, profile) {
@@ -31,7 +33,7 @@ export const replaying: Replaying = {
     const walk = gather(trace.head, profile, { budget, query, shared: knowledgeIn(shared), when, price: (entry) => renderer.price(entry) })
     const gathered = withPassages(walked(walk, answersFrom(trace.head.key, trace.messages)), passagesIn(shared), budget)
     const { messages, text, ledger } = compose(gathered, profile, renderer, { budget, framing, provider: 'openai' })
-    return { messages, text, ledger, differences: differences(trace.messages, trace.ledger, ledger) }
+    return { messages, text: text(), ledger, differences: differences(trace.messages, trace.ledger, ledger) }
   },
 }
 

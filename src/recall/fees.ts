@@ -45,6 +45,8 @@ export type Fee = { readonly name: string; readonly tokens: Tokens }
 
 /** What is paid when the first piece that needs it is shown. */
 export type Fees = {
+  /** What the words before and after a block cost by themselves. */
+  readonly words: Tokens
   readonly reply: Fee
   readonly stable: Fee
   readonly volatile: Fee
@@ -71,6 +73,7 @@ function reckoned(profile: Profile, renderer: Renderer, framing: Framing, provid
   const memory = (words.after === '' ? 0 : around('system', words.after)) + around('user', words.memory, memoryEnd)
   const headed = profile.bands.filter((band) => band.heading !== undefined)
   return {
+    words: renderer.fee(words.before) + renderer.fee(words.after),
     reply: { name: 'reply', tokens: reply + (provider === 'anthropic' ? around('user', opener) : 0) },
     stable: { name: 'stable', tokens: tellsMemory(profile) ? memory : around('system', words.before, words.after) },
     volatile: { name: 'volatile', tokens: around('user', words.recalled, memoryEnd) },

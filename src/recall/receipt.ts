@@ -1,8 +1,8 @@
 import { type Derived, type Message, messageId, type Run, sequenceOf, type Tokens } from '../domain/entry.ts'
 import type { Line, Origin, Verdict } from '../domain/ledger.ts'
 import { countBetween, type Gap, type Head, isWithin } from '../domain/session.ts'
-import type { Fitted, Said, Told } from './fit.ts'
 import type { Gathered } from './gather.ts'
+import type { Fitted, Said, Told } from './piece.ts'
 import { firstOf, lastOf, type Unit } from './unit.ts'
 
 /** One line for each run of entries with the same fate: every entry of the session once, and what the words around them cost. */

@@ -44,10 +44,10 @@ export class Renderer {
   readonly tokenizer: Tokenizer
   /** What is paid once in the contexts of a profile. */
   readonly known = new WeakMap<Profile, Map<string, Fees>>()
-  private readonly forms = new WeakMap<Message, Map<string, Form | null>>()
-  private readonly statements = new WeakMap<Derived, Map<string, Form>>()
-  private readonly wholes = new WeakMap<Derived, Form | null>()
-  private readonly fees = new Map<string, Tokens>()
+  readonly #forms = new WeakMap<Message, Map<string, Form | null>>()
+  readonly #statements = new WeakMap<Derived, Map<string, Form>>()
+  readonly #wholes = new WeakMap<Derived, Form | null>()
+  readonly #fees = new Map<string, Tokens>()
 
   constructor(tokenizer: Tokenizer) {
     this.tokenizer = tokenizer
@@ -55,57 +55,57 @@ export class Renderer {
 
   /** What a fixed piece of text costs: headings, framing. */
   fee(text: string): Tokens {
-    let tokens = this.fees.get(text)
+    let tokens = this.#fees.get(text)
     if (tokens === undefined) {
       tokens = this.tokenizer.count(text)
-      if (this.fees.size < 4_096) this.fees.set(text, tokens)
+      if (this.#fees.size < 4_096) this.#fees.set(text, tokens)
     }
     return tokens
   }
 
   /** The unit on this rung in at most `room` tokens, or null if it cannot be had. */
   unit(unit: Unit, manner: Manner, rung: Rung, room: Tokens): Form | null {
-    if (rung.as === 'sections') return within(this.sections(unit, manner, room), room)
+    if (rung.as === 'sections') return within(this.#sections(unit, manner, room), room)
     // a digest has two hundred characters or more: not worth making for less room
     if (rung.as === 'digest' && room < 40) return null
-    if (rung.as !== 'fit') return within(this.cached(unit, manner, rung), room)
-    const whole = this.cached(unit, manner, { as: 'whole' })
+    if (rung.as !== 'fit') return within(this.#cached(unit, manner, rung), room)
+    const whole = this.#cached(unit, manner, { as: 'whole' })
     const most = Math.min(room, rung.tokens ?? room)
     if (whole === null || whole.tokens <= most) return whole
     return rung.tokens !== undefined && rung.tokens <= room
-      ? this.remembered(unit, manner, `fit ${rung.tokens}`, () => this.fitted(unit, manner, most))
-      : this.fitted(unit, manner, most)
+      ? this.#remembered(unit, manner, `fit ${rung.tokens}`, () => this.#fitted(unit, manner, most))
+      : this.#fitted(unit, manner, most)
   }
 
   /** The cheapest rendering of a unit that still shows some of it. */
   shortest(unit: Unit, manner: Manner): Form | null {
-    return this.remembered(unit, manner, 'shortest', () => {
-      const bare = this.form(unit, manner, (content) => clip(content.trim(), 1))
-      const others = [this.cached(unit, manner, { as: 'whole' }), this.cached(unit, manner, { as: 'squeeze' })]
+    return this.#remembered(unit, manner, 'shortest', () => {
+      const bare = this.#form(unit, manner, (content) => clip(content.trim(), 1))
+      const others = [this.#cached(unit, manner, { as: 'whole' }), this.#cached(unit, manner, { as: 'squeeze' })]
       return others.reduce((best, form) => (best !== null && form !== null && form.tokens <= best.tokens ? form : best), bare)
     })
   }
 
   derived(entry: Derived, rung: Rung, room: Tokens): Form | null {
-    if (rung.as === 'whole') return within(this.whole(entry), room)
+    if (rung.as === 'whole') return within(this.#whole(entry), room)
     const text =
-      rung.as === 'sections' ? statement(entry, (part) => this.sentences(part, room - around)) : statement(entry, (part) => shorten(part, rung, entry.kind))
-    return within(this.stated(entry, text), room)
+      rung.as === 'sections' ? statement(entry, (part) => this.#sentences(part, room - around)) : statement(entry, (part) => shorten(part, rung, entry.kind))
+    return within(this.#stated(entry, text), room)
   }
 
   /** What a derived entry costs when it is shown whole. */
   price(entry: Derived): Tokens {
-    return this.whole(entry)?.tokens ?? 0
+    return this.#whole(entry)?.tokens ?? 0
   }
 
-  private whole(entry: Derived): Form | null {
-    return kept(this.wholes, entry, () => this.stated(entry, statement(entry, asSaid)))
+  #whole(entry: Derived): Form | null {
+    return kept(this.#wholes, entry, () => this.#stated(entry, statement(entry, asSaid)))
   }
 
-  private stated(entry: Derived, text: string): Form | null {
+  #stated(entry: Derived, text: string): Form | null {
     if (isBlank(text)) return null
     const line = lineOfStatement(text)
-    const forms = kept(this.statements, entry, () => new Map<string, Form>())
+    const forms = kept(this.#statements, entry, () => new Map<string, Form>())
     return kept(forms, line, () => ({
       text: line,
       chat: [],
@@ -115,22 +115,22 @@ export class Renderer {
     }))
   }
 
-  private cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
+  #cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
     const isWhole = rung.as === 'whole'
     const message = unit.messages[0] as Message
     // Words alone are mostly sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept.
-    if (isWhole && manner === asTurn && isAlone(unit) && message.content.isWellFormed() && this.isPriced(message))
+    if (isWhole && manner === asTurn && isAlone(unit) && message.content.isWellFormed() && this.#isPriced(message))
       return new AsSaid(message, this.tokenizer.isExact(message.content))
     const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
-    return this.remembered(unit, manner, name, () => this.form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)))
+    return this.#remembered(unit, manner, name, () => this.#form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)))
   }
 
-  private remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
-    const forms = kept(this.forms, unit.messages[0] as Message, () => new Map<string, Form | null>())
+  #remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
+    const forms = kept(this.#forms, unit.messages[0] as Message, () => new Map<string, Form | null>())
     return kept(forms, `${rung}${manner.show}${manner.separator}${manner.label}${isAlone(unit) ? '' : `${unit.messages.length}${unit.fault}`}`, make)
   }
 
-  private form(unit: Unit, manner: Manner, shortened: (content: string, role: string) => string): Form | null {
+  #form(unit: Unit, manner: Manner, shortened: (content: string, role: string) => string): Form | null {
     const shown = sendable(unit)
     if (shown.length === 0) return null
     const contents = shown.map((message) => (isBlank(message.content) ? message.content : shortened(message.content, message.role)))
@@ -143,26 +143,26 @@ export class Renderer {
     return {
       text,
       chat,
-      tokens: (changed ? undefined : this.priceIn(unit, manner)) ?? priceOf(this.tokenizer, text, chat),
+      tokens: (changed ? undefined : this.#priceIn(unit, manner)) ?? priceOf(this.tokenizer, text, chat),
       shortened: changed,
       exact: this.tokenizer.isExact(text),
     }
   }
 
   /** What whole messages cost was counted when they were stored. */
-  private priceIn({ messages }: Unit, manner: Manner): Tokens | undefined {
-    if (!messages.every((message) => this.isPriced(message))) return undefined
+  #priceIn({ messages }: Unit, manner: Manner): Tokens | undefined {
+    if (!messages.every((message) => this.#isPriced(message))) return undefined
     if (manner.show === 'turns') return messages.reduce((sum, message) => sum + message.tokens, 0)
     return manner.label === '' && manner.separator === '\n' ? messages.reduce((sum, message) => sum + message.lineTokens, 0) : undefined
   }
 
   /** What would be shown otherwise than it was said may have been priced as it was said. */
-  private isPriced(message: Message): boolean {
+  #isPriced(message: Message): boolean {
     return message.tokenizer === this.tokenizer.name && !isArmed(message)
   }
 
   /** Beginning and end of each message, as much as `room` allows: a few probes around the length the price suggests. */
-  private fitted(unit: Unit, manner: Manner, room: Tokens): Form | null {
+  #fitted(unit: Unit, manner: Manner, room: Tokens): Form | null {
     const shortest = within(this.shortest(unit, manner), room)
     if (shortest === null) return null
     const longest = Math.max(...unit.messages.map((message) => message.content.length))
@@ -170,7 +170,7 @@ export class Renderer {
     let [low, high] = [0, longest]
     let guess = Math.min(longest - 1, room * 4)
     for (let probe = 0; probe < 12 && guess > low && guess < high; probe++) {
-      const form = this.form(unit, manner, (content) => ends(content, guess))
+      const form = this.#form(unit, manner, (content) => ends(content, guess))
       if (form === null) return null
       if (form.tokens <= room) {
         best = form
@@ -183,14 +183,14 @@ export class Renderer {
     return best ?? shortest
   }
 
-  private sections(unit: Unit, manner: Manner, room: Tokens): Form | null {
-    const whole = this.cached(unit, manner, { as: 'whole' })
+  #sections(unit: Unit, manner: Manner, room: Tokens): Form | null {
+    const whole = this.#cached(unit, manner, { as: 'whole' })
     if (whole === null || whole.tokens <= room) return whole
     const share = Math.floor(room / unit.messages.length) - 16
-    return this.form(unit, manner, (content) => this.sentences(content, share) || clip(content, 1))
+    return this.#form(unit, manner, (content) => this.#sentences(content, share) || clip(content, 1))
   }
 
-  private sentences(text: string, room: Tokens): string {
+  #sentences(text: string, room: Tokens): string {
     return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= room)
   }
 }
@@ -198,23 +198,23 @@ export class Renderer {
 /** A message shown as it was said, at the price it was stored with. Its line is seldom asked for: nothing is made before it is. */
 class AsSaid implements Form {
   readonly exact: boolean
-  private readonly message: Message
+  readonly #message: Message
 
   constructor(message: Message, exact: boolean) {
     this.exact = exact
-    this.message = message
+    this.#message = message
   }
 
   get text(): string {
-    return `${lineOf(this.message, this.message.content, true)}\n\n`
+    return `${lineOf(this.#message, this.#message.content, true)}\n\n`
   }
 
   get chat(): ChatMessage {
-    return chatOf(this.message, this.message.content, true)
+    return chatOf(this.#message, this.#message.content, true)
   }
 
   get tokens(): Tokens {
-    return this.message.tokens
+    return this.#message.tokens
   }
 
   get shortened(): boolean {

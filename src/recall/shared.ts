@@ -33,8 +33,9 @@ export const passagesOf = (hits: readonly Hit[]): readonly Knowledge[] =>
  * turn, because each question finds others, and need no heading: each says where it comes from.
  */
 export function withPassages(gathered: Gathered, entries: readonly Derived[], budget: Tokens): Gathered {
+  if (entries.length === 0) return gathered
   const known = gathered.wishes.find(({ band: { claim } }) => 'kind' in claim && claim.kind === 'knowledge')?.band
-  if (known === undefined || entries.length === 0) return gathered
+  if (known === undefined) return gathered
   const { heading: _, ...band } = known
   const origins = new Map([...gathered.origins, ...entries.map((entry) => [entry, 'files'] as const)])
   const passages = { band: { ...band, volatile: true, patience: mostPassages }, units: [], derived: entries, limit: budget, shorter: [] }

@@ -7,7 +7,10 @@ export type Fault = 'empty' | 'result without its call' | 'call without its resu
  * The least that may be shown or left out: one message, or an assistant's tool calls with all their results, because
  * providers refuse one without the other.
  */
-export type Unit = { readonly messages: readonly Message[]; readonly fault?: Fault | undefined }
+export type Unit = { readonly messages: readonly Message[]; readonly fault: Fault | undefined }
+
+/** One message by itself. */
+export const alone = (message: Message, fault?: Fault): Unit => ({ messages: [message], fault })
 
 export const firstOf = (unit: Unit): number => (unit.messages[0] as Message).sequence
 export const lastOf = (unit: Unit): number => (unit.messages.at(-1) as Message).sequence
@@ -32,9 +35,8 @@ export const mayBeTorn = (message: Message | undefined): boolean => message !== 
 
 function unitAt(messages: readonly Message[], at: number): Unit {
   const message = messages[at] as Message
-  if (message.role === 'tool') return { messages: [message], fault: 'result without its call' }
-  if (message.calls === undefined || message.calls.length === 0)
-    return isBlank(message.content) ? { messages: [message], fault: 'empty' } : { messages: [message] }
+  if (message.role === 'tool') return alone(message, 'result without its call')
+  if (message.calls === undefined || message.calls.length === 0) return alone(message, isBlank(message.content) ? 'empty' : undefined)
   const open = new Set(message.calls.map((call) => call.id))
   const distinct = open.size === message.calls.length
   let end = at + 1
@@ -42,6 +44,5 @@ function unitAt(messages: readonly Message[], at: number): Unit {
     const result = messages[end] as Message
     if (result.role !== 'tool' || !open.delete(result.answers ?? '')) break
   }
-  const group = messages.slice(at, end)
-  return distinct && open.size === 0 ? { messages: group } : { messages: group, fault: 'call without its result' }
+  return { messages: messages.slice(at, end), fault: distinct && open.size === 0 ? undefined : 'call without its result' }
 }

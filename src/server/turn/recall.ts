@@ -1,6 +1,6 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import type { Context } from '../../domain/ledger.ts'
+import type { Composed } from '../../recall/compose.ts'
 import { messageCost } from '../../text/cost.ts'
 import type { Ask, Sent } from '../dialects/dialect.ts'
 import type { Hearing } from './hear.ts'
@@ -11,7 +11,7 @@ export const turnOf = ({ said, turn }: Ask): readonly Sent[] => said.slice(said.
 
 /** What a model is shown of a turn that is stored; `own` is the turn as it was sent, `kept` as it is stored. */
 export function recall(hearing: Hearing, own: readonly Sent[], kept: readonly Message[]): Shown | Promise<Shown> {
-  const show = (context: Context): Shown => withMemory(hearing, hearing.ask, context, own, kept[0]?.sequence ?? 0)
+  const show = (context: Composed): Shown => withMemory(hearing, hearing.ask, context, own, kept[0]?.sequence ?? 0)
   return withBudget(hearing, dressing(hearing, own, kept), undefined, show)
 }
 
@@ -38,11 +38,11 @@ export function offTheRecord(hearing: Hearing, stored: readonly Message[], fresh
 }
 
 /** Shows what fits beside what is sent in any case; `cost` is what that costs more than memory knows. */
-function withBudget(hearing: Hearing, cost: Tokens, query: string | undefined, show: (context: Context) => Shown): Shown | Promise<Shown> {
+function withBudget(hearing: Hearing, cost: Tokens, query: string | undefined, show: (context: Composed) => Shown): Shown | Promise<Shown> {
   const { memory, ask, preamble } = hearing
   const budget = memory.profile.budget - ask.owed - preamble.tokens - cost
   if (budget < 1) return asSent(hearing, ask, 'budget')
-  const paid = (context: Context): Shown => {
+  const paid = (context: Composed): Shown => {
     const shown = show(context)
     return shown.ledger === undefined || cost === 0 ? shown : { ...shown, spent: shown.spent + cost }
   }
@@ -52,7 +52,7 @@ function withBudget(hearing: Hearing, cost: Tokens, query: string | undefined, s
   })
 }
 
-function contextOf({ memory, key, person }: Hearing, budget: Tokens, query: string | undefined): Promise<Context> {
-  if (person === undefined && query === undefined) return memory.context(key, { budget })
-  return memory.context(key, { budget, ...(query === undefined ? {} : { query }), ...(person === undefined ? {} : { person }) })
+function contextOf({ memory, key, person }: Hearing, budget: Tokens, query: string | undefined): Promise<Composed> {
+  if (person === undefined && query === undefined) return memory.recall(key, { budget })
+  return memory.recall(key, { budget, ...(query === undefined ? {} : { query }), ...(person === undefined ? {} : { person }) })
 }

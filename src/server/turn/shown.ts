@@ -1,6 +1,7 @@
 import { sequenceOf, type Tokens } from '../../domain/entry.ts'
-import type { ChatMessage, Context, Ledger, Line } from '../../domain/ledger.ts'
+import type { ChatMessage, Ledger, Line } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import type { Composed } from '../../recall/compose.ts'
 import { messageCost } from '../../text/cost.ts'
 import type { Ask, Body, Dialect, Sent } from '../dialects/dialect.ts'
 
@@ -23,7 +24,7 @@ type Means = { readonly dialect: Dialect; readonly memory: { readonly tokenizer:
  * The client's instructions, then memory, then the client's newest turn exactly as it was sent. `own` are the messages of
  * that turn which memory knows too, from sequence number `first` on: the context ends with them.
  */
-export function withMemory(means: Means, ask: Ask, context: Context, own: readonly Sent[], first: number): Shown {
+export function withMemory(means: Means, ask: Ask, context: Composed, own: readonly Sent[], first: number): Shown {
   const { messages } = context
   const split = messages.length - own.length
   const fault = own.length === 0 ? undefined : faultIn(context.ledger, first)
@@ -34,7 +35,7 @@ export function withMemory(means: Means, ask: Ask, context: Context, own: readon
 }
 
 /** Memory, then what the client sent from a place on that memory does not know and is not to know. */
-export function besideMemory(means: Means, ask: Ask, context: Context, from: number): Shown {
+export function besideMemory(means: Means, ask: Ask, context: Composed, from: number): Shown {
   const body = means.dialect.write(ask, behind(means.preamble, context.messages), from)
   return { body, spent: ask.owed + means.preamble.tokens + context.ledger.spent, ledger: context.ledger }
 }
