@@ -34,23 +34,23 @@ const piece = 1_000
  * ago goes when there is too much of it; whatever is forgotten takes all that was held with it.
  */
 export class Finder {
-  private readonly source: Findable
-  private readonly room: number
-  private readonly held = new Map<string, Held>()
-  private total = 0
+  readonly #source: Findable
+  readonly #room: number
+  readonly #held = new Map<string, Held>()
+  #total = 0
 
   /** `room` bounds how many texts and vectors are held; what is being searched is held in any case. */
   constructor(source: Findable, room = 2_000_000) {
-    this.source = source
-    this.room = room
+    this.#source = source
+    this.#room = room
   }
 
   async search(where: Where, query: Query): Promise<readonly Hit[]> {
-    const held = this.take(where)
-    const work = held.busy.then(() => this.refreshed(held, where, query))
+    const held = this.#take(where)
+    const work = held.busy.then(() => this.#refreshed(held, where, query))
     held.busy = work.catch(() => undefined)
     const found = await work
-    const entries = await this.source.entries(found)
+    const entries = await this.#source.entries(found)
     return found.flatMap(({ key, score, why }, at) => {
       const entry = entries[at]
       return entry === undefined ? [] : [{ key, entry, score, why }]
@@ -59,91 +59,91 @@ export class Finder {
 
   /** Lets go of everything held of a scope: it may hold what has just been forgotten. */
   drop(scope: string): void {
-    for (const name of [...this.held.keys()]) if (name === scope || name.startsWith(`${scope}:`)) this.letGo(name)
+    for (const name of [...this.#held.keys()]) if (name === scope || name.startsWith(`${scope}:`)) this.#letGo(name)
   }
 
   clear(): void {
-    this.held.clear()
-    this.total = 0
+    this.#held.clear()
+    this.#total = 0
   }
 
   /** Brings what is held to what there is now, and searches it; after an error nothing half-read is left. */
-  private async refreshed(held: Held, where: Where, query: Query): Promise<readonly Found[]> {
+  async #refreshed(held: Held, where: Where, query: Query): Promise<readonly Found[]> {
     try {
-      const changes = await this.changes(held, where)
+      const changes = await this.#changes(held, where)
       for (const key of changes.sessions) {
         if (!isSearched(where, key)) continue
-        await this.read(held, key)
-        if (held.isRested(piece)) await this.source.pause()
+        await this.#read(held, key)
+        if (held.isRested(piece)) await this.#source.pause()
       }
       held.stamp = changes.stamp
       held.lineage = changes.lineage
-      if (query.vector !== undefined) await this.point(held, where, query.vector.model)
+      if (query.vector !== undefined) await this.#point(held, where, query.vector.model)
     } catch (error) {
       held.clear()
       throw error
     }
-    this.tidy(held, nameOf(where))
-    this.source.save(where, held)
+    this.#tidy(held, nameOf(where))
+    this.#source.save(where, held)
     return held.search(query)
   }
 
   /** What to read: everything if nothing is held, or if what is held may hold what has gone. */
-  private async changes(held: Held, where: Where): Promise<Changes> {
-    const earlier = held.stamp === 0 ? await this.source.load(where) : undefined
+  async #changes(held: Held, where: Where): Promise<Changes> {
+    const earlier = held.stamp === 0 ? await this.#source.load(where) : undefined
     if (earlier !== undefined) held.adopt(earlier)
-    const changes = await this.source.changes(where, held.stamp)
+    const changes = await this.#source.changes(where, held.stamp)
     if (held.stamp === 0 || changes.lineage === held.lineage) return changes
     held.clear()
-    return this.source.changes(where, 0)
+    return this.#source.changes(where, 0)
   }
 
-  private async read(held: Held, key: Key): Promise<void> {
+  async #read(held: Held, key: Key): Promise<void> {
     for (;;) {
-      const messages = await this.source.indexed(key, held.reachedOf(key), piece)
+      const messages = await this.#source.indexed(key, held.reachedOf(key), piece)
       held.hear(key, messages)
       if (messages.length < piece) break
-      if (held.isRested(piece)) await this.source.pause()
+      if (held.isRested(piece)) await this.#source.pause()
     }
-    held.learn(key, await this.source.derived(key))
+    held.learn(key, await this.#source.derived(key))
   }
 
-  private async point(held: Held, where: Where, model: string): Promise<void> {
-    if (held.meaning?.model !== model) held.meaning = this.source.meaning(model)
+  async #point(held: Held, where: Where, model: string): Promise<void> {
+    if (held.meaning?.model !== model) held.meaning = this.#source.meaning(model)
     for (const { key, entry } of held.doubtful()) {
-      const values = await this.source.vector(key, entry.id, model)
+      const values = await this.#source.vector(key, entry.id, model)
       if (values !== undefined) held.point([{ key, id: entry.id, kind: entry.kind, at: entry.at, values }])
     }
     while (held.meaning !== undefined) {
-      const { vectors, next } = await this.source.pointed(where, model, held.meaning.cursor, piece)
+      const { vectors, next } = await this.#source.pointed(where, model, held.meaning.cursor, piece)
       held.point(vectors.filter(({ key }) => isSearched(where, key)))
       held.meaning.cursor = next
       if (vectors.length < piece) break
-      await this.source.pause()
+      await this.#source.pause()
     }
   }
 
-  private take(where: Where): Held {
+  #take(where: Where): Held {
     const name = nameOf(where)
-    const held = this.held.get(name) ?? new Held()
-    this.held.delete(name)
-    this.held.set(name, held)
+    const held = this.#held.get(name) ?? new Held()
+    this.#held.delete(name)
+    this.#held.set(name, held)
     return held
   }
 
-  private tidy(kept: Held, keptAs: string): void {
-    if (this.held.get(keptAs) !== kept) return
-    this.total += kept.size - kept.counted
+  #tidy(kept: Held, keptAs: string): void {
+    if (this.#held.get(keptAs) !== kept) return
+    this.#total += kept.size - kept.counted
     kept.counted = kept.size
-    for (const name of this.held.keys()) {
-      if (this.total <= this.room) return
-      if (name !== keptAs) this.letGo(name)
+    for (const name of this.#held.keys()) {
+      if (this.#total <= this.#room) return
+      if (name !== keptAs) this.#letGo(name)
     }
   }
 
-  private letGo(name: string): void {
-    this.total -= this.held.get(name)?.counted ?? 0
-    this.held.delete(name)
+  #letGo(name: string): void {
+    this.#total -= this.#held.get(name)?.counted ?? 0
+    this.#held.delete(name)
   }
 }
 

@@ -210,7 +210,9 @@ class AsSaid implements Form {
   }
 
   get chat(): ChatMessage {
-    return chatOf(this.#message, this.#message.content, true)
+    const { role, content, name } = this.#message
+    // what holds no tag need not be searched for one again
+    return role === 'tool' || name !== undefined ? chatOf(this.#message, content, true) : { role, content }
   }
 
   get tokens(): Tokens {
