@@ -7,8 +7,9 @@ import { upperBound } from '../text/upperBound.ts'
 import { utf8Length } from '../text/utf8.ts'
 import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
 import { pieces } from './pieces.ts'
-import { endOfPlain, endsWord } from './plain.ts'
+import { endOfPlain } from './plain.ts'
 import { Recent } from './recent.ts'
+import { Words } from './words.ts'
 
 type Encoding = keyof typeof pieces
 
@@ -80,8 +81,6 @@ async function load(encoding: Encoding): Promise<Tokenizer> {
 /** How much of what was just counted stays at hand: short texts whole, longer ones by stretches. Little, because it may be forgotten. */
 const whole = { characters: 1_024, most: 128 }
 const stretches = { characters: 256, most: 1_024 }
-/** Small words are remembered by their letters, five bits each and with a space before them: as many as two numbers hold beside the tokens. */
-const words = { slots: 32_768, characters: 11 }
 
 const space = 32
 const isSmall = (code: number): boolean => code >= 97 && code <= 122
@@ -98,7 +97,7 @@ class Counter {
   readonly #ranks: Ranks
   readonly #known = new Map<string, Tokens>()
   readonly #inner = new Recent(whole.most)
-  readonly #words = new Int32Array(2 * words.slots)
+  readonly #words = new Words((text, at, end) => this.#piece(text, at, end))
   readonly #stretches = new Recent(stretches.most)
 
   constructor(pattern: RegExp, ranks: Ranks) {
@@ -145,7 +144,7 @@ class Counter {
       let total = 0
       for (let at = from; at < to; ) {
         if (total >= most) return total + mostBytes(text, at, to)
-        const word = this.#word(text, at)
+        const word = this.#words.at(text, at)
         const end = word > 0 ? at + (word & 15) : this.#endOfPiece(text, at)
         total += word > 0 ? word >> 4 : this.#piece(text, at, end)
         at = end
@@ -177,31 +176,6 @@ class Counter {
     if (plain > at) return plain
     this.#pattern.lastIndex = at
     return this.#pattern.test(text) ? this.#pattern.lastIndex : text.length
-  }
-
-  /**
-   * A word of small letters, with a space before it or not, of which most texts are made: its tokens, and its length in the
-   * last four bits; zero for anything else. It is found without a copy of it, each in one slot, until another comes there.
-   */
-  #word(text: string, at: number): number {
-    const most = Math.min(text.length, at + words.characters)
-    const isSpaced = text.charCodeAt(at) === space
-    let [low, high] = [isSpaced ? 31 : 0, 0]
-    let end = isSpaced ? at + 1 : at
-    for (let code = 0; end < most; end++) {
-      code = text.charCodeAt(end)
-      if (!isSmall(code)) break
-      high = (high << 5) | (low >>> 25)
-      low = ((low << 5) | (code - 96)) & 0x3fffffff
-    }
-    if (low === 0 || low === 31 || !endsWord(text, end)) return 0
-    const slot = 2 * ((Math.imul(low ^ Math.imul(high, 0x9e3779b1), 0x85ebca6b) >>> 16) & (words.slots - 1))
-    const known = this.#words[slot + 1] as number
-    if (this.#words[slot] === low && (known & 0x1ffffff) === high) return ((known >> 25) << 4) | (end - at)
-    const tokens = this.#piece(text, at, end)
-    this.#words[slot] = low
-    this.#words[slot + 1] = high | (tokens << 25)
-    return (tokens << 4) | (end - at)
   }
 
   #piece(text: string, at: number, end: number): Tokens {
