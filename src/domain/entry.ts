@@ -139,11 +139,7 @@ export function sequenceOf(id: string): number | undefined {
 }
 
 /** Text nobody can be shown: providers refuse it, so it is stored and never sent. */
-export function isBlank(text: string): boolean {
-  // what begins with a letter need not be searched for one
-  const first = text.charCodeAt(0)
-  return !(first > 32 && first < 127) && !/\S/.test(text)
-}
+export const isBlank = (text: string): boolean => text.trim() === ''
 
 /** Kinds of entries that say nothing to a model: they are not shown, found or embedded. */
 export const silent = ['sealed', 'notes', 'about'] as const

@@ -1,6 +1,8 @@
-import type { Tokens } from '../domain/entry.ts'
-import type { Tokenizer } from '../domain/ports.ts'
+import type { Parsed } from '../domain/chat.ts'
+import { isBlank, type Tokens } from '../domain/entry.ts'
+import type { Pricer, Prices, Tokenizer } from '../domain/ports.ts'
 import type { TokenizerName } from '../domain/profile.ts'
+import { speaker } from '../recall/wording.ts'
 import { chatOverhead } from '../text/cost.ts'
 import { ascii35, chars4 } from '../text/estimators.ts'
 import { upperBound } from '../text/upperBound.ts'
@@ -74,8 +76,32 @@ export function encodingFor(model: string): Encoding {
 
 async function load(encoding: Encoding): Promise<Tokenizer> {
   const { default: table } = await (encoding === 'o200k_base' ? import('gpt-tokenizer/bpeRanks/o200k_base') : import('gpt-tokenizer/bpeRanks/cl100k_base'))
-  const counter = new Counter(pieces[encoding], readRanks(table))
-  return { name: encoding, kind: 'exact', overhead: chatOverhead, count: (text) => counter.count(text), isExact: (text) => counter.isExact(text) }
+  return new Exact(encoding, new Counter(pieces[encoding], readRanks(table)))
+}
+
+class Exact implements Pricer {
+  readonly name: Encoding
+  readonly kind = 'exact'
+  readonly overhead = chatOverhead
+  readonly count: Tokenizer['count']
+  readonly isExact: Tokenizer['isExact']
+  readonly #counter: Counter
+
+  constructor(name: Encoding, counter: Counter) {
+    this.name = name
+    this.count = (text) => counter.count(text)
+    this.isExact = (text) => counter.isExact(text)
+    this.#counter = counter
+  }
+
+  /** Not a property of its own, as the others are: who makes another tokenizer of this one, with a `count` that differs, does not take it along. */
+  prices(said: Parsed): Prices | undefined {
+    const { role, content, name, calls } = said
+    // Anything else is sent or written otherwise than it was said.
+    if (role === 'tool' || name !== undefined || calls !== undefined || isBlank(content) || content.includes('<')) return undefined
+    const [alone, line, paragraph] = this.#counter.inLine(`${speaker(said)}: `, content)
+    return [Math.max(paragraph, this.overhead.message + this.#counter.count(role) + alone), line]
+  }
 }
 
 /** How much of what was just counted stays at hand: short texts whole, longer ones by stretches. Little, because it may be forgotten. */
@@ -88,6 +114,19 @@ const isLetter = (code: number): boolean => isSmall(code) || (code >= 65 && code
 
 /** Whether a space between letters is here: both encodings split before it, so that what is on both sides can be counted apart. */
 const isBetween = (text: string, at: number): boolean => text.charCodeAt(at) === space && isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
+
+/** The first of such spaces, or -1. */
+function firstBetween(text: string): number {
+  for (let at = 1; at < text.length - 1; at++) if (isBetween(text, at)) return at
+  return -1
+}
+
+/** The last of them, if there is one. */
+function lastBetween(text: string): number {
+  let at = text.length - 2
+  while (!isBetween(text, at)) at--
+  return at
+}
 
 /** One in eight of such spaces, chosen by the letters, so that the same words are cut at the same places wherever they stand. */
 const isCut = (text: string, at: number): boolean => ((text.charCodeAt(at - 1) * 31 + text.charCodeAt(at + 1)) & 7) === 0 && isBetween(text, at)
@@ -108,13 +147,26 @@ class Counter {
   /** What is counted is soon counted again with a word before or a line end behind it: all between its outer words is the same. */
   count(text: string): Tokens {
     if (text.length > whole.characters) return this.#long(text)
-    const end = text.length - 1
-    let first = 1
-    while (first < end && !isBetween(text, first)) first++
-    if (first >= end) return this.#pieces(text, 0, text.length)
-    let last = end - 1
-    while (!isBetween(text, last)) last--
+    const first = firstBetween(text)
+    if (first < 0) return this.#pieces(text, 0, text.length)
+    const last = lastBetween(text)
     return this.#pieces(text, 0, first) + this.#recent(this.#inner, text, first, last) + this.#pieces(text, last, text.length)
+  }
+
+  /** A text by itself, and in a line with this before it and one line end behind it, or two. */
+  inLine(before: string, text: string): readonly [alone: Tokens, line: Tokens, paragraph: Tokens] {
+    const first = text.length > whole.characters ? -1 : firstBetween(text)
+    if (first < 0) return [this.count(text), this.count(`${before}${text}\n`), this.count(`${before}${text}\n\n`)]
+    const last = lastBetween(text)
+    const inner = this.#pieces(text, first, last)
+    const start = inner + this.#all(before + text.slice(0, first))
+    const end = text.slice(last)
+    const alone = this.#pieces(text, 0, first) + inner + this.#pieces(text, last, text.length)
+    return [alone, start + this.#all(`${end}\n`), start + this.#all(`${end}\n\n`)]
+  }
+
+  #all(text: string): Tokens {
+    return this.#pieces(text, 0, text.length)
   }
 
   /** Stretch by stretch, as far as it is counted: what follows has no more tokens than bytes. */

@@ -1,7 +1,7 @@
 import type { Parsed } from '../domain/chat.ts'
 import { type Derived, isBlank, type Message, type Said, type Tokens } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
-import type { Tokenizer } from '../domain/ports.ts'
+import type { Pricer, Prices, Tokenizer } from '../domain/ports.ts'
 import type { Band, Profile, Rung } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { messageCost } from '../text/cost.ts'
@@ -137,8 +137,8 @@ export class Renderer {
     const mended = shown.map((message, at) => mend(message, contents[at] as string))
     const calls = unit.fault === undefined
     const { label, separator } = manner
-    const text = mended.map((message) => `${label}${lineOf(message, message.content, calls)}${separator}`).join('')
-    const chat = manner.show === 'turns' ? mended.map((message) => chatOf(message, message.content, calls)) : []
+    const text = mended.map((message) => `${label}${lineOf(message, calls)}${separator}`).join('')
+    const chat = manner.show === 'turns' ? mended.map((message) => chatOf(message, calls)) : []
     const changed = shown.length < unit.messages.length || unit.fault !== undefined || shown.some((message, at) => message.content !== contents[at])
     return {
       text,
@@ -206,13 +206,13 @@ class AsSaid implements Form {
   }
 
   get text(): string {
-    return `${lineOf(this.#message, this.#message.content, true)}\n\n`
+    return `${lineOf(this.#message)}\n\n`
   }
 
   get chat(): ChatMessage {
     const { role, content, name } = this.#message
     // what holds no tag need not be searched for one again
-    return role === 'tool' || name !== undefined ? chatOf(this.#message, content, true) : { role, content }
+    return role === 'tool' || name !== undefined ? chatOf(this.#message) : { role, content }
   }
 
   get tokens(): Tokens {
@@ -275,10 +275,14 @@ function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
 }
 
 /** What was said with its prices: counted once, when it is stored. */
-export function weighed(tokenizer: Tokenizer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
-  const text = `${lineOf(said, said.content, true)}\n\n`
-  const tokens = priceOf(tokenizer, text, [chatOf(said, said.content, true)])
-  return { ...said, tokens, lineTokens: tokenizer.count(text.slice(0, -1)), tokenizer: tokenizer.name, weight: Math.min(tokens, cap) }
+export function weighed(tokenizer: Tokenizer | Pricer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
+  const [tokens, lineTokens] = ('prices' in tokenizer && tokenizer.prices(said)) || prices(tokenizer, said)
+  return { ...said, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, cap) }
+}
+
+function prices(tokenizer: Tokenizer, said: Parsed): Prices {
+  const text = `${lineOf(said)}\n\n`
+  return [priceOf(tokenizer, text, [chatOf(said)]), tokenizer.count(text.slice(0, -1))]
 }
 
 /** What a message costs a provider's client, exactly as it is sent. */

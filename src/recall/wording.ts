@@ -18,9 +18,10 @@ export function mend(message: Message, content: string): Message {
 }
 
 /** A message as a line of a text. */
-export function lineOf(message: Parsed, content: string, withCalls: boolean): string {
-  const said = isBlank(content) ? (message.role === 'tool' ? nothing : '') : content
-  const asked = withCalls && message.calls !== undefined ? message.calls.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ') : ''
+export function lineOf(message: Parsed, withCalls = true): string {
+  const { role, content, calls } = message
+  const said = isBlank(content) ? (role === 'tool' ? nothing : '') : content
+  const asked = (withCalls && calls?.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ')) || ''
   return disarmed(`${speaker(message)}: ${said}${said && asked && ' '}${asked}`)
 }
 
@@ -34,15 +35,14 @@ export function speaker(message: Parsed): string {
 }
 
 /** A message as a provider's client sends it. */
-export function chatOf(message: Parsed, said: string, withCalls: boolean): ChatMessage {
+export function chatOf(message: Parsed, withCalls = true): ChatMessage {
+  const { role, calls } = message
   // what a tool brings in, or a model says, must not pass for memory; a user's words are the user's
-  const content = message.role === 'user' ? said : disarmed(said)
-  if (message.role === 'tool') return { role: 'tool', content: isBlank(content) ? nothing : content, tool_call_id: message.answers ?? '' }
+  const content = role === 'user' ? message.content : disarmed(message.content)
+  if (role === 'tool') return { role, content: isBlank(content) ? nothing : content, tool_call_id: message.answers ?? '' }
   // cut, then made whole again: the cut may fall into a surrogate pair
-  const name = message.name === undefined ? undefined : wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
-  if (message.role !== 'assistant') return name ? { role: message.role, content, name } : { role: message.role, content }
-  if (!withCalls || message.calls === undefined || message.calls.length === 0)
-    return name ? { role: 'assistant', content, name } : { role: 'assistant', content }
-  const tool_calls = message.calls.map((call) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } }))
-  return { role: 'assistant', content: isBlank(content) ? null : content, ...(name ? { name } : {}), tool_calls }
+  const name = message.name && wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
+  if (role !== 'assistant' || !withCalls || !calls?.length) return name ? { role, content, name } : { role, content }
+  const tool_calls = calls.map((call) => ({ id: call.id, type: 'function' as const, function: { name: call.name, arguments: call.arguments } }))
+  return { role, content: isBlank(content) ? null : content, ...(name ? { name } : {}), tool_calls }
 }
