@@ -50,8 +50,8 @@ export class Client {
 
   /** Takes back what was told. */
   untell(name: string): void {
-    const place = this.told.indexOf(name)
-    if (place >= 0) this.told.splice(place, 2)
+    // Values are the client's to choose, in part: one of them may read like a name.
+    for (let place = this.told.length - 2; place >= 0; place -= 2) if (this.told[place] === name) this.told.splice(place, 2)
   }
 
   begin(status: number, headers: Headers): void {

@@ -153,9 +153,10 @@ export class Memories implements AsyncDisposable {
   /** Other ways of remembering from now on; what is kept stays. */
   async replace(ways: Ways): Promise<void> {
     const before = this.all()
-    this.byProfile = await opened(this.open, ways)
+    const byProfile = await opened(this.open, ways)
+    this.plain = plainIn(ways, byProfile)
+    this.byProfile = byProfile
     this.ways = ways
-    this.plain = plainIn(ways, this.byProfile)
     this.homes.clear()
     for (const memory of before) this.retired.add(memory)
     // Who has been told its home a moment ago is about to use it.
@@ -206,7 +207,7 @@ function plainIn({ scope, session = scope, templates }: Ways, byProfile: Readonl
 }
 
 function homeIn(memory: Memory, template?: string, words?: string): Home {
-  const profile = encodeURIComponent(memory.profile.name)
+  const profile = encodeURIComponent(memory.profile.name.toWellFormed())
   if (words === undefined) return { memory, preamble: none, template, profile }
   const message = { role: 'system', content: words } as const
   return { memory, preamble: { messages: [message], tokens: messageCost(memory.tokenizer, message) }, template, profile }

@@ -93,7 +93,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const handle = answering(house, { ...talking, ...resting })
   const server = createServer({ headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }, (request, response) => {
     response.on('close', onAnswered)
-    void handle(request, response)
+    handle(request, response).catch((error: unknown) => {
+      // One request that cannot even be told what is wrong must not take the others with it.
+      house.onFault('answer', traceOf(error))
+      response.destroy()
+    })
   })
   const onAnswered = (): void => {
     if (!server.listening) server.closeIdleConnections()

@@ -114,6 +114,20 @@ describe('a model server that fails', () => {
     }
   })
 
+  it('is told with the id of its request, though that be the name of a header', async () => {
+    await using upstream = await startUpstream([refuses(400), replies('Hello')])
+    await using server = await startServer({ upstream: upstream.url, persistence: once })
+    const headers = { 'x-request-id': 'x-threadkeep-receipt', 'content-type': 'application/json' }
+    const lost = await fetch(`${server.url}/nowhere`, { headers })
+    expect([lost.status, lost.headers.get('x-request-id')]).toEqual([404, 'x-threadkeep-receipt'])
+    const body = JSON.stringify({ model: 'm', messages: [user('Hello')] })
+    const refused = await fetch(`${server.url}/v1/demo:me/chat/completions`, { method: 'POST', headers, body })
+    const told = ['x-request-id', 'x-threadkeep-memory', 'x-threadkeep-receipt'].map((name) => refused.headers.get(name))
+    expect([refused.status, told]).toEqual([400, ['x-threadkeep-receipt', 'on', null]])
+    expect((await server.post('demo:me', { messages: [user('Hello')] })).status).toBe(200)
+    expect(server.faults).toEqual([])
+  })
+
   it('refuses the key of the house in words that name it: the client gets others', async () => {
     await using upstream = await startUpstream(refuses(401, {}, '{"error":{"message":"Incorrect API key provided: sk-ho***se. Organization org-HOUSE"}}'))
     await using server = await startServer({ upstream: upstream.url, apiKey: 'sk-house', persistence: once })
