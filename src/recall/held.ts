@@ -44,15 +44,15 @@ export class Held {
   counted = 0
   /** How many messages were held when it was last kept elsewhere. */
   kept = 0
-  #rested = 0
-  #said = new SearchIndex()
-  #known = new SearchIndex()
-  #keys: Key[] = []
-  #numbers = new Map<string, number>()
-  #reached: number[] = []
-  #derived: Map<string, Known>[] = []
-  #learnt: { readonly key: Key; readonly entry: Derived }[] = []
-  #changed: { readonly key: Key; readonly entry: Derived }[] = []
+  private rested = 0
+  private said = new SearchIndex()
+  private known = new SearchIndex()
+  private keys: Key[] = []
+  private numbers = new Map<string, number>()
+  private reached: number[] = []
+  private derived: Map<string, Known>[] = []
+  private learnt: { readonly key: Key; readonly entry: Derived }[] = []
+  private changed: { readonly key: Key; readonly entry: Derived }[] = []
 
   /** Lets go of everything, to begin anew. */
   clear(): void {
@@ -61,78 +61,78 @@ export class Held {
   }
 
   get size(): number {
-    return this.#said.size + this.#known.size + (this.meaning?.size ?? 0)
+    return this.said.size + this.known.size + (this.meaning?.size ?? 0)
   }
 
   /** How many messages are held. */
   get messages(): number {
-    return this.#said.size
+    return this.said.size
   }
 
   parts(): HeldParts {
-    const sessions = this.#keys.map((key, owner) => ({
+    const sessions = this.keys.map((key, owner) => ({
       key,
-      reached: this.#reached[owner] ?? 0,
-      derived: [...(this.#derived[owner]?.values() ?? [])].map(({ entry }) => entry),
+      reached: this.reached[owner] ?? 0,
+      derived: [...(this.derived[owner]?.values() ?? [])].map(({ entry }) => entry),
     }))
-    return { stamp: this.stamp, lineage: this.lineage, sessions, said: this.#said.parts() }
+    return { stamp: this.stamp, lineage: this.lineage, sessions, said: this.said.parts() }
   }
 
   /** Begins with what was held elsewhere or earlier. */
   adopt({ stamp, lineage, sessions, said }: HeldParts): void {
     this.stamp = stamp
     this.lineage = lineage
-    this.#said = new SearchIndex(Texts.of(said))
-    this.kept = this.#said.size
+    this.said = new SearchIndex(Texts.of(said))
+    this.kept = this.said.size
     for (const { key, reached, derived } of sessions) {
-      this.#reached[this.#numberOf(key)] = reached
+      this.reached[this.numberOf(key)] = reached
       this.learn(key, derived)
     }
   }
 
   /** Whether so much was taken in since this was last true. */
   isRested(much: number): boolean {
-    if (this.size - this.#rested < much) return false
-    this.#rested = this.size
+    if (this.size - this.rested < much) return false
+    this.rested = this.size
     return true
   }
 
   /** The sequence number up to which a session's messages are held. */
   reachedOf(key: Key): number {
-    return this.#reached[this.#numberOf(key)] ?? 0
+    return this.reached[this.numberOf(key)] ?? 0
   }
 
   hear(key: Key, messages: readonly Indexed[]): void {
-    const owner = this.#numberOf(key)
+    const owner = this.numberOf(key)
     for (const message of messages) {
-      this.#said.add({ owner, ...message })
-      this.#reached[owner] = message.sequence
+      this.said.add({ owner, ...message })
+      this.reached[owner] = message.sequence
     }
   }
 
   /** Brings the derived entries of a session to what they are now. */
   learn(key: Key, entries: readonly Derived[]): void {
-    const owner = this.#numberOf(key)
-    const before = this.#derived[owner] ?? new Map<string, Known>()
+    const owner = this.numberOf(key)
+    const before = this.derived[owner] ?? new Map<string, Known>()
     const after = new Map<string, Known>()
     for (const entry of entries) {
       const old = before.get(entry.id)
       const isSame = old !== undefined && old.entry.at === entry.at && old.entry.kind === entry.kind && textOf(old.entry) === textOf(entry)
-      after.set(entry.id, { place: isSame ? old.place : this.#note(key, entry), entry })
+      after.set(entry.id, { place: isSame ? old.place : this.note(key, entry), entry })
       if (isSame) before.delete(entry.id)
-      else if (old !== undefined) this.#changed.push({ key, entry })
+      else if (old !== undefined) this.changed.push({ key, entry })
     }
     for (const { place, entry } of before.values()) {
-      this.#known.remove(place)
+      this.known.remove(place)
       this.meaning?.remove(key, entry.id)
     }
-    this.#derived[owner] = after
+    this.derived[owner] = after
   }
 
   /** Entries that say something else than before, once: the vector that is held of them may be of either text. */
   doubtful(): readonly { readonly key: Key; readonly entry: Derived }[] {
-    const changed = this.#changed
-    this.#changed = []
+    const { changed } = this
+    this.changed = []
     return changed
   }
 
@@ -143,11 +143,11 @@ export class Held {
   /** What was found, best first; equals in an order that depends on nothing but themselves. */
   search(query: Query): readonly Found[] {
     const { text = '', vector, limit } = query
-    if (vector === undefined) return cut(this.#byWords(text, query, limit), limit)
-    if (text === '') return cut(this.#byMeaning(query, limit), limit)
+    if (vector === undefined) return cut(this.byWords(text, query, limit), limit)
+    if (text === '') return cut(this.byMeaning(query, limit), limit)
     const both = new Map<string, Found & Both>()
-    for (const one of cut(this.#byWords(text, query, pool), pool)) both.set(nameOf(one), { ...one, words: one.score, meaning: 0 })
-    for (const one of cut(this.#byMeaning(query, pool), pool)) {
+    for (const one of cut(this.byWords(text, query, pool), pool)) both.set(nameOf(one), { ...one, words: one.score, meaning: 0 })
+    for (const one of cut(this.byMeaning(query, pool), pool)) {
       const had = both.get(nameOf(one))
       both.set(nameOf(one), { ...one, why: { ...had?.why, ...one.why }, words: had?.words ?? 0, meaning: one.score })
     }
@@ -159,36 +159,36 @@ export class Held {
     )
   }
 
-  #byWords(text: string, query: Query, most: number): Found[] {
+  private byWords(text: string, query: Query, most: number): Found[] {
     const limits = limitsOf(query, most)
     const has = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
-    const heard = has('message') ? this.#said.rank(text, limits) : []
+    const heard = has('message') ? this.said.rank(text, limits) : []
     const found = heard.map(({ place, score, why }): Found => {
-      const sequence = this.#said.sequenceAt(place)
-      return { key: this.#keys[this.#said.ownerAt(place)] as Key, id: messageId(sequence), sequence, score, why }
+      const sequence = this.said.sequenceAt(place)
+      return { key: this.keys[this.said.ownerAt(place)] as Key, id: messageId(sequence), sequence, score, why }
     })
     if (query.kinds?.every((kind) => kind === 'message')) return found
     // one kind could crowd out another before it is filtered, so all that match are looked at
-    for (const { place, score, why } of this.#known.rank(text, { ...limits, ...{ before: unlimited.before, most: this.#known.size } })) {
-      const { key, entry } = this.#learnt[place] as { key: Key; entry: Derived }
+    for (const { place, score, why } of this.known.rank(text, { ...limits, ...{ before: unlimited.before, most: this.known.size } })) {
+      const { key, entry } = this.learnt[place] as { key: Key; entry: Derived }
       if (has(entry.kind)) found.push({ key, id: entry.id, sequence: 0, score, why })
     }
     return found
   }
 
-  #byMeaning(query: Query, most: number): Found[] {
+  private byMeaning(query: Query, most: number): Found[] {
     const near = this.meaning?.rank(query.vector?.values ?? new Float32Array(0), query.kinds, limitsOf(query, most)) ?? []
     return near.map(({ key, id, score }) => ({ key, id, sequence: sequenceOf(id) ?? 0, score, why: { meaning: score } }))
   }
 
   /** Derived entries stand for themselves: each is a session of its own, so that none lends anything to its neighbours. */
-  #note(key: Key, entry: Derived): number {
-    this.#learnt.push({ key, entry })
-    return this.#known.add({ owner: this.#known.size, sequence: 0, at: entry.at, name: undefined, terms: searchTerms(textOf(entry)) })
+  private note(key: Key, entry: Derived): number {
+    this.learnt.push({ key, entry })
+    return this.known.add({ owner: this.known.size, sequence: 0, at: entry.at, name: undefined, terms: searchTerms(textOf(entry)) })
   }
 
-  #numberOf(key: Key): number {
-    return kept(this.#numbers, formatKey(key), () => this.#keys.push(key) - 1)
+  private numberOf(key: Key): number {
+    return kept(this.numbers, formatKey(key), () => this.keys.push(key) - 1)
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { textOf } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { Changes } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
@@ -34,6 +35,21 @@ describe('what is held for searching', () => {
     }
     await using third = await openMemory({ store: sqliteStore(file) })
     expect((await third.search('acme', 'beta', { limit: 100 })).every(({ key }) => key === 'acme:b')).toBe(true)
+  })
+
+  it('holds nothing any more of what another process has forgotten, and leaves nothing of it behind', async () => {
+    const file = fresh()
+    const open = () => openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
+    await using writer = await open()
+    await using reader = await open()
+    const best = async (memory: Awaited<ReturnType<typeof open>>, query: string) => (await memory.search('acme', query)).map(({ entry }) => textOf(entry))[0]
+    await writer.append('acme:ann', [user('a swordfish for dinner'), user('other things')])
+    expect(await best(reader, 'swordfish')).toBe('a swordfish for dinner')
+    await writer.forget({ key: 'acme:ann' })
+    await writer.append('acme:ann', [user('I like apples'), user('and pears too')])
+    expect([await best(reader, 'swordfish'), await best(reader, 'apples')]).toEqual([undefined, 'I like apples'])
+    await using third = await open()
+    expect([await best(third, 'swordfish'), await best(third, 'pears')]).toEqual([undefined, 'and pears too'])
   })
 
   it('begins anew after a reading that failed', async () => {

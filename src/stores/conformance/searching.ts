@@ -1,3 +1,4 @@
+import { textOf } from '../../domain/entry.ts'
 import { parseKey } from '../../domain/key.ts'
 import type { Embedded, Index, Query, Unembedded, Where } from '../../domain/ports.ts'
 import { type Checks, change, fact, foreign, key, other, said, same } from './stage.ts'
@@ -38,6 +39,24 @@ export const searching: Checks = {
     same(await found(), ['bob m1'])
     await store.erase(other)
     same(await found(), [])
+  },
+  'what went takes no place in a search, and counts for no score': async (store) => {
+    const lines = Array.from({ length: 5 }, (_, at) => said(`walrus number ${at} eats clams`))
+    const found = async (of: Where) => (await store.search(of, { text: 'walrus', limit: 2 })).map(({ entry, score }) => [textOf(entry), score])
+    await store.commit(change('a', { append: lines }))
+    await found(key)
+    await store.commit(change('b', { append: [said('a lonely walrus remains')], drop: ['m1', 'm2', 'm3', 'm4'] }))
+    await store.commit(change('c', { key: foreign, append: [...lines.slice(4), said('a lonely walrus remains')] }))
+    same((await found(key)).length, 2)
+    same(await found(key), await found(foreign))
+  },
+  'a session that is begun anew is searched as a new one': async (store) => {
+    const best = async (text: string) => (await store.search(key, { text, limit: 9 })).map(({ entry }) => textOf(entry))[0]
+    await store.commit(change('a', { append: [said('the walrus sleeps'), said('on the ice')] }))
+    same(await best('walrus'), 'the walrus sleeps')
+    await store.erase(key)
+    await store.commit(change('b', { epoch: (await store.head(key, 0)).epoch, append: [said('I like apples'), said('and pears')] }))
+    same([await best('walrus'), await best('apples'), await best('pears')], [undefined, 'I like apples', 'and pears'])
   },
   'what others hold changes no score': async (store) => {
     const scores = async () => (await store.search({ scope: 'acme' }, { text: 'walrus on ice', limit: 9 })).map(({ entry, score }) => `${entry.id} ${score}`)

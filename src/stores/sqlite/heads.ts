@@ -193,7 +193,8 @@ const sizeOfMessage = 200
 const bytesOf = ({ tail, first, asked, derivedBytes }: Hot): number =>
   [...tail, first, asked].reduce((bytes, message) => bytes + (message === undefined ? 0 : sizeOfMessage + lengthOf(message)), derivedBytes)
 
-const lengthOf = ({ content, calls = [] }: Message): number => calls.reduce((length, call) => length + call.arguments.length, content.length)
+const lengthOf = ({ content, calls = [] }: Message): number =>
+  calls.reduce((length, { name, arguments: text }) => length + name.length + text.length, content.length)
 
 /** A piece of the transcript from the messages at hand; undefined if they do not reach far enough. */
 function sliceOf({ tail, row }: Hot, { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range): readonly Message[] | undefined {
