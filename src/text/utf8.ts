@@ -1,16 +1,14 @@
 import type { Said } from '../domain/entry.ts'
 
+const encoder = new TextEncoder()
+/** Where texts are written only to see how long they become: that takes a fraction of the time in which their letters are looked at one by one. */
+const slate = new Uint8Array(8_192)
+
 /** How many bytes a text takes in UTF-8. */
 export function utf8Length(text: string): number {
-  let bytes = text.length
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code < 0x80) continue
-    // Two halves of one character take four bytes together.
-    const isHalf = code >= 0xdc00 && code < 0xe000 && at > 0 && text.charCodeAt(at - 1) >= 0xd800 && text.charCodeAt(at - 1) < 0xdc00
-    bytes += isHalf ? 0 : code < 0x800 ? 1 : 2
-  }
-  return bytes
+  if (text === '') return 0
+  const { read, written } = encoder.encodeInto(text, slate)
+  return read === text.length ? written : encoder.encode(text).length
 }
 
 /** How many bytes everything takes that is said in a message. */
