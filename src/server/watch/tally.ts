@@ -1,4 +1,5 @@
 import type { Millis, Tokens } from '../../domain/entry.ts'
+import { Recent } from './recent.ts'
 import { isAnswered, type Turn } from './turn.ts'
 
 /** What the turns of a session, or of a tenant, add up to. A turn without a reply counts as failed, and in nothing else. */
@@ -80,25 +81,25 @@ const part = (some: number, all: number): number | null => (all === 0 ? null : s
  * own, so that it does not shrink when a session is no longer among them.
  */
 export class Tallies {
-  private readonly sessions: Recent
-  private readonly scopes: Recent
+  private readonly sessions: Recent<Tally>
+  private readonly scopes: Recent<Tally>
 
   constructor(most = 10_000) {
-    this.sessions = new Recent(most)
-    this.scopes = new Recent(most)
+    this.sessions = new Recent(most, nothing)
+    this.scopes = new Recent(most, nothing)
   }
 
   heard(turn: Turn): void {
-    if (turn.key !== undefined) this.sessions.count(turn.key, turn)
-    if (turn.scope !== undefined) this.scopes.count(turn.scope, turn)
+    if (turn.key !== undefined) count(this.sessions.used(turn.key), turn)
+    if (turn.scope !== undefined) count(this.scopes.used(turn.scope), turn)
   }
 
   session(key: string): Figures {
-    return figuresOf(this.sessions.get(key))
+    return figuresOf(this.sessions.get(key) ?? nothing())
   }
 
   scope(scope: string): Figures {
-    return figuresOf(this.scopes.get(scope))
+    return figuresOf(this.scopes.get(scope) ?? nothing())
   }
 
   /** Forgets a session, or a tenant with all its sessions: an id may be somebody's name. */
@@ -108,36 +109,5 @@ export class Tallies {
       this.scopes.drop((scope) => scope === target.scope)
       this.sessions.drop((key) => key === target.scope || key.startsWith(`${target.scope}:`))
     }
-  }
-}
-
-/** Tallies by name; beyond so many, the one that was not counted for the longest time goes. */
-class Recent {
-  private readonly most: number
-  private readonly tallies = new Map<string, Tally>()
-
-  constructor(most: number) {
-    this.most = most
-  }
-
-  get(name: string): Tally {
-    return this.tallies.get(name) ?? nothing()
-  }
-
-  count(name: string, turn: Turn): void {
-    const tally = this.get(name)
-    count(tally, turn)
-    this.tallies.delete(name)
-    this.tallies.set(name, tally)
-    if (this.tallies.size > this.most) this.dropOldest()
-  }
-
-  private dropOldest(): void {
-    const [oldest] = this.tallies.keys()
-    if (oldest !== undefined) this.tallies.delete(oldest)
-  }
-
-  drop(isGone: (name: string) => boolean): void {
-    for (const name of this.tallies.keys()) if (isGone(name)) this.tallies.delete(name)
   }
 }
