@@ -61,18 +61,39 @@ export type Own = readonly [
   ledger: readonly [numbers: CompactLedger[3], runs: readonly (readonly CompactRun[])[]] | null,
 ]
 
-/** The last one: receipts at hand share it, instead of each having the same one for itself. */
-let lastShape = ''
+/** The one that was parted last: most have its shape, and share the text of that instead of each having the same one for itself. */
+let last: { readonly form: Compact; readonly shape: string } | undefined
 
 /** A receipt in its two parts. */
-export function parted([mark, request, response, sequence, protocol, model, upstream, how, tokens, cost, degraded, ledger]: Compact): Parted {
-  const shape = JSON.stringify([protocol, model, upstream, how, degraded, ledger && shapeOf(ledger)] satisfies Shape)
+export function parted(form: Compact): Parted {
+  const [mark, request, response, sequence, , , , , tokens, cost, , ledger] = form
+  if (last === undefined || !isAlike(form, last.form)) last = { form, shape: JSON.stringify(shapeOf(form)) }
   const own = JSON.stringify([mark, request, response, sequence, tokens, cost, ledger && [ledger[3], ledger[4].map((lines) => lines[4])]] satisfies Own)
-  if (shape !== lastShape) lastShape = shape
-  return { shape: lastShape, own }
+  return { shape: last.shape, own }
 }
 
-const shapeOf = ([profile, tokenizer, counted, , lines, knowledge, degraded]: CompactLedger): LedgerShape => [
+/** Whether two receipts have the same shape; those with something out of the ordinary in them are not compared. */
+function isAlike(form: Compact, other: Compact): boolean {
+  const [, , , , protocol, model, upstream, how, , , degraded, ledger] = form
+  if (protocol !== other[4] || model !== other[5] || upstream !== other[6] || how !== other[7] || degraded.length + other[10].length > 0) return false
+  const before = other[11]
+  return ledger === null || before === null ? ledger === before : isAlikeLedger(ledger, before)
+}
+
+function isAlikeLedger([profile, tokenizer, counted, , lines, knowledge, degraded]: CompactLedger, other: CompactLedger): boolean {
+  if (profile !== other[0] || tokenizer !== other[1] || counted !== other[2] || lines.length !== other[4].length) return false
+  if (knowledge.length + other[5].length + degraded.length + other[6].length > 0) return false
+  return lines.every((line, place) => isSameGroup(line, other[4][place] as CompactLines))
+}
+
+const isSameGroup = (lines: CompactLines, other: CompactLines): boolean =>
+  lines[0] === other[0] && lines[1] === other[1] && lines[2] === other[2] && lines[3] === other[3]
+
+const shapeOf = ([, , , , protocol, model, upstream, how, , , degraded, ledger]: Compact): Shape => {
+  return [protocol, model, upstream, how, degraded, ledger && ledgerShapeOf(ledger)]
+}
+
+const ledgerShapeOf = ([profile, tokenizer, counted, , lines, knowledge, degraded]: CompactLedger): LedgerShape => [
   profile,
   tokenizer,
   counted,
@@ -120,11 +141,11 @@ export function restored(form: Compact, key: string, at: number): Receipt {
   }
 }
 
-/** The id of the receipt of a session; the key in it tells where to look. */
-export const idOf = (key: string, mark: string): string => `rc_${Buffer.from(key).toString('base64url')}_${mark}`
+/** The id of the receipt of a session; the key in it tells where to look. With the letters that a key may hold, Base64 needs none that an address does not. */
+export const idOf = (key: string, mark: string): string => `rc_${btoa(key).slice(0, Math.ceil((key.length * 4) / 3))}_${mark}`
 
-/** What follows on the key in the id of a receipt. */
-export const markOf = (id: string): string => id.slice(id.lastIndexOf('_') + 1)
+/** What follows on the key in the id of a receipt: sixteen digits. */
+export const markOf = (id: string): string => id.slice(-16)
 
 function compactLedger({ profile, tokenizer, counted, budget, spent, history, due, cacheable, lines, knowledge, degraded }: Ledger): CompactLedger {
   const numbers = [budget, spent, history, due ? 1 : 0, cacheable.messages, cacheable.tokens] as const
