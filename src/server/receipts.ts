@@ -186,7 +186,7 @@ function rowOf({ id, sequence, at, calls }: Message): Row {
   throw new MemoryError('corrupt', `What is kept as receipt ${id} of a session is damaged. threadkeep doctor tells what else is.`)
 }
 
-const isList = (text: string): boolean => text.startsWith('[') && text.endsWith(']')
+const isList = (text: string): boolean => text[0] === '[' && text[text.length - 1] === ']'
 
 function kept(message: Message): Kept {
   const [number, at, { shape, own }] = rowOf(message)
