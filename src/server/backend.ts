@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tokens } from '../domain/entry.ts'
 import type { Body, Dialect } from './dialects/dialect.ts'
+import { roundOver } from './round.ts'
 import type { UpstreamState } from './watch/ready.ts'
 
 /** What a client wants of a model. */
@@ -54,7 +55,10 @@ export async function eachPiece(body: Answer['body'], take: (bytes: Uint8Array) 
   try {
     for (;;) {
       const coming = body.arrival()
-      if (coming !== undefined) await coming
+      if (coming !== undefined) {
+        await coming
+        await roundOver()
+      }
       const bytes = body.takeNext()
       if (bytes === undefined) return
       const busy = take(bytes)

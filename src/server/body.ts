@@ -3,6 +3,7 @@ import { isObject } from '../domain/checks.ts'
 import type { Millis } from '../domain/entry.ts'
 import { boundaryIn, fileIn, type Upload } from './gate/multipart.ts'
 import { Refusal } from './problem.ts'
+import { roundOver } from './round.ts'
 
 /**
  * How slowly a body may come: in each stretch of time at least so many bytes. How long it may take altogether is the
@@ -27,15 +28,10 @@ export async function readJson(request: IncomingMessage, limit: number, pace?: P
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
     throw new Refusal(415, 'unsupported_media_type', 'The body must be JSON, sent with the header content-type: application/json.')
   checkEncoding(request)
-  await pieceRead()
+  // Nearly always the body comes in one piece with its head: to listen for it, against a clock, would take longer than all else before it is parsed.
+  await roundOver()
   return objectIn(request.complete ? bytesAtHand(request, limit) : await received(request, limit, pace))
 }
-
-/**
- * Resolves when the platform has gone through the piece of a request that it is at. Nearly always the body comes in one
- * piece with its head, and to listen for it, against a clock, would take longer than all else that is done before it is parsed.
- */
-const pieceRead = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 function bytesAtHand(request: IncomingMessage, limit: number): Buffer {
   const bytes = (request.read() as Buffer | null) ?? Buffer.alloc(0)

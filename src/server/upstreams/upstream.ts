@@ -6,6 +6,7 @@ import { brokenOff, type Check, notAReply, refused, unreachable } from '../../mo
 import type { Answer, Call } from '../backend.ts'
 import { type Upstream as Holder, ownKeyHeaders, type Protocol, requestHeaders, returnedHeaders } from '../gate/headers.ts'
 import { Refusal } from '../problem.ts'
+import { roundOver } from '../round.ts'
 import type { UpstreamState } from '../watch/ready.ts'
 import { modelFor, protocolOf } from './choice.ts'
 import { type Begun, exchange, type Terms } from './exchange.ts'
@@ -111,6 +112,7 @@ export class Upstream {
       this.state = 'failing'
       throw keyRefused()
     }
+    await roundOver()
     return { status, headers: returnedHeaders(spoken, begun.headers), where, from: this.name, retries: 0, passedOver: none, body: begun.body }
   }
 
