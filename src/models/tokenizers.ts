@@ -1,5 +1,5 @@
 import type { Parsed } from '../domain/chat.ts'
-import { isBlank, type Tokens } from '../domain/entry.ts'
+import { isBlank, type Role, type Tokens } from '../domain/entry.ts'
 import type { Pricer, Prices, Tokenizer } from '../domain/ports.ts'
 import type { TokenizerName } from '../domain/profile.ts'
 import { speaker } from '../recall/wording.ts'
@@ -9,7 +9,7 @@ import { upperBound } from '../text/upperBound.ts'
 import { utf8Length } from '../text/utf8.ts'
 import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
 import { pieces } from './pieces.ts'
-import { endOfPlain } from './plain.ts'
+import { endOfPlain, endsWord } from './plain.ts'
 import { Recent } from './recent.ts'
 import { Words } from './words.ts'
 
@@ -86,6 +86,7 @@ class Exact implements Pricer {
   readonly count: Tokenizer['count']
   readonly isExact: Tokenizer['isExact']
   readonly #counter: Counter
+  readonly #frames = new Map<Role, Frame>()
 
   constructor(name: Encoding, counter: Counter) {
     this.name = name
@@ -99,10 +100,26 @@ class Exact implements Pricer {
     const { role, content, name, calls } = said
     // Anything else is sent or written otherwise than it was said.
     if (role === 'tool' || name !== undefined || calls !== undefined || isBlank(content) || content.includes('<')) return undefined
-    const [alone, line, paragraph] = this.#counter.inLine(`${speaker(said)}: `, content)
-    return [Math.max(paragraph, this.overhead.message + this.#counter.count(role) + alone), line]
+    const { label, tokens } = this.#frameOf(role, said)
+    const [alone, line, paragraph] = this.#counter.inLine(label, content)
+    return [Math.max(paragraph, tokens + alone), line]
+  }
+
+  #frameOf(role: Role, said: Parsed): Frame {
+    let frame = this.#frames.get(role)
+    if (frame === undefined) {
+      const text = `${speaker(said)}:`
+      frame = { label: { text, tokens: this.count(text) }, tokens: this.overhead.message + this.count(role) }
+      this.#frames.set(role, frame)
+    }
+    return frame
   }
 }
+
+/** Who speaks in a line, with the colon behind it. */
+type Label = { readonly text: string; readonly tokens: Tokens }
+/** What stands around each message of a role that has no name: before its words in a line, and beside them in a chat. */
+type Frame = { readonly label: Label; readonly tokens: Tokens }
 
 /** How much of what was just counted stays at hand: short texts whole, longer ones by stretches. Little, because it may be forgotten. */
 const whole = { characters: 1_024, most: 128 }
@@ -128,8 +145,17 @@ function lastBetween(text: string): number {
   return at
 }
 
+/** Where the last word ends, or where it begins if it may go on with what is no plain letter; there is such a space. */
+function endOfLast(text: string): number {
+  let end = text.length
+  while (!isLetter(text.charCodeAt(end - 1))) end--
+  return endsWord(text, end) ? end : lastBetween(text)
+}
+
 /** One in eight of such spaces, chosen by the letters, so that the same words are cut at the same places wherever they stand. */
 const isCut = (text: string, at: number): boolean => ((text.charCodeAt(at - 1) * 31 + text.charCodeAt(at + 1)) & 7) === 0 && isBetween(text, at)
+
+type InLine = readonly [alone: Tokens, line: Tokens, paragraph: Tokens]
 
 class Counter {
   readonly #pattern: RegExp
@@ -138,6 +164,7 @@ class Counter {
   readonly #inner = new Recent(whole.most)
   readonly #words = new Words((text, at, end) => this.#piece(text, at, end))
   readonly #stretches = new Recent(stretches.most)
+  #last: { readonly text: string; readonly tokens: InLine } = { text: '', tokens: [0, 1, 1] }
 
   constructor(pattern: RegExp, ranks: Ranks) {
     this.#pattern = pattern
@@ -153,16 +180,22 @@ class Counter {
     return this.#pieces(text, 0, first) + this.#recent(this.#inner, text, first, last) + this.#pieces(text, last, text.length)
   }
 
-  /** A text by itself, and in a line with this before it and one line end behind it, or two. */
-  inLine(before: string, text: string): readonly [alone: Tokens, line: Tokens, paragraph: Tokens] {
+  /** A text by itself, and in a line with a label before it and one line end behind it, or two: only its first word and what follows its last one differ. */
+  inLine({ text: label, tokens }: Label, text: string): InLine {
     const first = text.length > whole.characters ? -1 : firstBetween(text)
-    if (first < 0) return [this.count(text), this.count(`${before}${text}\n`), this.count(`${before}${text}\n\n`)]
-    const last = lastBetween(text)
+    if (first < 0) return [this.count(text), this.count(`${label} ${text}\n`), this.count(`${label} ${text}\n\n`)]
+    const last = endOfLast(text)
     const inner = this.#pieces(text, first, last)
-    const start = inner + this.#all(before + text.slice(0, first))
-    const end = text.slice(last)
-    const alone = this.#pieces(text, 0, first) + inner + this.#pieces(text, last, text.length)
-    return [alone, start + this.#all(`${end}\n`), start + this.#all(`${end}\n\n`)]
+    const head = text.slice(0, first)
+    const start = inner + (isLetter(text.charCodeAt(0)) ? tokens + this.#all(` ${head}`) : this.#all(`${label} ${head}`))
+    const [end, line, paragraph] = this.#ending(text.slice(last))
+    return [this.#pieces(text, 0, first) + inner + end, start + line, start + paragraph]
+  }
+
+  /** What follows the last word, which is mostly a full stop: alone and before ends of lines. */
+  #ending(text: string): InLine {
+    if (this.#last.text !== text) this.#last = { text, tokens: [this.#all(text), this.#all(`${text}\n`), this.#all(`${text}\n\n`)] }
+    return this.#last.tokens
   }
 
   #all(text: string): Tokens {
@@ -196,9 +229,11 @@ class Counter {
       let total = 0
       for (let at = from; at < to; ) {
         if (total >= most) return total + mostBytes(text, at, to)
-        const word = this.#words.at(text, at)
-        const end = word > 0 ? at + (word & 15) : this.#endOfPiece(text, at)
-        total += word > 0 ? word >> 4 : this.#piece(text, at, end)
+        total += this.#words.count(text, at, to, most - total)
+        at = this.#words.reached
+        if (total >= most || at >= to) continue
+        const end = this.#endOfPiece(text, at)
+        total += this.#piece(text, at, end)
         at = end
       }
       return total
