@@ -185,10 +185,10 @@ export class Barrier {
   }
 }
 
-const hasSecrets = (text: string): boolean => findSecrets(text).length > 0
+const hasSecrets = (text: string | undefined): boolean => text !== undefined && findSecrets(text).length > 0
 
 /** Whether a secret stands in any text of a message. */
-const holdsSecrets = ({ content, name = '', calls, answers = '' }: Parsed): boolean =>
+const holdsSecrets = ({ content, name, calls, answers }: Parsed): boolean =>
   hasSecrets(content) || hasSecrets(name) || hasSecrets(answers) || calls?.some((call) => [call.id, call.name, call.arguments].some(hasSecrets)) === true
 
 /** A value with every text in it changed. */

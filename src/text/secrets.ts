@@ -9,9 +9,9 @@ import { mayHoldTold, toldSecretsIn } from './secrets/told.ts'
 
 export type { FoundSecret, SecretKind } from './secrets/found.ts'
 
-/** Every secret but a long one has one of these beside it or in it; most of what is said has none, and one look tells. */
+/** Every secret but a long one has one of these beside it or in it; most of what is said has none, and one look tells. What begins alike is tried once. */
 const hint =
-  /pass|pwd|secret|token|key|auth|bearer|basic|contraseña|mot de|senha|пароль|密码|パスワード|identified by|:\/\/|cookie|\s-u|--user|pin|otp|cv[vc]|code|log ?in|sign ?in|credential|seed|recovery|backup|mnemonic|\d{4}[ -]\d{4}|\d{13}|-----/i
+  /p(?:ass|wd|in)|s(?:e(?:cret|nha|ed)|ign ?in)|token|key|auth|b(?:earer|asic|ackup)|c(?:o(?:ntraseña|okie|de)|v[vc]|redential)|m(?:ot de|nemonic)|пароль|密码|パスワード|identified by|:\/\/|otp|log ?in|recovery|\s-u|--(?:user|---)|\d{4}(?:[ -]\d{4}|\d{9})/i
 /** No pattern takes this character for part of a name or of a value. */
 const blank = '⟨'
 /** What was hidden by a secret next to it is found the next time; four times are enough for all but a text made to defeat this. */
