@@ -13,7 +13,7 @@ type Known = { readonly stored: readonly Message[]; readonly hasEarlier: boolean
  * each message is all that most turns take to be told from what is stored.
  */
 export function isContinued(stored: readonly Message[], said: readonly Sent[]): boolean {
-  if (stored.length >= said.length) return false
+  if (stored.length >= said.length || !areAsLong(stored, said)) return false
   let hasReplies = false
   for (let place = 0; place < stored.length; place++) {
     const message = stored[place] as Message
@@ -21,6 +21,12 @@ export function isContinued(stored: readonly Message[], said: readonly Sent[]): 
     hasReplies ||= !isUser(message)
   }
   return hasReplies
+}
+
+/** Whether what is stored is as long as what is sent in its place. Asked first, in a few steps for each: so the processor fetches them all at once. */
+function areAsLong(stored: readonly Message[], said: readonly Sent[]): boolean {
+  for (let place = 0; place < stored.length; place++) if (stored[place]?.content.length !== said[place]?.content.length) return false
+  return true
 }
 
 /**
