@@ -12,7 +12,7 @@ const kindOf = Uint8Array.from({ length: 128 }, (_, code) => {
 })
 
 /** The code of a character, or -1 behind the last: asking a text for what it does not have would slow down every other look. */
-const codeAt = (text: string, at: number): number => (at < text.length ? text.charCodeAt(at) : -1)
+export const codeAt = (text: string, at: number): number => (at < text.length ? text.charCodeAt(at) : -1)
 const kindAt = (text: string, at: number): number => {
   const code = codeAt(text, at)
   return code >= 0 && code < 128 ? (kindOf[code] as number) : kinds.other
@@ -41,14 +41,11 @@ function endOfWord(text: string, at: number, start: number): number {
   let end = start
   while (kindAt(text, end) === kinds.capital) end++
   while (kindAt(text, end) === kinds.small) end++
-  return endsWord(text, end) ? end : at
+  return endsWord(codeAt(text, end)) ? end : at
 }
 
-/** Whether a word of plain letters is sure to end here: a letter of another script, an accent, the rest of a contraction may still belong to it. */
-export function endsWord(text: string, end: number): boolean {
-  const code = codeAt(text, end)
-  return code < 65 ? code !== apostrophe : (code > 90 && code < 97) || (code > 122 && code < 128)
-}
+/** Whether a word of plain letters is sure to end before this: a letter of another script, an accent, the rest of a contraction may still belong to it. */
+export const endsWord = (code: number): boolean => (code < 65 ? code !== apostrophe : (code > 90 && code < 97) || (code > 122 && code < 128))
 
 /** Up to three; what follows the first two may be a digit of another script. */
 function endOfDigits(text: string, at: number): number {

@@ -9,7 +9,7 @@ import { upperBound } from '../text/upperBound.ts'
 import { utf8Length } from '../text/utf8.ts'
 import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
 import { pieces } from './pieces.ts'
-import { endOfPlain, endsWord } from './plain.ts'
+import { codeAt, endOfPlain, endsWord } from './plain.ts'
 import { Recent } from './recent.ts'
 import { Words } from './words.ts'
 
@@ -149,7 +149,7 @@ function lastBetween(text: string): number {
 function endOfLast(text: string): number {
   let end = text.length
   while (!isLetter(text.charCodeAt(end - 1))) end--
-  return endsWord(text, end) ? end : lastBetween(text)
+  return endsWord(codeAt(text, end)) ? end : lastBetween(text)
 }
 
 /** One in eight of such spaces, chosen by the letters, so that the same words are cut at the same places wherever they stand. */

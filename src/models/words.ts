@@ -1,5 +1,5 @@
 import type { Tokens } from '../domain/entry.ts'
-import { endsWord } from './plain.ts'
+import { codeAt, endsWord } from './plain.ts'
 
 const space = 32
 /** A word is two numbers, of six letters with five bits each. Beside them the first tells of a space before the word, the second its tokens. */
@@ -15,6 +15,8 @@ const ahead = 64
 /** What is noted of a word: its two numbers, its length and, as soon as it was looked for, its tokens above it, and whether another was in front of its set. */
 const [first, rest, size, differs, fields] = [0, 1, 2, 3, 4]
 const lengths = 15
+
+const isSmall = (code: number): boolean => code > 96 && code < 123
 
 /**
  * The tokens of words of up to twelve small letters, with a space before them or not, of which most texts are made. They are
@@ -53,19 +55,19 @@ export class Words {
   #read(text: string, from: number, to: number): number {
     const notes = this.#notes
     let word = 0
+    let code = codeAt(text, from)
     for (let at = from; at < to && word < notes.length; word += fields) {
-      const isSpaced = text.charCodeAt(at) === space
+      const isSpaced = code === space
       const start = isSpaced ? at + 1 : at
+      let end = start
+      if (isSpaced) code = codeAt(text, end)
       let one = 0
       let two = 0
-      let end = start
-      for (; end < text.length; end++) {
-        const letter = text.charCodeAt(end) - 96
-        if (letter < 1 || letter > 26) break
+      for (; isSmall(code); code = codeAt(text, ++end)) {
         two = (two << 5) | (one >>> 25)
-        one = ((one << 5) & letters) | letter
+        one = ((one << 5) & letters) | (code - 96)
       }
-      if (end === start || end > start + most || !endsWord(text, end)) break
+      if (end === start || end > start + most || !endsWord(code)) break
       notes[word + first] = isSpaced ? one | spaced : one
       notes[word + rest] = two
       notes[word + size] = end - at
