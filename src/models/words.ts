@@ -8,7 +8,7 @@ const letters = 0x3fffffff
 const spaced = 1 << 30
 const mostTokens = 3
 /** Four words have a set to themselves, the last one used in front: it is half a line of a processor's cache, which is all that has to be read. */
-const sets = 8_192
+const sets = 16_384
 const width = 8
 /** So many words are read before the first of them is looked up. */
 const ahead = 64
@@ -127,4 +127,4 @@ export class Words {
   }
 }
 
-const setOf = (first: number, rest: number): number => width * (Math.imul(first ^ Math.imul(rest, 0x9e3779b1), 0x85ebca6b) >>> 19)
+const setOf = (first: number, rest: number): number => width * (Math.imul(first ^ Math.imul(rest, 0x9e3779b1), 0x85ebca6b) >>> 18)
