@@ -1,4 +1,3 @@
-import type { Parsed } from './chat.ts'
 import type { Derived, Entry, Message, Millis, Tokens } from './entry.ts'
 import type { Key, Scope } from './key.ts'
 import type { ChatMessage } from './ledger.ts'
@@ -94,15 +93,6 @@ export interface Tokenizer {
   isExact(text: string): boolean
   /** What a provider adds: for each message, for a name, for each tool call, and before the reply. */
   readonly overhead: { readonly message: Tokens; readonly name: Tokens; readonly call: Tokens; readonly reply: Tokens }
-}
-
-/** What something said costs as a message of its own, and as a line of a block. */
-export type Prices = readonly [tokens: Tokens, lineTokens: Tokens]
-
-/** A tokenizer that finds both prices in one look at what is said. */
-export interface Pricer extends Tokenizer {
-  /** The same as by counting; undefined where there is more to it than words. */
-  prices(said: Parsed): Prices | undefined
 }
 
 export type Ask = { readonly messages: readonly ChatMessage[]; readonly model?: string; readonly maxTokens?: number; readonly temperature?: number }

@@ -1,7 +1,8 @@
 import type { Parsed } from '../domain/chat.ts'
 import { isBlank, type Role, type Tokens } from '../domain/entry.ts'
-import type { Pricer, Prices, Tokenizer } from '../domain/ports.ts'
+import type { Tokenizer } from '../domain/ports.ts'
 import type { TokenizerName } from '../domain/profile.ts'
+import { type Prices, pricers } from '../recall/pricers.ts'
 import { speaker } from '../recall/wording.ts'
 import { chatOverhead } from '../text/cost.ts'
 import { ascii35, chars4 } from '../text/estimators.ts'
@@ -76,26 +77,22 @@ export function encodingFor(model: string): Encoding {
 
 async function load(encoding: Encoding): Promise<Tokenizer> {
   const { default: table } = await (encoding === 'o200k_base' ? import('gpt-tokenizer/bpeRanks/o200k_base') : import('gpt-tokenizer/bpeRanks/cl100k_base'))
-  return new Exact(encoding, new Counter(pieces[encoding], readRanks(table)))
+  const counter = new Counter(pieces[encoding], readRanks(table))
+  const isExact: Tokenizer['isExact'] = (text) => counter.isExact(text)
+  const tokenizer = { name: encoding, kind: 'exact', overhead: chatOverhead, count: (text: string) => counter.count(text), isExact } as const
+  const pricer = new Pricer(counter)
+  pricers.set(tokenizer, (said) => pricer.prices(said))
+  return tokenizer
 }
 
-class Exact implements Pricer {
-  readonly name: Encoding
-  readonly kind = 'exact'
-  readonly overhead = chatOverhead
-  readonly count: Tokenizer['count']
-  readonly isExact: Tokenizer['isExact']
+class Pricer {
   readonly #counter: Counter
   readonly #frames = new Map<Role, Frame>()
 
-  constructor(name: Encoding, counter: Counter) {
-    this.name = name
-    this.count = (text) => counter.count(text)
-    this.isExact = (text) => counter.isExact(text)
+  constructor(counter: Counter) {
     this.#counter = counter
   }
 
-  /** Not a property of its own, as the others are: who makes another tokenizer of this one, with a `count` that differs, does not take it along. */
   prices(said: Parsed): Prices | undefined {
     const { role, content, name, calls } = said
     // Anything else is sent or written otherwise than it was said.
@@ -109,7 +106,7 @@ class Exact implements Pricer {
     let frame = this.#frames.get(role)
     if (frame === undefined) {
       const text = `${speaker(said)}:`
-      frame = { label: { text, tokens: this.count(text) }, tokens: this.overhead.message + this.count(role) }
+      frame = { label: { text, tokens: this.#counter.count(text) }, tokens: chatOverhead.message + this.#counter.count(role) }
       this.#frames.set(role, frame)
     }
     return frame

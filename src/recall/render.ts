@@ -1,7 +1,7 @@
 import type { Parsed } from '../domain/chat.ts'
 import { type Derived, isBlank, type Message, type Said, type Tokens } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
-import type { Pricer, Prices, Tokenizer } from '../domain/ports.ts'
+import type { Tokenizer } from '../domain/ports.ts'
 import type { Band, Profile, Rung } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { messageCost } from '../text/cost.ts'
@@ -13,6 +13,7 @@ import { squeezeSpace, stripComments } from '../text/squeeze.ts'
 import { inputOf } from './anthropic.ts'
 import type { Fees } from './fees.ts'
 import { kept } from './kept.ts'
+import { type Prices, pricers } from './pricers.ts'
 import { lineOfStatement, statement } from './statement.ts'
 import { isSendable, type Unit } from './unit.ts'
 import { chatOf, lineOf, mend } from './wording.ts'
@@ -275,8 +276,8 @@ function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
 }
 
 /** What was said with its prices: counted once, when it is stored. */
-export function weighed(tokenizer: Tokenizer | Pricer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
-  const [tokens, lineTokens] = ('prices' in tokenizer && tokenizer.prices(said)) || prices(tokenizer, said)
+export function weighed(tokenizer: Tokenizer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
+  const [tokens, lineTokens] = pricers.get(tokenizer)?.(said) ?? prices(tokenizer, said)
   return { ...said, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, cap) }
 }
 

@@ -4,6 +4,7 @@ import { countTokens as countNewer, encode as encodeNewer } from 'gpt-tokenizer/
 import { describe, expect, it } from 'vitest'
 import { countMerged, readRanks, toBytes } from '../../src/models/bytePairs.ts'
 import { encodingFor, exactTokenizer, tokenizerFor, tokenizerNamed } from '../../src/models/tokenizers.ts'
+import { weighed } from '../../src/recall/render.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { duration, hostileText, megabytes } from '../text/hostile.ts'
@@ -54,6 +55,26 @@ describe('counting', () => {
       expect(tokenizer.count('<|endoftext|>')).toBe(7)
       expect(tokenizer.count(text)).toBe(published(text))
     }
+  })
+
+  it('what is said costs the same in one look as by counting, for any text and for sentences', () => {
+    const words = fc.array(fc.constantFrom('the', 'walrus', 'Don', "n't", 'antidisestablishmentarianism', '42', 'über', '-', 'ice', 'x'), { maxLength: 40 })
+    const sentence = fc.tuple(words, fc.constantFrom('', '.', '?!', ' ', '\n', ' (and so on)', '日本', "'s")).map(([list, end]) => list.join(' ') + end)
+    const role = fc.constantFrom('user', 'assistant', 'system', 'tool')
+    fc.assert(
+      fc.property(fc.oneof(hostileText, sentence), role, (content, role) => {
+        // A copy counts by itself: whoever makes another tokenizer of this one is asked for every text.
+        for (const { tokenizer } of cases) expect(weighed(tokenizer, { at: 0, role, content })).toEqual(weighed({ ...tokenizer }, { at: 0, role, content }))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('a tokenizer that is made of another is asked itself', () => {
+    const doubled = Object.create(newer, { count: { value: (text: string) => 2 * newer.count(text) } }) as typeof newer
+    const said = { at: 0, role: 'user', content: 'The walrus sleeps on the ice.' } as const
+    expect(weighed(doubled, said).lineTokens).toBe(2 * weighed(newer, said).lineTokens)
+    expect(weighed(new Proxy(newer, {}), said)).toEqual(weighed(newer, said))
   })
 
   it('the same tables serve everyone who asks for an encoding', async () => {
