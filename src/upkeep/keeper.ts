@@ -84,7 +84,8 @@ export class Keeper {
   heard(key: Key, occasion: Occasion, newest?: Newest, epoch?: number): void {
     if (this.means.profile.upkeep.length === 0 || this.stopped.signal.aborted) return
     const name = formatKey(key)
-    if (this.awake.size < mostAwake) this.awake.set(name, key)
+    // Not put there anew: each key would then outlive its request.
+    if (!this.awake.has(name) && this.awake.size < mostAwake) this.awake.set(name, key)
     if ((occasion === 'asked' && !this.isWaitedFor) || this.isQuiet(name, newest, epoch)) return
     const lane = this.lanes.get(name)
     if (lane === undefined) this.open(name, key, occasion)
