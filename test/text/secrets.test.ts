@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { findSecrets } from '../../src/text/secrets.ts'
@@ -288,5 +290,14 @@ describe('marks', () => {
       }),
       { numRuns: 500 },
     )
+  })
+})
+
+describe('a long text with the names of secrets everywhere and none of them', () => {
+  it('is looked through in little more room than it takes itself', async () => {
+    const secrets = new URL('../../src/text/secrets.ts', import.meta.url).href
+    const code = `import(${JSON.stringify(secrets)}).then(({ findSecrets }) => process.exit(findSecrets('pwd '.repeat(1_000_000)).length === 0 ? 7 : 8))`
+    const [exit] = await once(new Worker(code, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 48 } }), 'exit')
+    expect(exit).toBe(7)
   })
 })

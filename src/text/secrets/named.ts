@@ -1,4 +1,4 @@
-import { type FoundSecret, matchesOf } from './found.ts'
+import type { FoundSecret } from './found.ts'
 import { isPlaceholder } from './placeholder.ts'
 import { endOfWhole, valueAt } from './value.ts'
 
@@ -22,7 +22,7 @@ export const mayHoldNamed = (text: string): boolean => names.test(text)
 export function namedSecretsIn(text: string): FoundSecret[] {
   const found: FoundSecret[] = []
   let reached = 0
-  for (const { 0: name, 1: flag, 2: ofPassword, 3: assignment, 4: sentence, index } of matchesOf(text, named)) {
+  for (const { 0: name, 1: flag, 2: ofPassword, 3: assignment, 4: sentence, index } of text.matchAll(named)) {
     if (index < reached) continue
     const written = valueAt(text, index + name.length)
     const { start, end, isQuoted } = written
