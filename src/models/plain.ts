@@ -13,6 +13,7 @@ const kindOf = Uint8Array.from({ length: 128 }, (_, code) => {
 
 /** The code of a character, or -1 behind the last: asking a text for what it does not have would slow down every other look. */
 export const codeAt = (text: string, at: number): number => (at < text.length ? text.charCodeAt(at) : -1)
+export const isSmall = (code: number): boolean => code > 96 && code < 123
 const kindAt = (text: string, at: number): number => {
   const code = codeAt(text, at)
   return code >= 0 && code < 128 ? (kindOf[code] as number) : kinds.other

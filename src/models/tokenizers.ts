@@ -10,7 +10,7 @@ import { upperBound } from '../text/upperBound.ts'
 import { utf8Length } from '../text/utf8.ts'
 import { countMerged, type Ranks, readRanks, toBytes } from './bytePairs.ts'
 import { pieces } from './pieces.ts'
-import { codeAt, endOfPlain, endsWord } from './plain.ts'
+import { codeAt, endOfPlain, endsWord, isSmall } from './plain.ts'
 import { Recent } from './recent.ts'
 import { Words } from './words.ts'
 
@@ -123,7 +123,6 @@ const whole = { characters: 1_024, most: 128 }
 const stretches = { characters: 256, most: 1_024 }
 
 const space = 32
-const isSmall = (code: number): boolean => code >= 97 && code <= 122
 const isLetter = (code: number): boolean => isSmall(code) || (code >= 65 && code <= 90)
 
 /** Whether a space between letters is here: both encodings split before it, so that what is on both sides can be counted apart. */

@@ -1,5 +1,5 @@
 import type { Tokens } from '../domain/entry.ts'
-import { codeAt, endsWord } from './plain.ts'
+import { codeAt, endsWord, isSmall } from './plain.ts'
 
 const space = 32
 /** A word is two numbers, of six letters with five bits each. Beside them the first tells of a space before the word, the second its tokens. */
@@ -15,8 +15,6 @@ const ahead = 64
 /** What is noted of a word: its two numbers, its length and, as soon as it was looked for, its tokens above it, and whether another was in front of its set. */
 const [first, rest, size, differs, fields] = [0, 1, 2, 3, 4]
 const lengths = 15
-
-const isSmall = (code: number): boolean => code > 96 && code < 123
 
 /**
  * The tokens of words of up to twelve small letters, with a space before them or not, of which most texts are made. They are
