@@ -6,7 +6,7 @@ export default defineConfig({
     'src/browser.ts',
     'src/upkeep/upkeep.ts',
     'src/memory/secrets.ts',
-    'src/memory/lifecycle/lifecycle.ts',
+    'src/lifecycle/lifecycle.ts',
     'src/memory/embedding.ts',
     'src/memory/replaying.ts',
     'src/stores/conformance.ts',
@@ -16,7 +16,7 @@ export default defineConfig({
     'src/stores/sqlite/writer.ts',
     // Started as a process.
     'src/files/readerProcess.ts',
-    'src/stores/sealed.ts',
+    'src/stores/encrypted.ts',
     'src/adapters/session-memory.ts',
     'src/adapters/persistent-sessions.ts',
     'src/adapters/ai-service.ts',

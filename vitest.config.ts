@@ -4,10 +4,12 @@ import { defineConfig } from 'vitest/config'
 const all = 'test/**/*.test.ts'
 /** Tests that start processes, servers or builds, and those that try thousands of cases or megabytes of text. */
 const slow = [
-  ...['server', 'cli', 'package', 'docs', 'stores', 'fault', 'portable', 'scenarios', 'files', 'mcp', 'graph'].map((folder) => `test/${folder}/**/*.test.ts`),
+  ...['server', 'cli', 'package', 'docs', 'stores', 'fault', 'portable', 'scenarios', 'files', 'mcp', 'graph'].map(
+    (folder) => `test/${folder}/**/*.test.ts`,
+  ),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
   'test/text/hostile.test.ts',
-  'test/recall/promises.test.ts',
+  'test/context/promises.test.ts',
 ]
 const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
 
@@ -16,8 +18,24 @@ export default defineConfig({
     // Most of them wait for processes of their own.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      { test: { name: 'unit', setupFiles: ['test/seeded.ts'], include: [all], exclude: slow, testTimeout: campaign ? 1_800_000 : 20_000 } },
-      { test: { name: 'system', setupFiles: ['test/seeded.ts'], include: slow, testTimeout: campaign ? 1_800_000 : 120_000, hookTimeout: 120_000 } },
+      {
+        test: {
+          name: 'unit',
+          setupFiles: ['test/seeded.ts'],
+          include: [all],
+          exclude: slow,
+          testTimeout: campaign ? 1_800_000 : 20_000,
+        },
+      },
+      {
+        test: {
+          name: 'system',
+          setupFiles: ['test/seeded.ts'],
+          include: slow,
+          testTimeout: campaign ? 1_800_000 : 120_000,
+          hookTimeout: 120_000,
+        },
+      },
     ],
   },
 })

@@ -29,7 +29,8 @@ function committing(path: string): Side {
 async function appending(path: string): Promise<Side> {
   const memory = await openMemory({ store: `sqlite:${path}` })
   return {
-    append: (session, at) => memory.append(sessionKey(session), [{ role: at % 2 === 0 ? 'user' : 'assistant', content: textOf(at) }]),
+    append: (session, at) =>
+      memory.append(sessionKey(session), [{ role: at % 2 === 0 ? 'user' : 'assistant', content: textOf(at) }]),
     close: () => memory.close(),
   }
 }
@@ -44,7 +45,9 @@ function bare(path: string, hasText: boolean): Side {
     CREATE UNIQUE INDEX message_sequence ON message (session, sequence);
     CREATE VIRTUAL TABLE found USING fts5 (content, content = message, content_rowid = place);
   `)
-  const insert = database.prepare('INSERT INTO message (session, sequence, at, role, tokens, content) VALUES (?, ?, ?, ?, ?, ?)')
+  const insert = database.prepare(
+    'INSERT INTO message (session, sequence, at, role, tokens, content) VALUES (?, ?, ?, ?, ?, ?)',
+  )
   const index = database.prepare('INSERT INTO found (rowid, content) VALUES (?, ?)')
   const append: Append = async (session, at) => {
     const { role, tokens, content } = spoken(textOf(at), at)
@@ -59,7 +62,10 @@ function bare(path: string, hasText: boolean): Side {
 type Mastra = {
   Memory: new (
     options: object,
-  ) => { createThread(thread: { threadId: string; resourceId: string }): Promise<unknown>; saveMessages(said: { messages: object[] }): Promise<unknown> }
+  ) => {
+    createThread(thread: { threadId: string; resourceId: string }): Promise<unknown>
+    saveMessages(said: { messages: object[] }): Promise<unknown>
+  }
   LibSQLStore: new (options: { id: string; url: string }) => { init(): Promise<void>; close(): Promise<void> }
 }
 
@@ -69,11 +75,14 @@ async function mastra(path: string): Promise<Side | undefined> {
   const storage = new stores.LibSQLStore({ id: 'bench', url: `file:${path}` })
   await storage.init()
   const memory = new memories.Memory({ storage, options: { semanticRecall: false } })
-  for (let session = 0; session < callers; session++) await memory.createThread({ threadId: `s${session}`, resourceId: 'bench' })
+  for (let session = 0; session < callers; session++)
+    await memory.createThread({ threadId: `s${session}`, resourceId: 'bench' })
   const append: Append = (session, at) => {
     const content = { format: 2, parts: [{ type: 'text', text: textOf(at) }] }
     const role = at % 2 === 0 ? 'user' : 'assistant'
-    return memory.saveMessages({ messages: [{ id: `a${at}`, threadId: `s${session}`, resourceId: 'bench', role, createdAt: new Date(), content }] })
+    return memory.saveMessages({
+      messages: [{ id: `a${at}`, threadId: `s${session}`, resourceId: 'bench', role, createdAt: new Date(), content }],
+    })
   }
   return { append, close: () => storage.close() }
 }
@@ -113,7 +122,9 @@ export async function appends(folder: string, quick: boolean): Promise<void> {
   const libsql = keep(await mastra(file('mastra')))
   if (libsql !== undefined) theirs['@mastra/memory on libSQL, does not sync'] = rate(libsql, 64, count / 4)
   const figures = await inTurn({ ...ours, ...theirs }, rounds, 2)
-  const targets = Object.keys(ours).flatMap((name) => Object.keys(theirs).map((other) => ({ ours: name, peer: other, atLeast: 3 })))
+  const targets = Object.keys(ours).flatMap((name) =>
+    Object.keys(theirs).map((other) => ({ ours: name, peer: other, atLeast: 3 })),
+  )
   report(`durable appends from ${callers} callers, messages/s, ${rounds} rounds of ${count}`, figures, targets)
   for (const side of made) await side.close()
   await aside(folder, quick)
@@ -129,7 +140,9 @@ async function aside(folder: string, quick: boolean): Promise<void> {
     'node:sqlite, row and FTS5': bare(file('bare-text'), true),
   }
   const [rounds, count] = quick ? [200, 500] : [600, 1_000]
-  const alone = Object.entries(sides).map(([name, { append }]) => [name, (round: number) => timed(() => append(0, round))] as const)
+  const alone = Object.entries(sides).map(
+    ([name, { append }]) => [name, (round: number) => timed(() => append(0, round))] as const,
+  )
   const waits = await inTurn(Object.fromEntries(alone), rounds, 50)
   report('one caller alone, ms for an append', waits)
   for (const [name, times] of waits) console.log(`  ${name}: p99 ${percentile(sorted(times), 0.99).toPrecision(3)}`)
@@ -141,7 +154,13 @@ async function aside(folder: string, quick: boolean): Promise<void> {
     }
     return [name, (round: number) => loopDelay(() => together(served, 64, 10_000 + round * count, count))] as const
   })
-  const delays = await inTurn({ ...Object.fromEntries(busy), 'nothing to do': () => loopDelay(() => new Promise((done) => setTimeout(done, 500))) }, 5)
+  const delays = await inTurn(
+    {
+      ...Object.fromEntries(busy),
+      'nothing to do': () => loopDelay(() => new Promise((done) => setTimeout(done, 500))),
+    },
+    5,
+  )
   report(`event-loop delay while ${callers} callers append, p99 in ms, a timer of 1 ms included`, delays)
   for (const { close } of Object.values(sides)) await close()
 }

@@ -10,14 +10,21 @@ const newest = { limit: 50, newest: true } as const
 const columns = 'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content'
 
 const peers = ['rows as objects, by the driver', 'rows as arrays, mapped by hand'] as const
-const targets: readonly Target[] = ['store.page', 'memory.transcript'].flatMap((ours) => peers.map((peer) => ({ ours, peer, atMost: 2 })))
+const targets: readonly Target[] = ['store.page', 'memory.transcript'].flatMap((ours) =>
+  peers.map((peer) => ({ ours, peer, atMost: 2 })),
+)
 
 /** The prepared statement alone, on a connection of its own; even the number of a session is at hand. */
-function bare(path: string, hasObjects: boolean): { readonly read: (session: number) => readonly object[]; readonly close: () => void } {
+function bare(
+  path: string,
+  hasObjects: boolean,
+): { readonly read: (session: number) => readonly object[]; readonly close: () => void } {
   const database = new DatabaseSync(path, { readOnly: true })
   const named = database.prepare('SELECT name, id FROM session WHERE scope = ?').all(scope)
   const ids = new Map(named.map(({ name, id }) => [name, id as number]))
-  const statement = database.prepare(`SELECT ${columns} FROM message WHERE session = ? ORDER BY sequence DESC LIMIT ${newest.limit}`)
+  const statement = database.prepare(
+    `SELECT ${columns} FROM message WHERE session = ? ORDER BY sequence DESC LIMIT ${newest.limit}`,
+  )
   statement.setReturnArrays(!hasObjects)
   const read = (session: number): object[] => {
     const rows = statement.all(ids.get(`s${session}`) as number)
@@ -26,7 +33,20 @@ function bare(path: string, hasObjects: boolean): { readonly read: (session: num
   return { read, close: () => database.close() }
 }
 
-function mapped([sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content]: readonly unknown[]): object {
+function mapped([
+  sequence,
+  at,
+  role,
+  name,
+  tokens,
+  lineTokens,
+  tokenizer,
+  weight,
+  offset,
+  calls,
+  answers,
+  content,
+]: readonly unknown[]): object {
   return { sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content }
 }
 

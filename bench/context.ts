@@ -5,7 +5,9 @@ import { openMemory, profiles } from '../src/index.ts'
 import { percentile } from './data.ts'
 
 /** English words, the commonest first. */
-const words = Array.from({ length: 40_000 }, (_, token) => decode([token + 256])).flatMap((text) => (/^ [a-z]{3,12}$/.test(text) ? [text.slice(1)] : []))
+const words = Array.from({ length: 40_000 }, (_, token) => decode([token + 256])).flatMap((text) =>
+  /^ [a-z]{3,12}$/.test(text) ? [text.slice(1)] : [],
+)
 
 const budget = 2_000
 const sizes = [1_000, 10_000] as const
@@ -52,13 +54,22 @@ const ours =
 // not part of the package: installed with `npm --prefix bench ci`
 const peer = async <T>(name: string): Promise<T> => import(name)
 type Made = new (content: string) => { content: string }
-type Langchain = { AIMessage: Made; HumanMessage: Made; trimMessages: (messages: object[], options: object) => Promise<unknown> }
-type LlamaIndex = { createMemory: (options: object) => { add(message: unknown): Promise<void>; getLLM(): Promise<unknown> } }
+type Langchain = {
+  AIMessage: Made
+  HumanMessage: Made
+  trimMessages: (messages: object[], options: object) => Promise<unknown>
+}
+type LlamaIndex = {
+  createMemory: (options: object) => { add(message: unknown): Promise<void>; getLLM(): Promise<unknown> }
+}
 
 const langchain: Subject = async (size) => {
   const { AIMessage, HumanMessage, trimMessages } = await peer<Langchain>('@langchain/core/messages')
-  const made = talk(size + turns + warm).map(({ role, content }) => (role === 'user' ? new HumanMessage(content) : new AIMessage(content)))
-  const tokenCounter = (messages: { content: string }[]): number => messages.reduce((sum, message) => sum + Math.ceil(message.content.length / 4), 0)
+  const made = talk(size + turns + warm).map(({ role, content }) =>
+    role === 'user' ? new HumanMessage(content) : new AIMessage(content),
+  )
+  const tokenCounter = (messages: { content: string }[]): number =>
+    messages.reduce((sum, message) => sum + Math.ceil(message.content.length / 4), 0)
   return (at) => trimMessages(made.slice(0, size + at), { maxTokens: budget, strategy: 'last', tokenCounter })
 }
 
@@ -91,7 +102,10 @@ async function medians(subject: Subject): Promise<number[]> {
   )
 }
 
-const subjects: Record<string, Subject> = { '@langchain/core trimMessages': langchain, '@llamaindex/core Memory': llamaindex }
+const subjects: Record<string, Subject> = {
+  '@langchain/core trimMessages': langchain,
+  '@llamaindex/core Memory': llamaindex,
+}
 for (const name of Object.keys(profiles) as (keyof typeof profiles)[]) subjects[name] = ours(name)
 const rows = new Map<string, number[]>()
 for (const [name, subject] of Object.entries(subjects)) rows.set(name, await medians(subject))

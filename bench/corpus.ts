@@ -22,13 +22,24 @@ export function seeded(seed: number): () => number {
 export function sentences(count: number, seed = 42): string[] {
   const random = seeded(seed)
   const word = (): string => vocabulary[Math.floor(vocabulary.length ** random()) - 1] as string
-  return Array.from({ length: count }, () => `${Array.from({ length: 10 + Math.floor(random() * 31) }, word).join(' ')}.`)
+  return Array.from(
+    { length: count },
+    () => `${Array.from({ length: 10 + Math.floor(random() * 31) }, word).join(' ')}.`,
+  )
 }
 
 /** A message as a store takes it; `place` is its place in the conversation. */
 export function spoken(content: string, place: number): Said {
   const tokens = Math.ceil(content.length / 4)
-  return { at: place * 60_000, role: place % 2 === 0 ? 'user' : 'assistant', content, tokens, lineTokens: tokens, tokenizer: 'estimate', weight: tokens }
+  return {
+    at: place * 60_000,
+    role: place % 2 === 0 ? 'user' : 'assistant',
+    content,
+    tokens,
+    lineTokens: tokens,
+    tokenizer: 'estimate',
+    weight: tokens,
+  }
 }
 
 export const changeOf = (key: Key, id: string, append: readonly Said[]): Change => ({
@@ -51,7 +62,9 @@ export async function fill(store: Store, sessions: number, each: number, texts: 
     const some = Array.from({ length: Math.min(8, sessions - from) }, (_, at) => from + at)
     await Promise.all(
       some.map((session) => {
-        const append = Array.from({ length: each }, (_, place) => spoken(texts[(session * each + place) % texts.length] as string, place))
+        const append = Array.from({ length: each }, (_, place) =>
+          spoken(texts[(session * each + place) % texts.length] as string, place),
+        )
         return store.commit(changeOf(sessionKey(session), `fill${session}`, append))
       }),
     )

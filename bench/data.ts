@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 
-export type BenchMessage = { id: string; at: number | null; speaker: string; role: 'user' | 'assistant'; text: string; group: number }
+export type BenchMessage = {
+  id: string
+  at: number | null
+  speaker: string
+  role: 'user' | 'assistant'
+  text: string
+  group: number
+}
 export type BenchQuestion = { id: string; category: string; query: string; answer: unknown; evidence: string[] }
 export type Conversation = { id: string; messages: BenchMessage[]; questions?: BenchQuestion[] }
 
@@ -13,7 +20,12 @@ const obtain = `Give the folder with --data DIR or THREADKEEP_BENCH_DATA. It hol
 LoCoMo is published as snap-research/LoCoMo (CC BY-NC 4.0), BEAM as mohammadtavakoli78/BEAM.`
 
 export const flags = parseArgs({
-  options: { data: { type: 'string' }, only: { type: 'string' }, budget: { type: 'string' }, limit: { type: 'string' } },
+  options: {
+    data: { type: 'string' },
+    only: { type: 'string' },
+    budget: { type: 'string' },
+    limit: { type: 'string' },
+  },
   strict: false,
 }).values as { data?: string; only?: string; budget?: string; limit?: string }
 

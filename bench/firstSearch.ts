@@ -4,7 +4,9 @@ import { sqliteStore } from '../src/stores/sqlite.ts'
 
 /** The ten best by FTS5 alone: texts that have any of the words. */
 export function bareSearch(database: DatabaseSync): (question: string) => unknown[] {
-  const statement = database.prepare('SELECT rowid, content, bm25(found) AS score FROM found WHERE found MATCH ? ORDER BY bm25(found) LIMIT 10')
+  const statement = database.prepare(
+    'SELECT rowid, content, bm25(found) AS score FROM found WHERE found MATCH ? ORDER BY bm25(found) LIMIT 10',
+  )
   return (question) => statement.all(question.replaceAll(' ', ' OR '))
 }
 

@@ -24,4 +24,6 @@ for (const { messages } of load('transcripts-dev')) {
 }
 console.log(`transcripts-dev: future reference, % of ${cases} cuts; thread against the last N tokens, clipped`)
 for (const [at, budget] of budgets.entries())
-  console.log(`  ${budget}: ${percent((totals[at]?.ours ?? 0) / cases)} against ${percent((totals[at]?.window ?? 0) / cases)}`)
+  console.log(
+    `  ${budget}: ${percent((totals[at]?.ours ?? 0) / cases)} against ${percent((totals[at]?.window ?? 0) / cases)}`,
+  )

@@ -1,5 +1,5 @@
 // What the next tokens of a transcript use again of what came before, and how much of that a context holds.
-import { tokenizerNamed } from '../src/models/tokenizers.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import type { BenchMessage } from './data.ts'
 
 export const exact = await tokenizerNamed('exact')
@@ -26,7 +26,8 @@ export function placesOf(messages: readonly BenchMessage[]): number[] {
 }
 
 /** The user messages that have something before them. */
-export const usersIn = (messages: readonly BenchMessage[]): number[] => messages.flatMap((message, at) => (message.role === 'user' && at > 1 ? [at] : []))
+export const usersIn = (messages: readonly BenchMessage[]): number[] =>
+  messages.flatMap((message, at) => (message.role === 'user' && at > 1 ? [at] : []))
 
 /** What comes back after the cut and was not asked for, or undefined if nothing does. */
 export function cutAt(messages: readonly BenchMessage[], place: number): Cut | undefined {

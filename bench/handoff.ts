@@ -11,7 +11,13 @@ const budgets = [4_000, 8_000]
 const full = 24_000
 
 type Case = Cut & { readonly half: 'even' | 'odd'; readonly isFull: boolean }
-type Result = { readonly one: Case; readonly budget: number; readonly ours: number; readonly window: number; readonly isOver: boolean }
+type Result = {
+  readonly one: Case
+  readonly budget: number
+  readonly ours: number
+  readonly window: number
+  readonly isOver: boolean
+}
 
 /** Where the data's description cuts, and before the last user message that the limit leaves room for. */
 function casesOf(messages: readonly BenchMessage[], half: Case['half']): Case[] {
@@ -29,7 +35,9 @@ async function restored(past: readonly BenchMessage[]): Promise<readonly string[
   const graph = await openGraph('ram:')
   try {
     const handoff = new Handoff({ memory, graph, clock: Date.now })
-    const { sessionId } = await handoff.save('bench', { messages: past.map(({ role, text }) => ({ role, content: text })) })
+    const { sessionId } = await handoff.save('bench', {
+      messages: past.map(({ role, text }) => ({ role, content: text })),
+    })
     const texts: string[] = []
     for (const budget of budgets) texts.push((await handoff.restore('bench', { sessionId, budget })).context)
     return texts
@@ -65,5 +73,7 @@ for (const budget of budgets)
     const own = results.filter((result) => result.budget === budget && holds(result.one))
     const [ours, window] = [mean(own.map((result) => result.ours)), mean(own.map((result) => result.window))]
     const over = own.filter(({ isOver }) => isOver).length
-    console.log(`  ${budget}, ${name}, ${own.length} cuts: ${percent(ours)} against ${percent(window)} (${percent(ours - window)} points), ${over} over budget`)
+    console.log(
+      `  ${budget}, ${name}, ${own.length} cuts: ${percent(ours)} against ${percent(window)} (${percent(ours - window)} points), ${over} over budget`,
+    )
   }

@@ -40,7 +40,12 @@ async function connected(args: readonly string[], env: Readonly<Record<string, s
 }
 
 /** Calls in a second, one after the other as a model makes them, by the median of what they took. */
-async function rate(client: Client, name: string, many: number, input: (call: number) => Record<string, unknown>): Promise<number> {
+async function rate(
+  client: Client,
+  name: string,
+  many: number,
+  input: (call: number) => Record<string, unknown>,
+): Promise<number> {
   const took: number[] = []
   for (let call = 0; call < many; call++) {
     const asked = { name, arguments: input(call) }
@@ -74,7 +79,10 @@ function contenders(
 }
 
 /** A graph that is read whole, and added to. */
-type Whole = { readGraph(): Promise<unknown>; addObservations(observations: readonly { entityName: string; contents: readonly string[] }[]): Promise<unknown> }
+type Whole = {
+  readGraph(): Promise<unknown>
+  addObservations(observations: readonly { entityName: string; contents: readonly string[] }[]): Promise<unknown>
+}
 
 /** Reads the whole graph after a write, and again, without a pipe: a client takes longer over such a text than either server. */
 async function readWhole(entityName: string): Promise<void> {
@@ -87,7 +95,10 @@ async function readWhole(entityName: string): Promise<void> {
   const own = await openGraph(store)
   const workspace = 'default'
   const wholes: Readonly<Record<string, Whole>> = {
-    [ours]: { readGraph: () => own.nodes.readGraph(workspace), addObservations: (observations) => own.nodes.addObservations(workspace, observations) },
+    [ours]: {
+      readGraph: () => own.nodes.readGraph(workspace),
+      addObservations: (observations) => own.nodes.addObservations(workspace, observations),
+    },
     [peer]: new reference.KnowledgeGraphManager(file),
   }
   const playing = (before: (whole: Whole, round: number) => Promise<unknown>): Contenders =>
@@ -100,7 +111,9 @@ async function readWhole(entityName: string): Promise<void> {
         },
       ]),
     )
-  const anew = playing((whole, round) => whole.addObservations([{ entityName, contents: [`noted before round ${round}`] }]))
+  const anew = playing((whole, round) =>
+    whole.addObservations([{ entityName, contents: [`noted before round ${round}`] }]),
+  )
   report('reading the whole graph after a write, times a second', await inTurn(anew, rounds), [{ ours, peer }])
   report(
     'reading the whole graph again, times a second',
@@ -115,17 +128,29 @@ async function readWhole(entityName: string): Promise<void> {
 
 try {
   const graph = largeGraph(entities, observations)
-  const lines = [...graph.entities.map((node) => ({ type: 'entity', ...node })), ...graph.relations.map((link) => ({ type: 'relation', ...link }))]
+  const lines = [
+    ...graph.entities.map((node) => ({ type: 'entity', ...node })),
+    ...graph.relations.map((link) => ({ type: 'relation', ...link })),
+  ]
   const text = lines.map((line) => JSON.stringify(line)).join('\n')
   writeFileSync(file, text)
   const target = await openGraph(store)
-  console.log(`${entities.toLocaleString('en')} entities with ${observations} observations each, ${(text.length / 1e6).toFixed(1)} MB of JSON Lines`)
-  console.log(`taken in within ${Math.round(await timed(() => importNodes(target.nodes, 'default', text))).toLocaleString('en')} ms`)
+  console.log(
+    `${entities.toLocaleString('en')} entities with ${observations} observations each, ${(text.length / 1e6).toFixed(1)} MB of JSON Lines`,
+  )
+  console.log(
+    `taken in within ${Math.round(await timed(() => importNodes(target.nodes, 'default', text))).toLocaleString('en')} ms`,
+  )
   await target.close()
 
   const clients = {
-    [ours]: await connected([fileURLToPath(new URL('../src/cli/main.ts', import.meta.url)), 'mcp', '--store', store], {}),
-    [peer]: await connected([fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))], { MEMORY_FILE_PATH: file }),
+    [ours]: await connected(
+      [fileURLToPath(new URL('../src/cli/main.ts', import.meta.url)), 'mcp', '--store', store],
+      {},
+    ),
+    [peer]: await connected([fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))], {
+      MEMORY_FILE_PATH: file,
+    }),
   }
   const nameOf = (place: number): string => graph.entities[(place * 7_919) % entities]?.name ?? ''
   const added = contenders(clients, 'add_observations', (round, call) => ({
@@ -137,12 +162,18 @@ try {
   report('search_nodes, calls a second', await inTurn(searched, rounds), [{ ours, peer, atLeast: 10 }])
   const some = entities / 100
   // What one call has deleted no other finds.
-  const namesOf = (at: number): readonly string[] => graph.entities.slice(at * some, (at + 1) * some).map(({ name }) => name)
-  const deleted = contenders(clients, 'delete_entities', (round) => ({ entityNames: namesOf(round) }), { [ours]: 1, [peer]: 1 })
+  const namesOf = (at: number): readonly string[] =>
+    graph.entities.slice(at * some, (at + 1) * some).map(({ name }) => name)
+  const deleted = contenders(clients, 'delete_entities', (round) => ({ entityNames: namesOf(round) }), {
+    [ours]: 1,
+    [peer]: 1,
+  })
   report(`delete_entities, ${some} at a time, calls a second`, await inTurn(deleted, rounds), [{ ours, peer }])
   await clients[peer].close()
   // It takes the letters of what was deleted out of its index, once for all of it.
-  console.log(`\n${ours} closed after that within ${Math.round(await timed(() => clients[ours].close())).toLocaleString('en')} ms`)
+  console.log(
+    `\n${ours} closed after that within ${Math.round(await timed(() => clients[ours].close())).toLocaleString('en')} ms`,
+  )
   await readWhole(nameOf(entities - 1))
 } finally {
   rmSync(own, { recursive: true })

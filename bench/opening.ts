@@ -27,5 +27,7 @@ export async function open(folder: string, quick: boolean): Promise<void> {
     rounds,
     5,
   )
-  report('opening a file, the head of one session, closing, ms', figures, [{ ours: name, peer: 'an empty file', atMost: 1.5 }])
+  report('opening a file, the head of one session, closing, ms', figures, [
+    { ours: name, peer: 'an empty file', atMost: 1.5 },
+  ])
 }

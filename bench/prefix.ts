@@ -1,12 +1,13 @@
 // Stable prefix: how much of each prompt a provider's cache has seen in the one before, weighted by tokens.
 import type { ChatMessage } from '../src/domain/ledger.ts'
 import { openMemory } from '../src/index.ts'
-import { tokenizerNamed } from '../src/models/tokenizers.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import { type Conversation, flags, incoming, load } from './data.ts'
 
 const budget = Number(flags.budget ?? 32_000)
 const exact = await tokenizerNamed('exact')
-const serialised = (messages: readonly ChatMessage[]): string => messages.map((message) => `${message.role}\n${message.content}\n`).join('')
+const serialised = (messages: readonly ChatMessage[]): string =>
+  messages.map((message) => `${message.role}\n${message.content}\n`).join('')
 
 type Sums = { shared: number; whole: number; prompts: number; cuts: number; broken: number }
 

@@ -29,18 +29,38 @@ async function proxies(upstream: string): Promise<Map<string, Proxy>> {
     console.log(`${gateway} is left out: it is not installed (npm --prefix bench ci installs it)`)
     return started
   }
-  const headers = { authorization: 'Bearer none', 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${upstream}/v1` }
-  started.set(gateway, { ...(await startServer('./gateway.ts', (port) => [`--port=${port}`, '--headless'])), headers, keyed: false })
+  const headers = {
+    authorization: 'Bearer none',
+    'x-portkey-provider': 'openai',
+    'x-portkey-custom-host': `${upstream}/v1`,
+  }
+  started.set(gateway, {
+    ...(await startServer('./gateway.ts', (port) => [`--port=${port}`, '--headless'])),
+    headers,
+    keyed: false,
+  })
   return started
 }
 
 let jobs = 0
 
 /** The CPU time of a proxy for each request, in microseconds, and the wait for the first byte. */
-async function measured(load: Child, proxy: Proxy, shape: Pick<Job, 'connections' | 'stream'>): Promise<Outcome & { readonly cpu: number }> {
+async function measured(
+  load: Child,
+  proxy: Proxy,
+  shape: Pick<Job, 'connections' | 'stream'>,
+): Promise<Outcome & { readonly cpu: number }> {
   const { origin, headers, keyed } = proxy
   const before = await proxy.cpu()
-  const outcome = await load.ask<Outcome>({ origin, headers, keyed, ...shape, sessions, turns, name: `j${jobs++}` } satisfies Job)
+  const outcome = await load.ask<Outcome>({
+    origin,
+    headers,
+    keyed,
+    ...shape,
+    sessions,
+    turns,
+    name: `j${jobs++}`,
+  } satisfies Job)
   return { ...outcome, cpu: ((await proxy.cpu()) - before) / outcome.requests }
 }
 
@@ -51,7 +71,9 @@ function contenders(started: ReadonlyMap<string, Proxy>, measure: (proxy: Proxy)
 function reportWait(figures: Figures): void {
   const theirs = figures.get(bare) ?? []
   const longer = median((figures.get(memory) ?? []).map((wait, round) => wait - (theirs[round] as number)))
-  console.log(`  → ${memory}: ${longer.toFixed(2)} ms after ${bare}; target at most ${longestWait} ms: ${longer <= longestWait ? 'met' : 'MISSED'}`)
+  console.log(
+    `  → ${memory}: ${longer.toFixed(2)} ms after ${bare}; target at most ${longestWait} ms: ${longer <= longestWait ? 'met' : 'MISSED'}`,
+  )
 }
 
 const upstream = await start('./upstream.ts')
@@ -65,7 +87,11 @@ try {
       rounds,
       warm,
     )
-    report(`CPU of a request ${stream ? 'that is streamed' : 'in one'}, µs, 32 connections, conversations of ${turns} turns`, figures, present)
+    report(
+      `CPU of a request ${stream ? 'that is streamed' : 'in one'}, µs, 32 connections, conversations of ${turns} turns`,
+      figures,
+      present,
+    )
   }
   const waits = await inTurn(
     contenders(started, async (proxy) => (await measured(load, proxy, { connections: 1, stream: true })).firstByte),

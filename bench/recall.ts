@@ -1,6 +1,6 @@
 // Evidence in budget: which share of the turns a question needs are in the context, whole, by the exact count of tokens.
 import { openMemory } from '../src/index.ts'
-import { tokenizerNamed } from '../src/models/tokenizers.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import { type BenchMessage, type BenchQuestion, flags, incoming, load, percent, percentile } from './data.ts'
 
 const sets = { 'locomo-dev': [500, 1_000, 2_000, 4_000], 'beam-100k': [1_000, 2_000, 4_000, 8_000] } as const
@@ -25,7 +25,11 @@ function gramsOf(words: readonly string[]): Set<string> {
 
 type Score = { recall: number; all: number; count: number }
 
-function scored(text: string, question: BenchQuestion, byId: ReadonlyMap<string, BenchMessage>): { recall: number; all: number } {
+function scored(
+  text: string,
+  question: BenchQuestion,
+  byId: ReadonlyMap<string, BenchMessage>,
+): { recall: number; all: number } {
   const words = normal(text)
   const [joined, grams] = [` ${words.join(' ')} `, gramsOf(words)]
   const wanted = question.evidence.flatMap((id) => byId.get(id)?.text ?? [])
@@ -55,7 +59,11 @@ for (const name of Object.keys(sets) as (keyof typeof sets)[]) {
         const score = within ? scored(text, question, byId) : { recall: 0, all: 0 }
         for (const group of ['all', question.category]) {
           const total = totals.get(`${group} ${budget}`) ?? { recall: 0, all: 0, count: 0 }
-          totals.set(`${group} ${budget}`, { recall: total.recall + score.recall, all: total.all + score.all, count: total.count + 1 })
+          totals.set(`${group} ${budget}`, {
+            recall: total.recall + score.recall,
+            all: total.all + score.all,
+            count: total.count + 1,
+          })
         }
       }
     }

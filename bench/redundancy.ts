@@ -39,13 +39,21 @@ function nearCopies(count: number, seed: number): string[] {
 
 const mixes: Readonly<Record<string, readonly [what: string, Mix]>> = {
   chat: ['sentences of 10 to 40 words', sentences],
-  short: ['1 to 12 words', each((random) => Array.from({ length: 1 + below(random, 12) }, () => word(random)).join(' '))],
+  short: [
+    '1 to 12 words',
+    each((random) => Array.from({ length: 1 + below(random, 12) }, () => word(random)).join(' ')),
+  ],
   near: ['near copies: 20 of each sentence, with up to 3 words changed', nearCopies],
   drifting: ['one status line again and again, with another number', each((_, place) => logLine(`n${place}`))],
-  unique: ['log lines with an id and a host of their own', each((random, place) => logLine(`r${place} on h${below(random, 1e6)} of v${below(random, 1e6)}`))],
+  unique: [
+    'log lines with an id and a host of their own',
+    each((random, place) => logLine(`r${place} on h${below(random, 1e6)} of v${below(random, 1e6)}`)),
+  ],
   few: [
     'log lines with seven fields of 5 to 100 values',
-    each((random) => logLine([100, 10, 5, 50, 5, 100, 20].map((values, field) => `f${field}v${below(random, values)}`).join(' '))),
+    each((random) =>
+      logLine([100, 10, 5, 50, 5, 100, 20].map((values, field) => `f${field}v${below(random, values)}`).join(' ')),
+    ),
   ],
   long: ['tool results of 120 words', each((random) => Array.from({ length: 120 }, () => word(random)).join(' '))],
   copies: ['copies of one word', each(() => 'ok')],
@@ -55,7 +63,8 @@ const mixes: Readonly<Record<string, readonly [what: string, Mix]>> = {
 function scan(texts: readonly string[]): Set<number> {
   const sets = texts.map((text) => new Set(wordsOf(text)))
   const redundant = new Set<number>()
-  for (const [place, older] of sets.entries()) for (const newer of sets.slice(place + 1)) if (similarity(older, newer) >= 0.9) redundant.add(place)
+  for (const [place, older] of sets.entries())
+    for (const newer of sets.slice(place + 1)) if (similarity(older, newer) >= 0.9) redundant.add(place)
   return redundant
 }
 
@@ -66,7 +75,8 @@ function similarity(left: ReadonlySet<string>, right: ReadonlySet<string>): numb
 }
 
 /** Where the redundant texts stand. */
-const marked = (texts: readonly string[]): Set<number> => new Set([...redundantOlder(texts).entries()].flatMap(([place, mark]) => (mark === 1 ? [place] : [])))
+const marked = (texts: readonly string[]): Set<number> =>
+  new Set([...redundantOlder(texts).entries()].flatMap(([place, mark]) => (mark === 1 ? [place] : [])))
 
 /** Processor time in milliseconds, with that of the threads that collect garbage: it does not count what others do on the machine. */
 async function cost(work: () => unknown): Promise<number> {
@@ -97,7 +107,9 @@ for (const [name, [what, mix]] of Object.entries(mixes)) {
   })
   // The smallest of each: the others were disturbed.
   const smallest = new Map([...figures].map(([contender, times]) => [contender, [Math.min(...times)]]))
-  report(`${name}: ${what}, ms, the smallest of ${rounds}`, new Map([...smallest, [names.scan, [once]]]), [{ ours: names.all, peer: names.lot, atMost: 12 }])
+  report(`${name}: ${what}, ms, the smallest of ${rounds}`, new Map([...smallest, [names.scan, [once]]]), [
+    { ours: names.all, peer: names.lot, atMost: 12 },
+  ])
   const found = marked(some)
   const isSame = found.size === scanned.size && [...found].every((place) => scanned.has(place))
   console.log(

@@ -5,7 +5,12 @@ export type Contenders = Readonly<Record<string, (round: number) => Promise<numb
 /** One figure for each round, in order. */
 export type Figures = ReadonlyMap<string, readonly number[]>
 /** What ours divided by a peer's must come to. */
-export type Target = { readonly ours: string; readonly peer: string; readonly atLeast?: number; readonly atMost?: number }
+export type Target = {
+  readonly ours: string
+  readonly peer: string
+  readonly atLeast?: number
+  readonly atMost?: number
+}
 
 /** Rounds of all contenders, turn and turn about and each time another one first: whatever else the machine is doing falls on all alike. */
 export async function inTurn(contenders: Contenders, rounds: number, warm = 1): Promise<Figures> {
@@ -51,4 +56,5 @@ function verdict(figures: Figures, { ours, peer, atLeast, atMost }: Target): str
   return text
 }
 
-const shown = (figure: number): string => (figure >= 1_000 ? Math.round(figure).toLocaleString('en') : figure.toPrecision(3))
+const shown = (figure: number): string =>
+  figure >= 1_000 ? Math.round(figure).toLocaleString('en') : figure.toPrecision(3)

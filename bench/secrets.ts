@@ -19,8 +19,12 @@ for (const name of ['transcripts-dev', 'locomo-dev', 'beam-100k'] as const) {
     marks += found.length
     if (!show) continue
     for (const { kind, start, end } of found)
-      console.log(`  ${kind}: ${flat(text.slice(Math.max(0, start - context), start))}⟦${flat(text.slice(start, end))}⟧${flat(text.slice(end, end + context))}`)
+      console.log(
+        `  ${kind}: ${flat(text.slice(Math.max(0, start - context), start))}⟦${flat(text.slice(start, end))}⟧${flat(text.slice(end, end + context))}`,
+      )
   }
   const each = ((10_000 * marks) / words).toFixed(2)
-  console.log(`${name}: ${words} words, ${marks} marks, ${each} per 10,000 words, ${((1_000_000 * took) / characters).toFixed(1)} ms per MB`)
+  console.log(
+    `${name}: ${words} words, ${marks} marks, ${each} per 10,000 words, ${((1_000_000 * took) / characters).toFixed(1)} ms per MB`,
+  )
 }

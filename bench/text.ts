@@ -70,9 +70,13 @@ async function firstSearches(ours: string, theirs: string, rounds: number): Prom
   const asked = questions(rounds + 1, 'mixed')
   const first = (kind: string, path: string) => async (round: number) =>
     Number(
-      execFileSync(process.execPath, [join(import.meta.dirname, 'firstSearch.ts'), kind, path, asked[round] as string], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      }),
+      execFileSync(
+        process.execPath,
+        [join(import.meta.dirname, 'firstSearch.ts'), kind, path, asked[round] as string],
+        {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      ),
     )
   const figures = await inTurn({ 'store.search': first('ours', ours), FTS5: first('fts5', theirs) }, rounds)
   report('the first search of a new process, with opening, ms', figures, [{ ours: 'store.search', peer: 'FTS5' }])

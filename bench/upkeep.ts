@@ -1,5 +1,5 @@
 // Upkeep: what the built-in summariser keeps of names and numbers in a tenth of the tokens, and of evidence in 30 % of the words.
-import { tokenizerNamed } from '../src/models/tokenizers.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import { termsOf } from '../src/text/words.ts'
 import { summarise, type Told } from '../src/upkeep/summarise.ts'
 import { lossesOf } from '../src/upkeep/verify.ts'
@@ -27,19 +27,30 @@ const told = ({ id, at, role, speaker, text }: BenchMessage, sequence: number): 
  */
 const identifier =
   /(?<![A-Za-z0-9<\\)\]+*$])(?:https?:\/\/[^\s"'`<>)\]]+|[\w@~-]*(?:[./][\w@-]+)*\/[\w@.-]+|[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+|[a-z0-9]+(?:-[a-z0-9]+)+|[0-9a-f]{7,40}|\d{4,})(?![A-Za-z0-9])/g
-const namesIn = (text: string): Set<string> => new Set((text.match(identifier) ?? []).map((name) => name.replace(/^-+|[.,;:*_}-]+$/g, '')))
+const namesIn = (text: string): Set<string> =>
+  new Set((text.match(identifier) ?? []).map((name) => name.replace(/^-+|[.,;:*_}-]+$/g, '')))
 
 /** How many of the names are in a text, not as part of a longer word. */
-const held = (names: ReadonlySet<string>, text: string): number => [...names].filter((name) => stands(text, name)).length
+const held = (names: ReadonlySet<string>, text: string): number =>
+  [...names].filter((name) => stands(text, name)).length
 
 function stands(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
-    if (!/[A-Za-z0-9]{2}/.test(text.charAt(at - 1) + name.charAt(0)) && !/[A-Za-z0-9]{2}/.test(name.charAt(name.length - 1) + text.charAt(at + name.length)))
+    if (
+      !/[A-Za-z0-9]{2}/.test(text.charAt(at - 1) + name.charAt(0)) &&
+      !/[A-Za-z0-9]{2}/.test(name.charAt(name.length - 1) + text.charAt(at + name.length))
+    )
       return true
   return false
 }
 
-type Survival = { readonly names: number; readonly kept: number; readonly reachable: number; readonly latest: number; readonly took: number }
+type Survival = {
+  readonly names: number
+  readonly kept: number
+  readonly reachable: number
+  readonly latest: number
+  readonly took: number
+}
 
 function survivalOf({ messages }: Conversation): Survival {
   const source = joined(messages)
@@ -52,11 +63,19 @@ function survivalOf({ messages }: Conversation): Survival {
   const lost = lossesOf(text, all).map((loss) => loss.text)
   const names = namesIn(source)
   const latest = held(names, source.slice(-source.length / 10))
-  return { names: names.size, kept: held(names, text), reachable: held(names, [text, ...lost].join('\n')), latest, took }
+  return {
+    names: names.size,
+    kept: held(names, text),
+    reachable: held(names, [text, ...lost].join('\n')),
+    latest,
+    took,
+  }
 }
 
 function survival(): void {
-  console.log('names and numbers in a tenth of the tokens, %: the summary; with the ledger of losses; the last tenth of the conversation')
+  console.log(
+    'names and numbers in a tenth of the tokens, %: the summary; with the ledger of losses; the last tenth of the conversation',
+  )
   const all: Survival[] = []
   for (const name of ['locomo-dev', 'beam-100k', 'transcripts-dev'] as const) {
     if (!asked(name)) continue
@@ -68,10 +87,13 @@ function survival(): void {
 }
 
 function printSurvival(label: string, results: readonly Survival[]): void {
-  const share = (of: (result: Survival) => number): string => percent(sum(results.map(of)) / sum(results.map(({ names }) => names)))
+  const share = (of: (result: Survival) => number): string =>
+    percent(sum(results.map(of)) / sum(results.map(({ names }) => names)))
   const least = percent(Math.min(...results.map(({ kept, names }) => kept / names)))
   const slowest = Math.max(...results.map(({ took }) => took)).toFixed(0)
-  const cells = [share(({ kept }) => kept), share(({ reachable }) => reachable), share(({ latest }) => latest)].map((cell) => cell.padStart(6))
+  const cells = [share(({ kept }) => kept), share(({ reachable }) => reachable), share(({ latest }) => latest)].map(
+    (cell) => cell.padStart(6),
+  )
   console.log(`  ${label.padEnd(16)} ${cells.join(' ')}   (worst conversation ${least}, slowest ${slowest} ms)`)
 }
 
@@ -116,7 +138,12 @@ function density(messages: readonly BenchMessage[]): readonly number[] {
   for (const set of terms) for (const term of set) frequency.set(term, (frequency.get(term) ?? 0) + 1)
   return messages.map(({ text }, at) => {
     const rarity = sum([...(terms[at] ?? [])].map((term) => Math.log(1 + messages.length / (frequency.get(term) ?? 1))))
-    const marks = [/\b(?:\w+day|yesterday|tomorrow|ago|weeks?|months?|years?)\b/i, /\d/, /[a-z,] [A-Z][a-z]/, /\b(?:I|my|we|our)\b/i]
+    const marks = [
+      /\b(?:\w+day|yesterday|tomorrow|ago|weeks?|months?|years?)\b/i,
+      /\d/,
+      /[a-z,] [A-Z][a-z]/,
+      /\b(?:I|my|we|our)\b/i,
+    ]
     return (rarity / (countWords(text) + 5)) * (1 + sum(marks.map((mark) => (mark.test(text) ? 0.5 : 0))))
   })
 }
@@ -146,7 +173,10 @@ function evidence(): void {
   }
 }
 
-function evidenceIn({ messages, questions = [] }: Conversation, method: Method): { needed: number; present: number; recalls: number[] } {
+function evidenceIn(
+  { messages, questions = [] }: Conversation,
+  method: Method,
+): { needed: number; present: number; recalls: number[] } {
   const most = Math.floor(0.3 * sum(messages.map(({ text }) => countWords(text))))
   const text = method(messages, most)
   if (countWords(text) > most) throw new Error('the summary has too many words')

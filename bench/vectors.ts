@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Hit } from '../src/domain/ports.ts'
-import { Matrix } from '../src/recall/matrix.ts'
+import { Matrix } from '../src/search/matrix.ts'
 import { sqliteStore } from '../src/stores/sqlite.ts'
 import { fill, scope, seeded, sentences } from './corpus.ts'
 import { peer } from './peer.ts'
@@ -21,7 +21,8 @@ function unit(values: Float32Array): Float32Array {
 }
 
 /** A vector of length 1 in a random direction. */
-const direction = (random: () => number): Float32Array => unit(Float32Array.from({ length: dimensions }, () => random() + random() + random() - 1.5))
+const direction = (random: () => number): Float32Array =>
+  unit(Float32Array.from({ length: dimensions }, () => random() + random() + random() - 1.5))
 
 /** Something near a vector, as a question is near its answer. */
 function near(values: Float32Array, random: () => number): Float32Array {
@@ -58,7 +59,8 @@ async function sqliteVec(path: string, all: readonly Float32Array[]): Promise<Se
   return (query) => statement.all(bytesOf(query)).map(({ rowid }) => Number(rowid))
 }
 
-const bytesOf = (values: Float32Array): Uint8Array => new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
+const bytesOf = (values: Float32Array): Uint8Array =>
+  new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
 const rowOf = ({ key, entry }: Hit): number => Number(key.id.slice(1)) * each + Number(entry.id.slice(1)) - 1
 
 export async function vectors(folder: string, quick: boolean): Promise<void> {
@@ -70,10 +72,15 @@ export async function vectors(folder: string, quick: boolean): Promise<void> {
   const matrix = new Matrix(dimensions)
   for (const values of all) matrix.add(values)
 
-  const queries = Array.from({ length: rounds + 5 }, () => near(all[Math.floor(random() * count)] as Float32Array, random))
-  const found = (values: Float32Array): Promise<readonly Hit[]> => store.search({ scope }, { vector: { model, values }, limit: 10 })
+  const queries = Array.from({ length: rounds + 5 }, () =>
+    near(all[Math.floor(random() * count)] as Float32Array, random),
+  )
+  const found = (values: Float32Array): Promise<readonly Hit[]> =>
+    store.search({ scope }, { vector: { model, values }, limit: 10 })
   const queryOf = (round: number): Float32Array => queries[round] as Float32Array
-  console.log(`\nthe first search by meaning, everything is read: ${Math.round(await timed(() => found(queryOf(0))))} ms`)
+  console.log(
+    `\nthe first search by meaning, everything is read: ${Math.round(await timed(() => found(queryOf(0))))} ms`,
+  )
   const contenders: Contenders = {
     'store.search': (round) => timed(() => found(queryOf(round))),
     'bare scan': (round) => timed(() => matrix.scores(queryOf(round))),
@@ -86,7 +93,11 @@ export async function vectors(folder: string, quick: boolean): Promise<void> {
   await store.close()
 }
 
-async function compare(queries: readonly Float32Array[], found: (query: Float32Array) => Promise<readonly Hit[]>, theirs: Search): Promise<void> {
+async function compare(
+  queries: readonly Float32Array[],
+  found: (query: Float32Array) => Promise<readonly Hit[]>,
+  theirs: Search,
+): Promise<void> {
   let same = 0
   for (const query of queries) if ((await found(query)).map(rowOf).join() === theirs(query).join()) same++
   console.log(`  the same ten in the same order as sqlite-vec: ${same} of ${queries.length} queries`)

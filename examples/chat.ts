@@ -1,7 +1,7 @@
 // A conversation with memory, in one process and without a key: node examples/chat.ts
 // (With the package installed, import from 'threadkeep'.)
 import { openMemory } from '../src/index.ts'
-import { offlineModel } from '../src/models/offline.ts'
+import { offlineModel } from '../src/providers/offline.ts'
 
 await using memory = await openMemory({ profile: 'thread' })
 const model = offlineModel()

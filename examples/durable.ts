@@ -16,4 +16,6 @@ const [found] = await memory.search('acme', 'what is the cat called?', { limit: 
 console.log(`Found in ${found?.key}: ${found?.entry.kind === 'message' ? found.entry.content : ''}`)
 
 const { sessions } = await memory.forget({ scope: 'acme', text: '4711' })
-console.log(`Forgotten for good: ${sessions.map(({ key, entries }) => `${entries.join(', ')} of ${key}`).join('; ') || 'nothing was left'}`)
+console.log(
+  `Forgotten for good: ${sessions.map(({ key, entries }) => `${entries.join(', ')} of ${key}`).join('; ') || 'nothing was left'}`,
+)

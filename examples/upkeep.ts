@@ -11,14 +11,19 @@ const said = [
 for (const content of said) {
   await memory.append('acme:ann', [
     { role: 'user', content },
-    { role: 'assistant', content: `Noted. ${'Bees are a wide field, and there is much more to say about them. '.repeat(60)}` },
+    {
+      role: 'assistant',
+      content: `Noted. ${'Bees are a wide field, and there is much more to say about them. '.repeat(60)}`,
+    },
   ])
 }
 await memory.append('acme:ann', [{ role: 'user', content: 'What shall we do next?' }])
 const { ledger } = await memory.context('acme:ann')
 const { important_data, summary_version, messages_summarized_count } = await memory.upkeep.record('acme:ann')
 
-console.log(`Summary ${summary_version} stands for ${messages_summarized_count} messages; ${ledger.spent} of ${ledger.budget} tokens are shown.`)
+console.log(
+  `Summary ${summary_version} stands for ${messages_summarized_count} messages; ${ledger.spent} of ${ledger.budget} tokens are shown.`,
+)
 console.log(`Preferences: ${JSON.stringify(important_data.user_preferences)}`)
 console.log(`Facts: ${important_data.important_facts.join('; ')}`)
 console.log(`Sources: ${important_data.source_urls.join(', ')}`)

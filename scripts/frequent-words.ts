@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
 import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
-import { countMerged, readRanks, toBytes } from '../src/models/bytePairs.ts'
+import { countMerged, readRanks, toBytes } from '../src/tokenizers/bytePairs.ts'
 
 const largest = 13_900
 const target = new URL('../src/text/frequentWords.ts', import.meta.url)
@@ -19,12 +19,20 @@ const capitalised = (word: string): string => `${word.charAt(0).toUpperCase()}${
 const most = (text: string): number => Math.max(countMerged(toBytes(text), old), countMerged(toBytes(text), young))
 
 /** What may stand before a word and be taken into its first token; each costs its bytes in the bound. */
-const glue = [...Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).filter((char) => /[^A-Za-z0-9 \r\n']/.test(char)), ...'‘’“”–—…']
+const glue = [
+  ...Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).filter((char) =>
+    /[^A-Za-z0-9 \r\n']/.test(char),
+  ),
+  ...'‘’“”–—…',
+]
 const contractions = ["'s", "'t", "'m", "'d", "'ll", "'ve", "'re"]
 
-const holdsAfterSpace = (form: string): boolean => isToken(` ${form}`) && contractions.every((ending) => most(` ${form}${ending}`) <= 2)
+const holdsAfterSpace = (form: string): boolean =>
+  isToken(` ${form}`) && contractions.every((ending) => most(` ${form}${ending}`) <= 2)
 const holdsAlone = (form: string): boolean =>
-  isToken(form) && contractions.every((ending) => most(form + ending) <= 2) && glue.every((char) => most(char + form) <= 1 + toBytes(char).length)
+  isToken(form) &&
+  contractions.every((ending) => most(form + ending) <= 2) &&
+  glue.every((char) => most(char + form) <= 1 + toBytes(char).length)
 
 /** Of the shortest tokens, those that are words rather than beginnings of words. */
 const short = new Set('a i am an as at be by do go he hi if in is it me my no of oh ok on or so to up us we'.split(' '))
@@ -58,11 +66,16 @@ function packed(words: readonly Word[]): string {
     .join('')
 }
 
-const followers = (first: string, among: readonly string[]): string => among.filter((letter) => isToken(first + letter)).join('')
+const followers = (first: string, among: readonly string[]): string =>
+  among.filter((letter) => isToken(first + letter)).join('')
 const pairs = [' ', ...letters].map((first) => followers(first, letters)).join(',')
-const triples = [' ', ...lower].flatMap((first) => lower.map((second) => (isToken(first + second) ? followers(first + second, lower) : ''))).join(',')
+const triples = [' ', ...lower]
+  .flatMap((first) => lower.map((second) => (isToken(first + second) ? followers(first + second, lower) : '')))
+  .join(',')
 
-const render = (words: readonly Word[]): string => `// Written by scripts/frequent-words.ts from the tables of cl100k_base and o200k_base.
+const render = (
+  words: readonly Word[],
+): string => `// Written by scripts/frequent-words.ts from the tables of cl100k_base and o200k_base.
 
 /**
  * Common words in alphabetical order, each without the letters it shares with the one before. The sign before it tells

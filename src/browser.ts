@@ -9,7 +9,12 @@ import { ascii35, chars4 } from './text/estimators.ts'
 import { upperBound } from './text/upperBound.ts'
 
 /** In a browser, counts are bounded from above: the tables of an exact tokenizer would weigh more than everything else. */
-const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = { exact: upperBound, 'upper-bound': upperBound, 'ascii-3.5': ascii35, 'chars-4': chars4 }
+const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = {
+  exact: upperBound,
+  'upper-bound': upperBound,
+  'ascii-3.5': ascii35,
+  'chars-4': chars4,
+}
 
 /** Sessions in RAM, found by words. The store of `threadkeep/ram` finds by meaning too, and weighs more. */
 export const ramStore = (): Store & Index => ramStoreOn(new RamShelf())
@@ -27,7 +32,11 @@ const elsewhere = (): never => {
 export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
   if (options.embedder !== undefined && (typeof options.store !== 'object' || options.embedding === undefined)) {
     const right = 'pass store: ramStore() from threadkeep/ram and embedding: embeddingWith from threadkeep/embedding.'
-    throw new MemoryError('bad-option', `An embedder needs a store that keeps vectors, and somebody who makes them: ${right}`, { param: 'embedder' })
+    throw new MemoryError(
+      'bad-option',
+      `An embedder needs a store that keeps vectors, and somebody who makes them: ${right}`,
+      { param: 'embedder' },
+    )
   }
   const platform = {
     openStore: async (url: string, key?: string) => {

@@ -1,11 +1,11 @@
 import { embeddingWith } from './memory/embedding.ts'
 import { library } from './memory/library.ts'
-import { lifecycleWith } from './memory/lifecycle/lifecycle.ts'
+import { lifecycleWith } from './lifecycle/lifecycle.ts'
 import type { ForgetBeside, Portable } from './memory/parts.ts'
 import { replaying } from './memory/replaying.ts'
 import { secretBarrier } from './memory/secrets.ts'
 import type { Memory } from './memory.ts'
-import { tokenizerNamed } from './models/tokenizers.ts'
+import { tokenizerNamed } from './tokenizers/tokenizers.ts'
 import { type MemoryOptions, openOn } from './open.ts'
 import { openStore } from './stores/open.ts'
 import { whenIn } from './text/when.ts'
@@ -46,7 +46,8 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     embedding: embeddingWith,
     library,
     replaying,
-    upkeep: (model: MemoryOptions['model']) => upkeepWith({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),
+    upkeep: (model: MemoryOptions['model']) =>
+      upkeepWith({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),
     lifecycle: (onSessionEnd: MemoryOptions['onSessionEnd']) => lifecycleWith({ onSessionEnd }),
     clock: Date.now,
   }
@@ -65,14 +66,14 @@ export type { Profile } from './domain/profile.ts'
 export type { ContextOptions } from './memory/contexts.ts'
 export type { EmbeddingProgress } from './memory/embedding.ts'
 export type { Forgotten, Rederive, Target } from './memory/forgetting.ts'
-export type { Description } from './memory/lifecycle/about.ts'
-export type { EndMeta, OnSessionEnd, Reason, SessionEnd } from './memory/lifecycle/ending.ts'
-export { type Lifecycle, type LifecycleOptions, lifecycleWith } from './memory/lifecycle/lifecycle.ts'
+export type { Description } from './lifecycle/about.ts'
+export type { EndMeta, OnSessionEnd, Reason, SessionEnd } from './lifecycle/ending.ts'
+export { type Lifecycle, type LifecycleOptions, lifecycleWith } from './lifecycle/lifecycle.ts'
 export type { Remembered } from './memory/remembering.ts'
 export type { SearchOptions, SearchQuery, SearchResult } from './memory/searching.ts'
 export { Memory } from './memory.ts'
-export { type EmbedderAccess, openaiEmbedder } from './models/embedder.ts'
-export { tokenizerFor } from './models/tokenizers.ts'
+export { type EmbedderAccess, openaiEmbedder } from './providers/embedder.ts'
+export { tokenizerFor } from './tokenizers/tokenizers.ts'
 export { profiles } from './profiles/index.ts'
 export { type Bounded, type Pack, type Room, ramStore } from './stores/ram.ts'
 export type { UpkeepHealth } from './upkeep/keeper.ts'

@@ -11,17 +11,17 @@ import { type Appended, type Appending, type AppendOptions, appended } from './m
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
 import type { Embedding, EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
-import type { Description } from './memory/lifecycle/about.ts'
-import { eraseOver } from './memory/lifecycle/eraseOver.ts'
-import type { Lifecycle } from './memory/lifecycle/lifecycle.ts'
+import type { Description } from './lifecycle/about.ts'
+import { eraseOver } from './lifecycle/eraseOver.ts'
+import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { Parts } from './memory/parts.ts'
 import { type Remembered, remember } from './memory/remembering.ts'
 import type { Replayed, Replaying } from './memory/replaying.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
-import { toAnthropic } from './recall/anthropic.ts'
-import type { Composed } from './recall/compose.ts'
-import { Renderer } from './recall/render.ts'
-import type { Trace } from './recall/replay.ts'
+import { toAnthropic } from './context/anthropic.ts'
+import type { Composed } from './context/compose.ts'
+import { Renderer } from './context/render.ts'
+import type { Trace } from './context/replay.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
 import type { Upkeep } from './upkeep/upkeep.ts'
 
@@ -47,7 +47,8 @@ export class Memory implements AsyncDisposable {
     const renderer = new Renderer(parts.tokenizer)
     this.contexts = new Contexts({ ...parts, renderer })
     const { embedder, embedding } = parts
-    this.embeddings = embedder === undefined || embedding === undefined ? [] : this.stores().map((store) => embedding(store, embedder))
+    this.embeddings =
+      embedder === undefined || embedding === undefined ? [] : this.stores().map((store) => embedding(store, embedder))
     for (const embedding of this.embeddings) embedding.catchUp()
     this.life = parts.lifecycle?.(parts)
     this.keeping = parts.upkeep?.({
@@ -65,14 +66,24 @@ export class Memory implements AsyncDisposable {
 
   /** What is old and how it is kept small: summaries, facts, the optimizer. */
   get upkeep(): Upkeep {
-    return this.keeping ?? missing('upkeep', 'This memory has no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.')
+    return (
+      this.keeping ??
+      missing(
+        'upkeep',
+        'This memory has no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.',
+      )
+    )
   }
 
   /**
    * Stores messages at the end of a session. With the same `operationId` again, they are stored once; with the `epoch`
    * in which they were asked for, they are refused as `erased` if the session has been forgotten since.
    */
-  async append(key: string | Key, messages: readonly Incoming[], options: AppendOptions = {}): Promise<readonly Message[]> {
+  async append(
+    key: string | Key,
+    messages: readonly Incoming[],
+    options: AppendOptions = {},
+  ): Promise<readonly Message[]> {
     return (await this.take(key, messages, options)).stored
   }
 
@@ -82,10 +93,21 @@ export class Memory implements AsyncDisposable {
   }
 
   /** What a model is shown now, inside the budget, with the receipt. Writes nothing. */
-  async context(key: string | Key, options: ContextOptions & { readonly provider: 'anthropic' }): Promise<AnthropicContext>
+  async context(
+    key: string | Key,
+    options: ContextOptions & { readonly provider: 'anthropic' },
+  ): Promise<AnthropicContext>
   async context(key: string | Key, options?: ContextOptions & { readonly provider?: 'openai' }): Promise<Context>
-  async context(key: string | Key, options: ContextOptions & { readonly provider?: Provider } = {}): Promise<Context | AnthropicContext> {
-    check('provider', options.provider, [undefined, 'openai', 'anthropic'].includes(options.provider), 'openai or anthropic')
+  async context(
+    key: string | Key,
+    options: ContextOptions & { readonly provider?: Provider } = {},
+  ): Promise<Context | AnthropicContext> {
+    check(
+      'provider',
+      options.provider,
+      [undefined, 'openai', 'anthropic'].includes(options.provider),
+      'openai or anthropic',
+    )
     const { messages, text, ledger } = await this.recall(key, options, options.provider)
     const context: Context = {
       messages,
@@ -106,7 +128,10 @@ export class Memory implements AsyncDisposable {
   }
 
   /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
-  async transcript(key: string | Key, { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false }: TranscriptOptions = {}): Promise<readonly Message[]> {
+  async transcript(
+    key: string | Key,
+    { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false }: TranscriptOptions = {},
+  ): Promise<readonly Message[]> {
     const parsed = this.open(key)
     const { sessions, clock } = this.parts
     const isTail = newest && after === 0
@@ -125,7 +150,12 @@ export class Memory implements AsyncDisposable {
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
     const where = this.open(options.session ? `${scope}:${options.session}` : scope)
     const asked = typeof query === 'string' ? await this.masked(where, query) : query
-    return searched({ ...this.parts, stores: this.stores(), embedding: this.embeddings[0], lifetime: this.profile.lifetime }, where, asked, options)
+    return searched(
+      { ...this.parts, stores: this.stores(), embedding: this.embeddings[0], lifetime: this.profile.lifetime },
+      where,
+      asked,
+      options,
+    )
   }
 
   /** Keeps something in the scope's own memory; told again, it is believed a little more. The profile says who may tell. */
@@ -153,7 +183,10 @@ export class Memory implements AsyncDisposable {
   async forget(target: Target): Promise<Forgotten> {
     const { scope } = this.open('scope' in target ? target.scope : target.key)
     for (const embedding of this.embeddings) embedding.drop(scope)
-    const forgotten = await new Forgetting({ ...this.parts, life: this.life }, this.rederive()).forget(target, this.parts.clock())
+    const forgotten = await new Forgetting({ ...this.parts, life: this.life }, this.rederive()).forget(
+      target,
+      this.parts.clock(),
+    )
     this.keeping?.forgot(scope)
     // What was written meanwhile may be gone too; what is still there, or was made anew, wants its vector.
     for (const embedding of this.embeddings) {
@@ -187,7 +220,10 @@ export class Memory implements AsyncDisposable {
 
   /** What sees to limits, ends and transfers of sessions. */
   get lifecycle(): Lifecycle {
-    return this.life ?? missing('lifecycle', 'This memory has no lifecycle. In a browser pass lifecycle from threadkeep/lifecycle.')
+    return (
+      this.life ??
+      missing('lifecycle', 'This memory has no lifecycle. In a browser pass lifecycle from threadkeep/lifecycle.')
+    )
   }
 
   /** Ends a session now; false if there is none. */
@@ -264,7 +300,10 @@ export class Memory implements AsyncDisposable {
     this.open('any')
     const { sessions, store } = this.parts
     if (sessions !== store || this.profile.durability === 'durable') return store
-    return missing('profile', `Profile ${this.profile.name} lives in RAM only: it is not exported, and nothing is imported into it.`)
+    return missing(
+      'profile',
+      `Profile ${this.profile.name} lives in RAM only: it is not exported, and nothing is imported into it.`,
+    )
   }
 
   /** Where sessions are kept, then where the memory of scopes is, if that is elsewhere. */

@@ -5,8 +5,8 @@ import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { MakeEmbedding } from './memory/embedding.ts'
 import type { Rederive } from './memory/forgetting.ts'
 import type { Library } from './memory/library.ts'
-import type { OnSessionEnd } from './memory/lifecycle/ending.ts'
-import type { Lifecycle, LifecycleMeans } from './memory/lifecycle/lifecycle.ts'
+import type { OnSessionEnd } from './lifecycle/ending.ts'
+import type { Lifecycle, LifecycleMeans } from './lifecycle/lifecycle.ts'
 import type { ForgetBeside, Portable } from './memory/parts.ts'
 import type { Replaying } from './memory/replaying.ts'
 import type { Barrier } from './memory/secrets.ts'
@@ -74,7 +74,8 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive, clock = platform.clock } = options
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
-  const barrier = profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
+  const barrier =
+    profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
   if (barrier === undefined) keepsSecrets(profile, options, store)
   const embedding = options.embedding ?? platform.embedding
   const replaying = options.replaying ?? platform.replaying
@@ -100,7 +101,9 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
 async function opened(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {
   if (typeof store === 'string') return platform.openStore(store, key)
   if (key === undefined) return store
-  throw new MemoryError('bad-option', 'storeKey goes with a URL. Seal a store of your own with openSealed.', { param: 'storeKey' })
+  throw new MemoryError('bad-option', 'storeKey goes with a URL. Seal a store of your own with openSealed.', {
+    param: 'storeKey',
+  })
 }
 
 /** Without a barrier secrets must not leave RAM: nothing is opened that could take them elsewhere. */
@@ -117,9 +120,13 @@ function keepsSecrets(profile: Profile, { embedder, model, upkeep }: MemoryOptio
 /** What nobody sees to is not promised. */
 function keepsLimits({ name, lifetime }: Profile, { onSessionEnd }: MemoryOptions): void {
   if (onSessionEnd === undefined && lifetime.bytes === undefined && lifetime.sessionsPerScope === undefined) return
-  throw new MemoryError('bad-option', `Nothing here sees to the limits of profile ${name}. Pass lifecycle: lifecycleWith() from threadkeep/lifecycle.`, {
-    param: 'lifecycle',
-  })
+  throw new MemoryError(
+    'bad-option',
+    `Nothing here sees to the limits of profile ${name}. Pass lifecycle: lifecycleWith() from threadkeep/lifecycle.`,
+    {
+      param: 'lifecycle',
+    },
+  )
 }
 
 /** A profile that lives in RAM is not opened where a byte of it could be written; nothing is opened, or made, to find that out. */
@@ -134,13 +141,18 @@ function keepsPromise(profile: Profile, { store, sessions }: MemoryOptions): voi
   )
 }
 
-const isDurable = (store: string | Store | undefined): boolean => (typeof store === 'string' ? store.startsWith('sqlite:') : store?.durability === 'durable')
+const isDurable = (store: string | Store | undefined): boolean =>
+  typeof store === 'string' ? store.startsWith('sqlite:') : store?.durability === 'durable'
 
 /** The profile of this name, or a checked one. */
 export function profileOf(profile: string | Profile): Profile {
   if (typeof profile !== 'string') return parseProfile(profile)
   if (Object.hasOwn(profiles, profile)) return profiles[profile as ProfileName]
-  throw new MemoryError('bad-profile', `profile is ${JSON.stringify(profile)}; it must be a profile or one of ${Object.keys(profiles).join(', ')}.`, {
-    param: 'profile',
-  })
+  throw new MemoryError(
+    'bad-profile',
+    `profile is ${JSON.stringify(profile)}; it must be a profile or one of ${Object.keys(profiles).join(', ')}.`,
+    {
+      param: 'profile',
+    },
+  )
 }

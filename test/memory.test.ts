@@ -20,8 +20,14 @@ describe('a memory', () => {
       key,
       [...'abcde'].map((content) => ({ role: 'user' as const, content })),
     )
-    const read = async (options: object) => (await memory.transcript(key, options)).map((message) => message.content).join('')
-    expect([await read({}), await read({ after: 2 }), await read({ limit: 2 }), await read({ limit: 2, newest: true })]).toEqual(['abcde', 'cde', 'ab', 'de'])
+    const read = async (options: object) =>
+      (await memory.transcript(key, options)).map((message) => message.content).join('')
+    expect([
+      await read({}),
+      await read({ after: 2 }),
+      await read({ limit: 2 }),
+      await read({ limit: 2, newest: true }),
+    ]).toEqual(['abcde', 'cde', 'ab', 'de'])
   })
 
   it('stores empty content and never sends it', async () => {
@@ -55,13 +61,18 @@ describe('a memory', () => {
     await memory.append(key, [hello])
     const epoch = await memory.epoch(key)
     await memory.forget({ key })
-    await expect(memory.append(key, [{ role: 'assistant', content: 'late' }], { epoch })).rejects.toMatchObject({ code: 'erased' })
+    await expect(memory.append(key, [{ role: 'assistant', content: 'late' }], { epoch })).rejects.toMatchObject({
+      code: 'erased',
+    })
     expect(await memory.transcript(key)).toEqual([])
   })
 
   it('begins anew when a session is over', async () => {
     let now = 0
-    await using memory = await openMemory({ profile: { ...profiles.support, lifetime: { idle: 10, age: 25, whenFull: 'evict' } }, clock: () => now })
+    await using memory = await openMemory({
+      profile: { ...profiles.support, lifetime: { idle: 10, age: 25, whenFull: 'evict' } },
+      clock: () => now,
+    })
     for (const time of [0, 9, 18, 24]) {
       now = time
       await memory.append(key, [{ role: 'user', content: `at ${time}` }])
@@ -77,21 +88,29 @@ describe('a memory', () => {
       let now = 0
       const ram = ramStore()
       const profile = { ...profiles.support, lifetime: { idle: 10, whenFull: 'evict' as const } }
-      const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) => scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
+      const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) =>
+        scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
       const sessions = { ...ram, head: at(ram.head), list: at(ram.list), erase: at(ram.erase), commit: at(ram.commit) }
       await ram.commit({ id: 'old', key: parseKey(key), at: 0, epoch: 0, append: [], put: [], drop: [], expiresAt: 10 })
       const memory = await openMemory({ profile, sessions, clock: () => now })
       now = 20
       const said = ['one', 'two', 'three']
-      const all = Promise.all([...said.map((content) => memory.append(key, [{ role: 'user', content }])), memory.sweep()])
+      const all = Promise.all([
+        ...said.map((content) => memory.append(key, [{ role: 'user', content }])),
+        memory.sweep(),
+      ])
       await scheduler.waitFor(all)
-      expect((await ram.page(parseKey(key), { limit: 9 })).map((message) => message.content).sort()).toEqual([...said].sort())
+      expect((await ram.page(parseKey(key), { limit: 9 })).map((message) => message.content).sort()).toEqual(
+        [...said].sort(),
+      )
     })
     await fc.assert(property, { numRuns: 200 })
   })
 
   it('refuses what a full session cannot hold, and loses nothing', async () => {
-    await using memory = await openMemory({ profile: { ...profiles.thread, lifetime: { messages: 2, whenFull: 'refuse' } } })
+    await using memory = await openMemory({
+      profile: { ...profiles.thread, lifetime: { messages: 2, whenFull: 'refuse' } },
+    })
     await memory.append(key, [hello, hello])
     await expect(memory.append(key, [hello])).rejects.toThrow(
       'Session acme:ann holds 2 messages and its profile allows 2. Start a new session, or raise lifetime.messages.',
@@ -115,11 +134,15 @@ describe('a memory', () => {
     await expect(memory.append('a b', [hello])).rejects.toMatchObject({ code: 'bad-key' })
     await expect(memory.append(undefined as never, [hello])).rejects.toMatchObject({ code: 'bad-key' })
     await expect(memory.append({ scope: '../x', id: 'y' } as never, [hello])).rejects.toMatchObject({ code: 'bad-key' })
-    await expect(memory.append(key, hello as never)).rejects.toThrow('messages must be a list such as [{ role: "user", content: "Hello" }].')
+    await expect(memory.append(key, hello as never)).rejects.toThrow(
+      'messages must be a list such as [{ role: "user", content: "Hello" }].',
+    )
     await expect(openMemory({ profile: 'fast' as never })).rejects.toThrow(
       'profile is "fast"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.',
     )
-    await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow('store is "redis://…@host"; it must be ram: or sqlite:PATH.')
+    await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow(
+      'store is "redis://…@host"; it must be ram: or sqlite:PATH.',
+    )
   })
 
   it('is closed with the block it was opened in', async () => {

@@ -10,11 +10,17 @@ export function largeGraph(entities: number, observations: number): NodeGraph {
   const word = (): string => vocabulary[Math.floor(random() * vocabulary.length)] as string
   const nodes = Array.from({ length: entities }, (_, at): Node => {
     const name = `${word()} ${word()} ${at}`
-    return { name, entityType: types[at % types.length] as string, observations: said.slice(at * observations, (at + 1) * observations) }
+    return {
+      name,
+      entityType: types[at % types.length] as string,
+      observations: said.slice(at * observations, (at + 1) * observations),
+    }
   })
   const nameOf = (): string => (nodes[Math.floor(random() * entities)] as Node).name
   return { entities: nodes, relations: nodes.map(({ name }) => ({ from: name, to: nameOf(), relationType: word() })) }
 }
 
 /** Words that stand in a few of the entities, in another case. */
-export const rareWords: readonly string[] = vocabulary.slice(10_000).flatMap((word) => (word.length >= 7 ? [word.toUpperCase()] : []))
+export const rareWords: readonly string[] = vocabulary
+  .slice(10_000)
+  .flatMap((word) => (word.length >= 7 ? [word.toUpperCase()] : []))

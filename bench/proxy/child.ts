@@ -35,7 +35,10 @@ export async function startServer(module: string, flags: (port: number) => reado
 }
 
 const run = (module: string, args: readonly string[]): ChildProcess =>
-  fork(fileURLToPath(new URL(module, import.meta.url)), [...args], { execArgv: ['--import', meter], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  fork(fileURLToPath(new URL(module, import.meta.url)), [...args], {
+    execArgv: ['--import', meter],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
 
 const childOf = (child: ChildProcess, port: number): Child => ({
   origin: `http://127.0.0.1:${port}`,

@@ -29,14 +29,22 @@ async function converse(client: Client, job: Job, path: string, waits: number[])
     messages.push({ role: 'user', content: questions[asked++ % questions.length] as string })
     const body = JSON.stringify({ model: 'bench', stream: job.stream, messages })
     const start = performance.now()
-    const response = await client.request({ path, method: 'POST', headers: { 'content-type': 'application/json', ...job.headers }, body })
+    const response = await client.request({
+      path,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...job.headers },
+      body,
+    })
     let text = ''
     for await (const bytes of response.body as AsyncIterable<Buffer>) {
       if (text === '') waits.push(performance.now() - start)
       text += bytes.toString()
     }
     if (response.statusCode !== 200) throw new Error(`${response.statusCode} ${text}`)
-    messages.push({ role: 'assistant', content: job.stream ? streamed(text) : JSON.parse(text).choices[0].message.content })
+    messages.push({
+      role: 'assistant',
+      content: job.stream ? streamed(text) : JSON.parse(text).choices[0].message.content,
+    })
   }
 }
 
@@ -52,7 +60,12 @@ async function perform(job: Job): Promise<Outcome> {
   const hold = async (_: unknown, connection: number): Promise<void> => {
     const client = new Client(job.origin)
     for (let session = 0; session < job.sessions; session++)
-      await converse(client, job, job.keyed ? `/v1/t${connection}:${job.name}-${session}/chat/completions` : '/v1/chat/completions', waits)
+      await converse(
+        client,
+        job,
+        job.keyed ? `/v1/t${connection}:${job.name}-${session}/chat/completions` : '/v1/chat/completions',
+        waits,
+      )
     await client.close()
   }
   await Promise.all(Array.from({ length: job.connections }, hold))

@@ -16,7 +16,10 @@ function rewritten(text: string): string {
 const passing = (response: ServerResponse): Dispatcher.DispatchHandler => ({
   onRequestStart: () => undefined,
   onResponseStart(_, status, { 'content-type': type, 'content-length': length }) {
-    response.writeHead(status, { 'content-type': `${type}`, ...(length === undefined ? {} : { 'content-length': `${length}` }) })
+    response.writeHead(status, {
+      'content-type': `${type}`,
+      ...(length === undefined ? {} : { 'content-length': `${length}` }),
+    })
   },
   onResponseData(_, bytes) {
     response.write(bytes)
@@ -33,7 +36,10 @@ async function pass(request: IncomingMessage, response: ServerResponse): Promise
   const chunks: Buffer[] = []
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
   const body = rewritten(Buffer.concat(chunks).toString())
-  agent.dispatch({ origin, path: '/v1/chat/completions', method: 'POST', headers: { 'content-type': 'application/json' }, body }, passing(response))
+  agent.dispatch(
+    { origin, path: '/v1/chat/completions', method: 'POST', headers: { 'content-type': 'application/json' }, body },
+    passing(response),
+  )
 }
 
 const server = createServer((request, response) => void pass(request, response))

@@ -10,15 +10,26 @@ const parts = 4
 const wordsPerEvent = 2
 
 const completion = (content: string): string =>
-  JSON.stringify({ ...header, object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] })
+  JSON.stringify({
+    ...header,
+    object: 'chat.completion',
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  })
 
 const event = (delta: object, reason: string | null): string =>
   `data: ${JSON.stringify({ ...header, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`
 
 function eventsOf(content: string): string[] {
   const words = content.split(/(?= )/)
-  const pieces = Array.from({ length: Math.ceil(words.length / wordsPerEvent) }, (_, at) => words.slice(at * wordsPerEvent, (at + 1) * wordsPerEvent).join(''))
-  return [event({ role: 'assistant', content: '' }, null), ...pieces.map((piece) => event({ content: piece }, null)), event({}, 'stop'), 'data: [DONE]\n\n']
+  const pieces = Array.from({ length: Math.ceil(words.length / wordsPerEvent) }, (_, at) =>
+    words.slice(at * wordsPerEvent, (at + 1) * wordsPerEvent).join(''),
+  )
+  return [
+    event({ role: 'assistant', content: '' }, null),
+    ...pieces.map((piece) => event({ content: piece }, null)),
+    event({}, 'stop'),
+    'data: [DONE]\n\n',
+  ]
 }
 
 function stream(response: ServerResponse, events: readonly string[]): void {

@@ -2,7 +2,7 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Model } from '../domain/ports.ts'
-import { modelFrom, type ProviderSettings } from '../models/provider.ts'
+import { modelFrom, type ProviderSettings } from '../providers/provider.ts'
 import { type SessionMemory, sessionMemory } from './session-memory.ts'
 
 /** Which model answers a session, and what it is told to begin with. */
@@ -65,7 +65,10 @@ export class UnifiedAIService {
     const epoch = this.memory.getEpochForKey(key)
     const { messages } = this.memory.getContextForKey(key, request.isFollowUp === true ? 'open' : 'silent')
     let answer = ''
-    for await (const chunk of model.reply({ messages: withSystem(request.systemPrompt ?? systemPrompt, messages) }, request.signal)) {
+    for await (const chunk of model.reply(
+      { messages: withSystem(request.systemPrompt ?? systemPrompt, messages) },
+      request.signal,
+    )) {
       answer += chunk
       yield chunk
     }

@@ -1,5 +1,14 @@
 import { type Incoming, parseMessage, wellFormed } from '../domain/chat.ts'
-import { type Derived, isBlank, type Message, type Millis, type Role, type Summary, sequenceOf, type Tokens } from '../domain/entry.ts'
+import {
+  type Derived,
+  isBlank,
+  type Message,
+  type Millis,
+  type Role,
+  type Summary,
+  sequenceOf,
+  type Tokens,
+} from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
@@ -8,8 +17,8 @@ import type { Profile } from '../domain/profile.ts'
 import { type Head, isExpired, never, placeOf } from '../domain/session.ts'
 import { Forgetting, type Forgotten } from '../memory/forgetting.ts'
 import { Barrier } from '../memory/secrets.ts'
-import { asTurn, Renderer, weighed } from '../recall/render.ts'
-import { lastOf, unitsOf } from '../recall/unit.ts'
+import { asTurn, Renderer, weighed } from '../context/render.ts'
+import { lastOf, unitsOf } from '../context/unit.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type SessionsOptions = {
@@ -36,7 +45,12 @@ export type SessionMessage = {
   readonly isCompressed: boolean
 }
 
-export type SessionInfo = { readonly id: string; readonly createdAt: string; readonly updatedAt: string; readonly messageCount: number }
+export type SessionInfo = {
+  readonly id: string
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly messageCount: number
+}
 
 export type PersistentSession = SessionInfo & {
   /** Everything that was said, in order, and where the compressed messages end the summary of them. */
@@ -72,7 +86,14 @@ export class PersistentSessions {
   private readonly newId: () => string
   private readonly barrier: Barrier
 
-  constructor({ store, scope, tokenizer = upperBound, clock = Date.now, newId = () => crypto.randomUUID(), secrets = 'mask' }: SessionsOptions) {
+  constructor({
+    store,
+    scope,
+    tokenizer = upperBound,
+    clock = Date.now,
+    newId = () => crypto.randomUUID(),
+    secrets = 'mask',
+  }: SessionsOptions) {
     this.store = store
     this.scope = scope
     this.renderer = new Renderer(tokenizer)
@@ -87,7 +108,16 @@ export class PersistentSessions {
     let head = await this.head(key)
     if (head.revision === 0) {
       // One name for this step: two processes that both find nothing create one session.
-      await this.store.commit({ id: 'created', key, at: this.clock(), epoch: head.epoch, append: [], put: [], drop: [], expiresAt: never })
+      await this.store.commit({
+        id: 'created',
+        key,
+        at: this.clock(),
+        epoch: head.epoch,
+        append: [],
+        put: [],
+        drop: [],
+        expiresAt: never,
+      })
       head = await this.head(key)
     }
     const said = await this.store.page(key, { limit: everything })
@@ -95,10 +125,18 @@ export class PersistentSessions {
   }
 
   /** Stores what was said at the end of a conversation, which begins with it if there is none. */
-  async addMessage(conversationId: string, role: Incoming['role'], content: Incoming['content'], details: MessageDetails = {}): Promise<SessionMessage> {
+  async addMessage(
+    conversationId: string,
+    role: Incoming['role'],
+    content: Incoming['content'],
+    details: MessageDetails = {},
+  ): Promise<SessionMessage> {
     const key = this.key(conversationId)
     const at = this.clock()
-    const said = weighed(this.renderer.tokenizer, await this.barrier.masked(key, parseMessage({ ...details, role, content }, 0, at)))
+    const said = weighed(
+      this.renderer.tokenizer,
+      await this.barrier.masked(key, parseMessage({ ...details, role, content }, 0, at)),
+    )
     const { epoch } = await this.head(key)
     const [stored] = await this.store.commit({ key, at, epoch, append: [said], put: [], drop: [], expiresAt: never })
     return this.message(stored as Message, false)
@@ -109,9 +147,16 @@ export class PersistentSessions {
    * everything it replaces, an earlier summary included: what of that should be kept is part of the new one. A tool's
    * results stay with the call they answer, so that what is left can be sent.
    */
-  async compressMessages(conversationId: string, olderThanId: string, summary: string): Promise<SessionMessage | undefined> {
+  async compressMessages(
+    conversationId: string,
+    olderThanId: string,
+    summary: string,
+  ): Promise<SessionMessage | undefined> {
     const key = this.key(conversationId)
-    if (isBlank(summary)) throw new MemoryError('bad-option', 'summary is empty; say in it what the messages it stands for said.', { param: 'summary' })
+    if (isBlank(summary))
+      throw new MemoryError('bad-option', 'summary is empty; say in it what the messages it stands for said.', {
+        param: 'summary',
+      })
     const text = await this.barrier.text(key, wellFormed(summary))
     for (;;) {
       const head = await this.head(key)
@@ -148,7 +193,10 @@ export class PersistentSessions {
   async delete(conversationId: string): Promise<Forgotten> {
     const key = formatKey(this.key(conversationId))
     this.barrier.drop(this.scope, conversationId)
-    return new Forgetting({ sessions: this.store, store: this.store }, async () => undefined).forget({ key }, this.clock())
+    return new Forgetting({ sessions: this.store, store: this.store }, async () => undefined).forget(
+      { key },
+      this.clock(),
+    )
   }
 
   /** All conversations of the scope, in order of their ids. */
@@ -171,7 +219,10 @@ export class PersistentSessions {
     return this.store.head(key, 0)
   }
 
-  private shown(said: readonly Message[], summary: Summary | undefined): Pick<PersistentSession, 'messages' | 'totalTokens' | 'contextTokens'> {
+  private shown(
+    said: readonly Message[],
+    summary: Summary | undefined,
+  ): Pick<PersistentSession, 'messages' | 'totalTokens' | 'contextTokens'> {
     const end = placeOf(said, (summary?.covers[1] ?? 0) + 1)
     const messages = said.map((message, place) => this.message(message, place < end))
     const standIn = summary === undefined ? [] : [this.summary(summary)]
@@ -185,13 +236,27 @@ export class PersistentSessions {
   private message(message: Message, isCompressed: boolean): SessionMessage {
     const { tokenizer } = this.renderer
     const { tokens } = message.tokenizer === tokenizer.name ? message : weighed(tokenizer, message)
-    return { id: message.id, role: message.role, content: message.content, timestamp: isoOf(message.at), tokenCount: tokens, isCompressed }
+    return {
+      id: message.id,
+      role: message.role,
+      content: message.content,
+      timestamp: isoOf(message.at),
+      tokenCount: tokens,
+      isCompressed,
+    }
   }
 
   private summary(entry: Summary): SessionMessage {
     const said = { role: 'system' as const, content: marked(entry), at: entry.at }
     const { tokens } = weighed(this.renderer.tokenizer, said)
-    return { id: entry.id, role: said.role, content: said.content, timestamp: isoOf(said.at), tokenCount: tokens, isCompressed: false }
+    return {
+      id: entry.id,
+      role: said.role,
+      content: said.content,
+      timestamp: isoOf(said.at),
+      tokenCount: tokens,
+      isCompressed: false,
+    }
   }
 }
 
@@ -205,12 +270,19 @@ function summaryIn(derived: readonly Derived[]): Summary | undefined {
 function olderThan(key: Key, since: readonly Message[], id: string, earlier: Summary | undefined): readonly Message[] {
   const sequence = sequenceOf(id) ?? 0
   if (earlier !== undefined && sequence > 0 && sequence <= earlier.covers[1]) {
-    throw new MemoryError('conflict', `Message ${id} of ${formatKey(key)} is compressed already. Read the session again and name a later one.`)
+    throw new MemoryError(
+      'conflict',
+      `Message ${id} of ${formatKey(key)} is compressed already. Read the session again and name a later one.`,
+    )
   }
   if (!since.some((message) => message.id === id)) {
-    throw new MemoryError('bad-option', `${formatKey(key)} has no message ${JSON.stringify(id)}. Name the first message that should stay as it is.`, {
-      param: 'olderThanId',
-    })
+    throw new MemoryError(
+      'bad-option',
+      `${formatKey(key)} has no message ${JSON.stringify(id)}. Name the first message that should stay as it is.`,
+      {
+        param: 'olderThanId',
+      },
+    )
   }
   return unitsOf(since)
     .filter((unit) => lastOf(unit) < sequence)
@@ -230,14 +302,32 @@ function summarised(
   const reach = newest === undefined ? (earlier?.reach ?? 0) : newest.offset + newest.weight
   const sources = [...(earlier?.sources ?? []), ...older.map(({ id: message }) => ({ message }))]
   const version = (earlier?.version ?? 0) + 1
-  return { kind: 'summary', tier: 'batch', id, at, text, covers: [first, end], reach, version, by: 'caller', sources, lost: [] }
+  return {
+    kind: 'summary',
+    tier: 'batch',
+    id,
+    at,
+    text,
+    covers: [first, end],
+    reach,
+    version,
+    by: 'caller',
+    sources,
+    lost: [],
+  }
 }
 
-const sumOf = (messages: readonly SessionMessage[]): Tokens => messages.reduce((sum, { tokenCount }) => sum + tokenCount, 0)
+const sumOf = (messages: readonly SessionMessage[]): Tokens =>
+  messages.reduce((sum, { tokenCount }) => sum + tokenCount, 0)
 
 const marked = ({ text }: Summary): string => `${marker} ${text}`
 
-const infoOf = ({ key, startedAt, touchedAt, messages }: Pick<Head, 'key' | 'startedAt' | 'touchedAt' | 'messages'>): SessionInfo => ({
+const infoOf = ({
+  key,
+  startedAt,
+  touchedAt,
+  messages,
+}: Pick<Head, 'key' | 'startedAt' | 'touchedAt' | 'messages'>): SessionInfo => ({
   id: key.id,
   createdAt: isoOf(startedAt),
   updatedAt: isoOf(touchedAt),

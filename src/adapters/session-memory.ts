@@ -7,11 +7,11 @@ import type { Tokenizer } from '../domain/ports.ts'
 import type { Framing, Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
 import { ephemeral } from '../profiles/ephemeral.ts'
-import { admit, crowded } from '../recall/admit.ts'
-import { compose } from '../recall/compose.ts'
-import { gather } from '../recall/gather.ts'
-import { Renderer, weighed } from '../recall/render.ts'
-import { walked } from '../recall/replay.ts'
+import { admit, crowded } from '../domain/admission.ts'
+import { compose } from '../context/compose.ts'
+import { gather } from '../context/gather.ts'
+import { Renderer, weighed } from '../context/render.ts'
+import { walked } from '../context/replay.ts'
 import { RamShelf } from '../stores/ram/shelf.ts'
 import { upperBound } from '../text/upperBound.ts'
 
@@ -26,11 +26,28 @@ export type SessionMemoryConfig = {
   readonly tailSize: number
 }
 
-export type SessionMessage = { readonly role: 'user' | 'assistant'; readonly content: string; readonly timestamp: Millis }
-export type SessionContext = { readonly messages: readonly SessionMessage[]; readonly domain: string; readonly startedAt: Millis }
-export type SessionMetrics = { readonly usedTokens: Tokens; readonly totalTokens: Tokens; readonly isDistilled: boolean }
+export type SessionMessage = {
+  readonly role: 'user' | 'assistant'
+  readonly content: string
+  readonly timestamp: Millis
+}
+export type SessionContext = {
+  readonly messages: readonly SessionMessage[]
+  readonly domain: string
+  readonly startedAt: Millis
+}
+export type SessionMetrics = {
+  readonly usedTokens: Tokens
+  readonly totalTokens: Tokens
+  readonly isDistilled: boolean
+}
 
-export const defaultConfig: SessionMemoryConfig = { maxMessages: 50, maxTokens: 2_000, seedPreservation: true, tailSize: 3 }
+export const defaultConfig: SessionMemoryConfig = {
+  maxMessages: 50,
+  maxTokens: 2_000,
+  seedPreservation: true,
+  tailSize: 3,
+}
 
 /** The framing without words of its own, for a text that the caller frames. */
 const bare: Framing = 'sections'
@@ -72,7 +89,11 @@ export class SessionMemory {
     const parsed = parseKey(key)
     const head = this.head(parsed)
     const messages = this.shelf.page(parsed, { limit: head.messages }).map(asSessionMessage)
-    return { messages: head.revision === 0 ? [] : messages, domain: parsed.scope, startedAt: head.revision === 0 ? this.clock() : head.startedAt }
+    return {
+      messages: head.revision === 0 ? [] : messages,
+      domain: parsed.scope,
+      startedAt: head.revision === 0 ? this.clock() : head.startedAt,
+    }
   }
 
   addUserMessage(content: string): void {
@@ -144,12 +165,24 @@ export class SessionMemory {
     if (this.current === undefined) return { usedTokens: 0, totalTokens: this.config.maxTokens, isDistilled: false }
     const { ledger } = this.context(this.current, bare)
     const distilled: readonly Verdict[] = ['shortened', 'dropped']
-    return { usedTokens: ledger.spent, totalTokens: this.config.maxTokens, isDistilled: ledger.lines.some((line) => distilled.includes(line.verdict)) }
+    return {
+      usedTokens: ledger.spent,
+      totalTokens: this.config.maxTokens,
+      isDistilled: ledger.lines.some((line) => distilled.includes(line.verdict)),
+    }
   }
 
   private context(key: Key, framing: Framing = this.profile.framing): Context {
-    const walk = gather(this.head(key), this.profile, { budget: this.config.maxTokens, query: undefined, shared: [], price: () => 0 })
-    const gathered = walked(walk, (need) => ({ messages: 'page' in need ? this.shelf.page(key, need.page) : [], hits: [] }))
+    const walk = gather(this.head(key), this.profile, {
+      budget: this.config.maxTokens,
+      query: undefined,
+      shared: [],
+      price: () => 0,
+    })
+    const gathered = walked(walk, (need) => ({
+      messages: 'page' in need ? this.shelf.page(key, need.page) : [],
+      hits: [],
+    }))
     const { messages, text, ledger } = compose(gathered, this.profile, this.renderer, {
       budget: this.config.maxTokens,
       framing,
@@ -175,7 +208,11 @@ export class SessionMemory {
 
   private active(): Key {
     if (this.current === undefined)
-      throw new MemoryError('bad-key', 'There is no current session. Call getSession(domain) first, or use the method that takes a key.', { param: 'key' })
+      throw new MemoryError(
+        'bad-key',
+        'There is no current session. Call getSession(domain) first, or use the method that takes a key.',
+        { param: 'key' },
+      )
     return this.current
   }
 }
@@ -183,7 +220,11 @@ export class SessionMemory {
 /** The ready-made instance. */
 export const sessionMemory = new SessionMemory()
 
-const asSessionMessage = ({ role, content, at }: Message): SessionMessage => ({ role: role === 'user' ? 'user' : 'assistant', content, timestamp: at })
+const asSessionMessage = ({ role, content, at }: Message): SessionMessage => ({
+  role: role === 'user' ? 'user' : 'assistant',
+  content,
+  timestamp: at,
+})
 
 function profileFor({ maxMessages, maxTokens, seedPreservation, tailSize }: SessionMemoryConfig): Profile {
   const bands = ephemeral.bands.flatMap((band) => {

@@ -24,7 +24,10 @@ ${exitCodes} A log that is not whole counts as failed.`
 
 /** The commands that check the audit log, and show what is in it. */
 export function addAudit(program: Command): void {
-  const audit = program.command('audit').description('check the log of what was done with files, or show it').addHelpText('after', help)
+  const audit = program
+    .command('audit')
+    .description('check the log of what was done with files, or show it')
+    .addHelpText('after', help)
   withLog(audit.command('verify'))
     .description('say whether the log is whole, or where it is broken')
     .action((flags: Flags) => verify(flags, process.env))
@@ -37,7 +40,9 @@ export function addAudit(program: Command): void {
 }
 
 const withLog = (command: Command): Command =>
-  withStore(command).option('--log <file>', 'the audit log (THREADKEEP_AUDIT_LOG; threadkeep-audit.jsonl beside the store)').addHelpText('after', help)
+  withStore(command)
+    .option('--log <file>', 'the audit log (THREADKEEP_AUDIT_LOG; threadkeep-audit.jsonl beside the store)')
+    .addHelpText('after', help)
 
 async function verify(flags: Flags, environment: Environment): Promise<void> {
   const file = await existingLog(flags, environment)
@@ -45,16 +50,25 @@ async function verify(flags: Flags, environment: Environment): Promise<void> {
   const verdict = await verifyLog(file)
   if (!verdict.whole) {
     process.exitCode = 1
-    return say(flags.json, { log: file, ...verdict }, [`${file} is broken at line ${verdict.line}, which ${verdict.why}.`])
+    return say(flags.json, { log: file, ...verdict }, [
+      `${file} is broken at line ${verdict.line}, which ${verdict.why}.`,
+    ])
   }
   const last = verdict.lines === 0 ? '' : ` The last hash is ${verdict.hash}.`
-  const unfinished = verdict.unfinished ? ' A line after them is unfinished: it is being written, or its writer was cut short.' : ''
+  const unfinished = verdict.unfinished
+    ? ' A line after them is unfinished: it is being written, or its writer was cut short.'
+    : ''
   say(flags.json, { log: file, ...verdict }, [`${file} is whole: ${many(verdict.lines, 'line')}.${last}${unfinished}`])
 }
 
 async function show(flags: Wishes, environment: Environment): Promise<void> {
   const limit = wholeNumber(flags.limit, 'limit', 1)
-  check('outcome', flags.outcome, /^(?:allowed|refused|failed)$/.test(flags.outcome ?? 'allowed'), 'allowed, refused or failed')
+  check(
+    'outcome',
+    flags.outcome,
+    /^(?:allowed|refused|failed)$/.test(flags.outcome ?? 'allowed'),
+    'allowed, refused or failed',
+  )
   const file = await existingLog(flags, environment)
   const { verifyLog } = await import('../mcp/files/log.ts')
   const items: Line[] = []
@@ -63,17 +77,31 @@ async function show(flags: Wishes, environment: Environment): Promise<void> {
     items.push(line)
     if (items.length > limit) items.shift()
   })
-  const rows = items.map(({ at, user, operation, path, outcome, why = '' }) => [at, user, operation, outcome, path, why])
-  const broken = verdict.whole ? [] : [`The log is broken at line ${verdict.line}, which ${verdict.why}; nothing from there on is shown.`]
+  const rows = items.map(({ at, user, operation, path, outcome, why = '' }) => [
+    at,
+    user,
+    operation,
+    outcome,
+    path,
+    why,
+  ])
+  const broken = verdict.whole
+    ? []
+    : [`The log is broken at line ${verdict.line}, which ${verdict.why}; nothing from there on is shown.`]
   if (!verdict.whole) process.exitCode = 1
-  say(flags.json, { log: file, whole: verdict.whole, items }, [...(rows.length === 0 ? ['No lines.'] : aligned(rows)), ...broken])
+  say(flags.json, { log: file, whole: verdict.whole, items }, [
+    ...(rows.length === 0 ? ['No lines.'] : aligned(rows)),
+    ...broken,
+  ])
 }
 
 /** A log that is there already: a typing mistake should not be answered with "whole". */
 async function existingLog(flags: Flags, environment: Environment): Promise<string> {
   const file = setting(flags.log, environment, 'THREADKEEP_AUDIT_LOG') ?? (await besideStore(flags, environment))
   if (existsSync(file) || existsSync(`${file}.head`)) return file
-  throw new MemoryError('bad-option', `There is no audit log at ${file}. Say where it is with --log FILE.`, { param: 'log' })
+  throw new MemoryError('bad-option', `There is no audit log at ${file}. Say where it is with --log FILE.`, {
+    param: 'log',
+  })
 }
 
 async function besideStore(flags: Flags, environment: Environment): Promise<string> {

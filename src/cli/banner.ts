@@ -1,5 +1,5 @@
 import type { Profile } from '../domain/profile.ts'
-import type { Ways } from '../server/memories.ts'
+import type { Ways } from '../server/memoryRegistry.ts'
 import type { Opened } from '../server/open.ts'
 
 /** What a server is told of itself, for people and for programs. */
@@ -32,15 +32,23 @@ function restsIn({ store, ways }: Facts, { durability }: Profile): string {
   const gone = 'is in RAM and is gone when this stops.'
   if (store === 'ram:') return `Memory ${gone}`
   if (ways.session === undefined) return `Sessions are not remembered. Tenants are, in ${store}.`
-  return durability === 'ram' ? `What sessions say ${gone} The rest is kept in ${store}.` : `Memory is kept in ${store}.`
+  return durability === 'ram'
+    ? `What sessions say ${gone} The rest is kept in ${store}.`
+    : `Memory is kept in ${store}.`
 }
 
 function warnings({ server, isOpen, ways }: Facts): readonly string[] {
   const isReachable = !/^http:\/\/(?:127\.|\[::1\])/.test(server.url)
-  const profiles = [ways.scope, ...(ways.session === undefined ? [] : [ways.session]), ...Object.values(ways.templates).map(({ profile }) => profile)]
+  const profiles = [
+    ways.scope,
+    ...(ways.session === undefined ? [] : [ways.session]),
+    ...Object.values(ways.templates).map(({ profile }) => profile),
+  ]
   const isKept = profiles.some(({ secrets, durability }) => secrets === 'keep' && durability === 'durable')
   return [
-    ...(isOpen && isReachable && !server.asksForKeys ? ['WARNING: whoever reaches this address can read and write memory (--open).'] : []),
+    ...(isOpen && isReachable && !server.asksForKeys
+      ? ['WARNING: whoever reaches this address can read and write memory (--open).']
+      : []),
     ...(isKept ? ['WARNING: keys and passwords in what is said are kept like anything else (--secrets keep).'] : []),
   ]
 }

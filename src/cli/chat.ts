@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline'
 import type { Command } from 'commander'
 import { parseKey } from '../domain/key.ts'
-import type { ProviderSettings } from '../models/provider.ts'
+import type { ProviderSettings } from '../providers/provider.ts'
 import { exitCodes, failureOf } from './failure.ts'
 import { type Environment, profileWith, setting } from './settings.ts'
 import { type Manner, Talk } from './talk.ts'
@@ -40,11 +40,17 @@ export function addChat(program: Command): void {
     .argument('[key]', 'the session, as scope:session', 'demo:me')
     .option('--profile <name>', 'how memory works (THREADKEEP_PROFILE; thread)')
     .option('--budget <tokens>', "tokens a model is shown at most (the profile's)")
-    .option('--provider <name>', 'openai, anthropic, gemini, xai, local or offline (openai with an upstream, else offline)')
+    .option(
+      '--provider <name>',
+      'openai, anthropic, gemini, xai, local or offline (openai with an upstream, else offline)',
+    )
     .option('--model <name>', "the model's name (the provider's default)")
     .option('--upstream <url>', "base address of the provider's server (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)")
     .option('--store <url>', 'where memory is kept: ram: or sqlite:PATH (THREADKEEP_STORE; ram:)')
-    .option('--store-key <source>', 'encrypt it with the key from file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)')
+    .option(
+      '--store-key <source>',
+      'encrypt it with the key from file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)',
+    )
     .option('--receipt', 'show the receipt of every turn')
     .option('--json', 'one JSON object for each turn: { reply, ledger }')
     .addHelpText('after', help)
@@ -55,15 +61,24 @@ async function run(key: string, flags: Flags, environment: Environment): Promise
   const parsed = parseKey(key)
   const profile = await profileWith(setting(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread', flags.budget)
   // Loaded only now, so that help is given and mistakes are told at once.
-  const [{ openMemory }, { modelFrom }] = await Promise.all([import('../index.ts'), import('../models/provider.ts')])
+  const [{ openMemory }, { modelFrom }] = await Promise.all([import('../index.ts'), import('../providers/provider.ts')])
   const model = modelFrom(choice(flags, environment))
   const store = setting(flags.store, environment, 'THREADKEEP_STORE') ?? 'ram:'
   const storeKey = setting(flags.storeKey, environment, 'THREADKEEP_STORE_KEY')
   await using memory = await openMemory({ profile, store, ...(storeKey === undefined ? {} : { storeKey }) })
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true && flags.json !== true
-  const manner: Manner = { json: flags.json === true, receipt: flags.receipt === true, write: (text) => void process.stdout.write(text) }
+  const manner: Manner = {
+    json: flags.json === true,
+    receipt: flags.receipt === true,
+    write: (text) => void process.stdout.write(text),
+  }
   const talk = new Talk(memory, model, parsed, manner)
-  const lines = createInterface({ input: process.stdin, ...(isTerminal ? { output: process.stdout } : {}), terminal: isTerminal, prompt: '> ' })
+  const lines = createInterface({
+    input: process.stdin,
+    ...(isTerminal ? { output: process.stdout } : {}),
+    terminal: isTerminal,
+    prompt: '> ',
+  })
   const interrupt = (): void => {
     if (isTerminal && talk.stop()) return
     process.exit(130)
@@ -92,7 +107,12 @@ async function converse(talk: Talk, lines: Interface, isTerminal: boolean): Prom
   lines.close()
 }
 
-const keys: Readonly<Record<string, string>> = { openai: 'OPENAI_API_KEY', anthropic: 'ANTHROPIC_API_KEY', gemini: 'GEMINI_API_KEY', xai: 'XAI_API_KEY' }
+const keys: Readonly<Record<string, string>> = {
+  openai: 'OPENAI_API_KEY',
+  anthropic: 'ANTHROPIC_API_KEY',
+  gemini: 'GEMINI_API_KEY',
+  xai: 'XAI_API_KEY',
+}
 
 function choice(flags: Flags, environment: Environment): ProviderSettings {
   const upstream = setting(flags.upstream, environment, 'THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL')

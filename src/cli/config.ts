@@ -19,20 +19,31 @@ ${exitCodes} A configuration with a mistake counts as wrong usage.`
 
 /** The commands that show and check the configuration of the server. */
 export function addConfig(program: Command): void {
-  const config = program.command('config').description('show or check the configuration of the server').addHelpText('after', help)
+  const config = program
+    .command('config')
+    .description('show or check the configuration of the server')
+    .addHelpText('after', help)
   withConfig(config.command('print'))
     .description('print what would hold, and where each value comes from')
     .option('--json', 'answer in JSON')
     .addHelpText('after', help)
     .action(print)
-  withConfig(config.command('check')).description('say whether it is in order').option('--json', 'answer in JSON').addHelpText('after', help).action(checkIt)
+  withConfig(config.command('check'))
+    .description('say whether it is in order')
+    .option('--json', 'answer in JSON')
+    .addHelpText('after', help)
+    .action(checkIt)
 }
 
 async function print(flags: Flags): Promise<void> {
   const { shownSettings } = await import('../server/config/shown.ts')
   const settings = await checked(flags)
   const shown = [...shownSettings(settings)]
-  const rows = shown.map(([field, { value, from, name }]) => [field, name ?? (from === 'file' ? (settings.file ?? from) : from), JSON.stringify(value)])
+  const rows = shown.map(([field, { value, from, name }]) => [
+    field,
+    name ?? (from === 'file' ? (settings.file ?? from) : from),
+    JSON.stringify(value),
+  ])
   say(flags.json, { file: settings.file ?? null, settings: Object.fromEntries(shown) }, aligned(rows))
 }
 
@@ -46,7 +57,10 @@ async function checkIt(flags: Flags): Promise<void> {
 /** Settings in which nothing is wrong. */
 async function checked(flags: Flags): Promise<Settings> {
   const said = await saidOf(flags, process.env)
-  const [{ loadSettings }, { planOf }] = await Promise.all([import('../server/config.ts'), import('../server/config/plan.ts')])
+  const [{ loadSettings }, { planOf }] = await Promise.all([
+    import('../server/config/load.ts'),
+    import('../server/config/plan.ts'),
+  ])
   const { settings } = await loadSettings(said)
   planOf(settings, process.env)
   return settings

@@ -59,19 +59,27 @@ async function backUp(file: string, target: string, tell: (text: string) => void
 async function repairFile(file: string, flags: Flags, tell: (text: string) => void): Promise<void> {
   const { repair } = await import('../stores/sqlite/repair.ts')
   const repaired = await repair(file, (done, total) => tell(`examined ${done} of ${total}`))
-  say(flags.json, repaired, [...report(repaired.before), ...repaired.done, ...(repaired.done.length === 0 ? [] : ['Afterwards:', ...report(repaired.after)])])
+  say(flags.json, repaired, [
+    ...report(repaired.before),
+    ...repaired.done,
+    ...(repaired.done.length === 0 ? [] : ['Afterwards:', ...report(repaired.after)]),
+  ])
   if (repaired.after.faults.length > 0) process.exitCode = 1
 }
 
 async function rotateKeys(file: string, flags: Flags, tell: (text: string) => void): Promise<void> {
   const [{ sqliteStore }, { loadKeyring, rotate }, { MemoryError }] = await Promise.all([
     import('../stores/sqlite.ts'),
-    import('../stores/sealed.ts'),
+    import('../stores/encrypted.ts'),
     import('../domain/error.ts'),
   ])
   const { key } = storeSettings(flags, process.env)
   if (key === undefined)
-    throw new MemoryError('bad-option', 'rotate-key needs the keys: --store-key with the new key first, then the old one.', { param: 'store-key' })
+    throw new MemoryError(
+      'bad-option',
+      'rotate-key needs the keys: --store-key with the new key first, then the old one.',
+      { param: 'store-key' },
+    )
   const store = sqliteStore(file)
   try {
     let sessions = 0
@@ -79,21 +87,49 @@ async function rotateKeys(file: string, flags: Flags, tell: (text: string) => vo
       sessions = done.sessions
       tell(`${many(sessions, 'session')} wrapped`)
     })
-    say(flags.json, { sessions }, [`The keys of ${many(sessions, 'session')} are wrapped under the new key; the old one is no longer needed.`])
+    say(flags.json, { sessions }, [
+      `The keys of ${many(sessions, 'session')} are wrapped under the new key; the old one is no longer needed.`,
+    ])
   } finally {
     await store.close()
   }
 }
 
-function report({ path, format, bytes, sessions, messages, derived, vectors, quarantined, faults }: Findings): string[] {
-  const counts = [many(sessions, 'session'), many(messages, 'message'), many(derived, 'derived entry', 'derived entries'), many(vectors, 'vector')]
+function report({
+  path,
+  format,
+  bytes,
+  sessions,
+  messages,
+  derived,
+  vectors,
+  quarantined,
+  faults,
+}: Findings): string[] {
+  const counts = [
+    many(sessions, 'session'),
+    many(messages, 'message'),
+    many(derived, 'derived entry', 'derived entries'),
+    many(vectors, 'vector'),
+  ]
   const aside =
     quarantined === 0
       ? []
-      : [`${many(quarantined, 'entry was', 'entries were')} put aside earlier because of damage; their remains are in the table quarantine.`]
+      : [
+          `${many(quarantined, 'entry was', 'entries were')} put aside earlier because of damage; their remains are in the table quarantine.`,
+        ]
   const wrong = faults.map(
-    ({ what, key, id, why }) => `damaged: ${[what, id, key === undefined ? undefined : `of ${key}`].filter((one) => one !== undefined).join(' ')}: ${why}`,
+    ({ what, key, id, why }) =>
+      `damaged: ${[what, id, key === undefined ? undefined : `of ${key}`].filter((one) => one !== undefined).join(' ')}: ${why}`,
   )
-  const verdict = faults.length === 0 ? 'Everything is sound.' : `${many(faults.length, 'fault')}. threadkeep doctor --repair repairs what can be repaired.`
-  return [`${path}: format ${format}, ${(bytes / 1_048_576).toFixed(1)} MB, ${counts.join(', ')}`, ...aside, ...wrong, verdict]
+  const verdict =
+    faults.length === 0
+      ? 'Everything is sound.'
+      : `${many(faults.length, 'fault')}. threadkeep doctor --repair repairs what can be repaired.`
+  return [
+    `${path}: format ${format}, ${(bytes / 1_048_576).toFixed(1)} MB, ${counts.join(', ')}`,
+    ...aside,
+    ...wrong,
+    verdict,
+  ]
 }

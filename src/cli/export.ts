@@ -48,7 +48,11 @@ async function run(flags: Flags): Promise<void> {
   const passphrase = await passphraseFrom(flags.passphraseFile, process.env)
   if (flags.format === 'server-memory') return writeNodes(flags, passphrase)
   if (flags.format !== 'bundle')
-    throw new MemoryError('bad-option', `--format is ${JSON.stringify(flags.format)}; it must be bundle or server-memory.`, { param: 'format' })
+    throw new MemoryError(
+      'bad-option',
+      `--format is ${JSON.stringify(flags.format)}; it must be bundle or server-memory.`,
+      { param: 'format' },
+    )
   await writeBundle(flags, passphrase)
 }
 
@@ -71,7 +75,9 @@ async function writeBundle(flags: Flags, passphrase: string | undefined): Promis
     if (flags.out === undefined) return await pipeline(bundle, process.stdout, { end: false })
     await written(bundle, flags.out)
     line.end()
-    say(flags.json, { ...done, file: flags.out }, [`${many(done.messages, 'message')} of ${many(done.sessions, 'session')} are in ${flags.out}.`])
+    say(flags.json, { ...done, file: flags.out }, [
+      `${many(done.messages, 'message')} of ${many(done.sessions, 'session')} are in ${flags.out}.`,
+    ])
   } finally {
     line.end()
     await store.close()
@@ -81,21 +87,34 @@ async function writeBundle(flags: Flags, passphrase: string | undefined): Promis
 /** Writes the nodes of one scope as the MCP server-memory does. */
 async function writeNodes(flags: Flags, passphrase: string | undefined): Promise<void> {
   if (passphrase !== undefined)
-    throw new MemoryError('bad-option', 'server-memory reads plain text only. Leave the passphrase out, or export a bundle.', { param: 'passphrase-file' })
-  if (flags.key !== undefined) throw new MemoryError('bad-option', '--key goes with a bundle; nodes belong to a scope. Name it with --scope.', { param: 'key' })
+    throw new MemoryError(
+      'bad-option',
+      'server-memory reads plain text only. Leave the passphrase out, or export a bundle.',
+      { param: 'passphrase-file' },
+    )
+  if (flags.key !== undefined)
+    throw new MemoryError('bad-option', '--key goes with a bundle; nodes belong to a scope. Name it with --scope.', {
+      param: 'key',
+    })
   const { key: storeKey } = storeSettings(flags, process.env)
   const url = `sqlite:${await existingFile(flags, process.env)}`
-  const [{ openGraph }, { exportNodes }] = await Promise.all([import('../graph/graph.ts'), import('../graph/reference.ts')])
+  const [{ openGraph }, { exportNodes }] = await Promise.all([
+    import('../graph/graph.ts'),
+    import('../graph/reference.ts'),
+  ])
   const { scope = 'default', out } = flags
   const graph = await openGraph(url, storeKey === undefined ? {} : { storeKey })
   const nodes = await graph.nodes.readGraph(scope).finally(() => graph.close())
   const done = { entities: nodes.entities.length, relations: nodes.relations.length }
   // A typing mistake should not be answered with an empty file.
-  if (done.entities + done.relations === 0) throw new MemoryError('bad-option', `Scope ${scope} has no nodes. Name another with --scope.`, { param: 'scope' })
+  if (done.entities + done.relations === 0)
+    throw new MemoryError('bad-option', `Scope ${scope} has no nodes. Name another with --scope.`, { param: 'scope' })
   const bytes = [Buffer.from(exportNodes(nodes))]
   if (out === undefined) return pipeline(bytes, process.stdout, { end: false })
   await written(bytes, out)
-  say(flags.json, { ...done, file: out }, [`${many(done.entities, 'entity', 'entities')} and ${many(done.relations, 'relation')} are in ${out}.`])
+  say(flags.json, { ...done, file: out }, [
+    `${many(done.entities, 'entity', 'entities')} and ${many(done.relations, 'relation')} are in ${out}.`,
+  ])
 }
 
 /** The file is there when it is whole, and not before. */

@@ -8,7 +8,12 @@ import { aligned, glimpse, many, say, statement, timeOf } from './say.ts'
 import { dateOf } from './settings.ts'
 import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
 
-type Flags = StoreFlags & { readonly asOf?: string; readonly history?: boolean; readonly record?: boolean; readonly clear?: boolean }
+type Flags = StoreFlags & {
+  readonly asOf?: string
+  readonly history?: boolean
+  readonly record?: boolean
+  readonly clear?: boolean
+}
 
 const help = `
 Each line tells the field, the message in which it was said, when, and what. Only what a user has said becomes a fact.
@@ -53,21 +58,31 @@ async function run(text: string, flags: Flags): Promise<void> {
 
 function refuseMixed({ asOf, history, record, clear: cleared }: Flags): void {
   const chosen = [history, record, cleared].filter((one) => one === true).length
-  if (chosen > 1) throw new MemoryError('bad-option', '--history, --record and --clear do not go together; choose one.', { param: 'key' })
+  if (chosen > 1)
+    throw new MemoryError('bad-option', '--history, --record and --clear do not go together; choose one.', {
+      param: 'key',
+    })
   if (asOf !== undefined && (history === true || cleared === true))
-    throw new MemoryError('bad-option', '--as-of does not go with --history or --clear; choose one.', { param: 'as-of' })
+    throw new MemoryError('bad-option', '--as-of does not go with --history or --clear; choose one.', {
+      param: 'as-of',
+    })
 }
 
 async function clear({ upkeep }: Memory, key: string, flags: Flags): Promise<void> {
   const [facts, summaries] = await Promise.all([upkeep.facts(key, { history: true }), upkeep.summaries(key)])
   await upkeep.clear(key)
   const went = `${many(facts.length, 'fact')} and ${many(summaries.length, 'summary', 'summaries')}`
-  say(flags.json, { key, facts: facts.length, summaries: summaries.length }, [`${went} of ${key} are gone; what was said stays.`])
+  say(flags.json, { key, facts: facts.length, summaries: summaries.length }, [
+    `${went} of ${key} are gone; what was said stays.`,
+  ])
 }
 
 /** Field by field, as they were said. */
 async function inOrder(facts: readonly Fact[]): Promise<readonly Fact[]> {
-  const [{ fields }, { bySaid }] = await Promise.all([import('../upkeep/extract/found.ts'), import('../upkeep/merge.ts')])
+  const [{ fields }, { bySaid }] = await Promise.all([
+    import('../upkeep/extract/found.ts'),
+    import('../upkeep/merge.ts'),
+  ])
   const said = [...facts].sort(bySaid)
   const names = new Set<string>([...fields, ...said.map(({ field }) => field)])
   return [...names].flatMap((name) => said.filter(({ field }) => field === name))

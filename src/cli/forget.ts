@@ -7,7 +7,12 @@ import { exitCodes } from './failure.ts'
 import { many, say } from './say.ts'
 import { existingStore, type StoreFlags, withStore } from './store.ts'
 
-type Flags = StoreFlags & { readonly message?: string; readonly text?: string; readonly scope?: boolean; readonly yes?: boolean }
+type Flags = StoreFlags & {
+  readonly message?: string
+  readonly text?: string
+  readonly scope?: boolean
+  readonly yes?: boolean
+}
 
 const help = `
 What is forgotten is gone for good, with every summary, fact, vector and search entry made from it: from the file, its
@@ -49,17 +54,22 @@ function targetOf(text: string, flags: Flags): Target {
   const chosen = [flags.message, flags.text, flags.scope].filter((one) => one !== undefined).length
   if (chosen > 1) throw wrong('--message, --text and --scope do not go together; choose one.')
   if (flags.message !== undefined) return { key: text, messageId: flags.message }
-  if (id !== '' && (flags.text !== undefined || flags.scope === true)) throw wrong(`--text and --scope go with a scope: write ${scope} instead of ${text}.`)
+  if (id !== '' && (flags.text !== undefined || flags.scope === true))
+    throw wrong(`--text and --scope go with a scope: write ${scope} instead of ${text}.`)
   if (flags.text !== undefined) return { scope, text: flags.text }
   if (flags.scope === true) return { scope }
-  if (id === '') throw wrong(`${text} is a scope. Add --scope to forget it with all its sessions, or --text to forget what holds a text.`)
+  if (id === '')
+    throw wrong(
+      `${text} is a scope. Add --scope to forget it with all its sessions, or --text to forget what holds a text.`,
+    )
   return { key: text }
 }
 
 const wrong = (message: string): MemoryError => new MemoryError('bad-option', message, { param: 'key' })
 
 async function announce(store: Store, text: string, target: Target, flags: Flags): Promise<void> {
-  const sessions = 'key' in target ? 1 : (await store.list({ scope: target.scope, limit: Number.MAX_SAFE_INTEGER })).length
+  const sessions =
+    'key' in target ? 1 : (await store.list({ scope: target.scope, limit: Number.MAX_SAFE_INTEGER })).length
   const what =
     'messageId' in target
       ? `message ${target.messageId} of ${text}`
@@ -74,7 +84,8 @@ async function announce(store: Store, text: string, target: Target, flags: Flags
 function linesOf({ sessions }: Forgotten): string[] {
   if (sessions.length === 0) return ['There was nothing to forget.']
   return sessions.map(({ key, entries, renewed = [] }) => {
-    const anew = renewed.length === 0 ? '' : `; ${many(renewed.length, 'entry was', 'entries were')} made anew without it`
+    const anew =
+      renewed.length === 0 ? '' : `; ${many(renewed.length, 'entry was', 'entries were')} made anew without it`
     return `${key}: ${many(entries.length, 'entry', 'entries')} forgotten${anew}`
   })
 }

@@ -17,7 +17,11 @@ export const several = (value: string, before: readonly string[] = []): readonly
 export function withHandoff(command: Command): Command {
   return withStore(command)
     .option('--workspace <name>', 'the workspace (THREADKEEP_WORKSPACE; default)')
-    .option('--allow <folder>', 'a folder whose files are looked at if the conversation speaks of them; again for more', several)
+    .option(
+      '--allow <folder>',
+      'a folder whose files are looked at if the conversation speaks of them; again for more',
+      several,
+    )
 }
 
 /** The same flags, in the workspace that stands before the id of a session, if nobody names another. */
@@ -29,7 +33,10 @@ export function inWorkspaceOf<F extends HandoffFlags>(flags: F, session: string 
 /** What is said to clients of tools, as it is said to those who type commands. */
 const commands: readonly (readonly [tool: string, command: string])[] = [
   ['list_sessions tells which', 'threadkeep sessions list tells which'],
-  ['Save one with save_session, or name another workspace.', 'Save one with threadkeep save, or name another one with --workspace.'],
+  [
+    'Save one with save_session, or name another workspace.',
+    'Save one with threadkeep save, or name another one with --workspace.',
+  ],
   [
     'Give conversationContext or messages, or the sessionId of a session to save again.',
     'Name a file, or write the conversation to the standard input; --session alone saves a session again.',
@@ -46,12 +53,19 @@ export async function inCommands<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error
     const message = commands.reduce((text, [tool, command]) => text.replace(tool, command), error.message)
-    throw new MemoryError(error.code, message, { cause: error, ...(error.param === undefined ? {} : { param: error.param }) })
+    throw new MemoryError(error.code, message, {
+      cause: error,
+      ...(error.param === undefined ? {} : { param: error.param }),
+    })
   }
 }
 
 /** Opens the sessions of a file as the MCP server does: looks at files are written down in the same log. */
-export async function openHandoff(flags: HandoffFlags, environment: Environment, place: ReturnType<typeof storeSettings>): Promise<Opened> {
+export async function openHandoff(
+  flags: HandoffFlags,
+  environment: Environment,
+  place: ReturnType<typeof storeSettings>,
+): Promise<Opened> {
   const [{ openMemory }, { openHost }, { visitorOf }, { mcpPlanOf }] = await Promise.all([
     import('../index.ts'),
     import('../mcp/host.ts'),

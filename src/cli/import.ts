@@ -31,7 +31,11 @@ export function addImport(program: Command): void {
     .description('take in a bundle, or the export of another program')
     .argument('<file>', 'the file to import')
     .option('--scope <name>', "the scope to import into (a bundle's own; else the name of the format)")
-    .option('--on-existing <what>', 'what to do with a session that is there with other contents: refuse, skip or replace', 'refuse')
+    .option(
+      '--on-existing <what>',
+      'what to do with a session that is there with other contents: refuse, skip or replace',
+      'refuse',
+    )
     .option('--passphrase-file <file>', 'the passphrase of an encrypted bundle is in this file (THREADKEEP_PASSPHRASE)')
     .addHelpText('after', help)
     .action(run)
@@ -45,7 +49,9 @@ async function run(file: string, flags: Flags): Promise<void> {
   const progress = (done: { sessions: number; messages: number }): void =>
     line.tell(`imported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')}`)
   try {
-    await (format === 'bundle' ? takeBundle(file, flags, progress, line.end) : takeForeign(file, format, flags, progress, line.end))
+    await (format === 'bundle'
+      ? takeBundle(file, flags, progress, line.end)
+      : takeForeign(file, format, flags, progress, line.end))
   } finally {
     line.end()
   }
@@ -55,7 +61,10 @@ type Tell = (done: { sessions: number; messages: number }) => void
 
 async function takeBundle(file: string, flags: Flags, progress: Tell, end: () => void): Promise<void> {
   const passphrase = await passphraseFrom(flags.passphraseFile, process.env)
-  const [{ importBundle }, { openStore }] = await Promise.all([import('../portable/import.ts'), import('../stores/open.ts')])
+  const [{ importBundle }, { openStore }] = await Promise.all([
+    import('../portable/import.ts'),
+    import('../stores/open.ts'),
+  ])
   const { url, key } = storeSettings(flags, process.env)
   const store = await openStore(url, key)
   try {
@@ -66,15 +75,29 @@ async function takeBundle(file: string, flags: Flags, progress: Tell, end: () =>
       ...(passphrase === undefined ? {} : { passphrase }),
     })
     end()
-    const left = [...done.skipped.map((name) => `${name} was left as it is`), ...done.replaced.map((name) => `${name} was replaced`)]
-    const unchanged = done.unchanged === 0 ? [] : [`${many(done.unchanged, 'session was', 'sessions were')} there already.`]
-    say(flags.json, done, [`${many(done.messages, 'message')} of ${many(done.sessions, 'session')} were imported.`, ...unchanged, ...left])
+    const left = [
+      ...done.skipped.map((name) => `${name} was left as it is`),
+      ...done.replaced.map((name) => `${name} was replaced`),
+    ]
+    const unchanged =
+      done.unchanged === 0 ? [] : [`${many(done.unchanged, 'session was', 'sessions were')} there already.`]
+    say(flags.json, done, [
+      `${many(done.messages, 'message')} of ${many(done.sessions, 'session')} were imported.`,
+      ...unchanged,
+      ...left,
+    ])
   } finally {
     await store.close()
   }
 }
 
-async function takeForeign(file: string, format: ForeignFormat, flags: Flags, progress: Tell, end: () => void): Promise<void> {
+async function takeForeign(
+  file: string,
+  format: ForeignFormat,
+  flags: Flags,
+  progress: Tell,
+  end: () => void,
+): Promise<void> {
   const [{ parseForeign }, { keepForeign }, { openMemory }, { openStore }] = await Promise.all([
     import('../portable/format.ts'),
     import('../portable/keep.ts'),
@@ -85,7 +108,10 @@ async function takeForeign(file: string, format: ForeignFormat, flags: Flags, pr
   const { url, key } = storeSettings(flags, process.env)
   const store = await openStore(url, key)
   await using memory = await openMemory({ store })
-  const done = await keepForeign({ memory, store, scope: flags.scope ?? format }, foreign, { now: Date.now(), progress })
+  const done = await keepForeign({ memory, store, scope: flags.scope ?? format }, foreign, {
+    now: Date.now(),
+    progress,
+  })
   end()
   const known = done.knowledge === 0 ? '' : ` and ${many(done.knowledge, 'piece', 'pieces')} of knowledge`
   const unchanged = done.unchanged === 0 ? [] : [`${done.unchanged} were there already.`]

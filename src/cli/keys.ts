@@ -1,13 +1,18 @@
 import type { Command } from 'commander'
 import { check } from '../domain/error.ts'
-import type { Credential } from '../server/gate/credential.ts'
-import type { Credentials } from '../server/gate/credentials.ts'
+import type { Credential } from '../server/auth/credential.ts'
+import type { Credentials } from '../server/auth/credentials.ts'
 import { exitCodes } from './failure.ts'
 import { aligned, say, timeOf } from './say.ts'
 import { dateOf, type Environment, setting } from './settings.ts'
 
 type Flags = { readonly file?: string; readonly json?: boolean }
-type Wishes = Flags & { readonly scope: readonly string[]; readonly name?: string; readonly admin?: boolean; readonly expires?: string }
+type Wishes = Flags & {
+  readonly scope: readonly string[]
+  readonly name?: string
+  readonly admin?: boolean
+  readonly expires?: string
+}
 
 /** Where keys are kept unless somebody says otherwise. */
 const defaultKeyFile = 'threadkeep-keys.json'
@@ -27,13 +32,17 @@ ${exitCodes}`
 
 /** The commands that make, list and revoke API keys. */
 export function addKeys(program: Command): void {
-  const keys = program.command('keys').description('make, list and revoke the API keys of the server').addHelpText('after', help)
+  const keys = program
+    .command('keys')
+    .description('make, list and revoke the API keys of the server')
+    .addHelpText('after', help)
   withFile(keys.command('create'))
     .description('make a key for one or more scopes')
-    .requiredOption('--scope <scope>', 'a scope it opens, or * for all; may be given several times', (scope: string, before: readonly string[] = []) => [
-      ...before,
-      scope,
-    ])
+    .requiredOption(
+      '--scope <scope>',
+      'a scope it opens, or * for all; may be given several times',
+      (scope: string, before: readonly string[] = []) => [...before, scope],
+    )
     .option('--name <text>', 'what it is for')
     .option('--admin', 'let it do what concerns the server as a whole, too')
     .option('--expires <when>', 'after 90d, 12h or 30m, or on a date such as 2027-01-31 (never)')
@@ -48,7 +57,10 @@ export function addKeys(program: Command): void {
 }
 
 const withFile = (command: Command): Command =>
-  command.option('--file <path>', `where keys are kept (THREADKEEP_KEYS; ${defaultKeyFile})`).option('--json', 'answer in JSON').addHelpText('after', help)
+  command
+    .option('--file <path>', `where keys are kept (THREADKEEP_KEYS; ${defaultKeyFile})`)
+    .option('--json', 'answer in JSON')
+    .addHelpText('after', help)
 
 async function create(flags: Wishes, environment: Environment): Promise<void> {
   const now = Date.now()
@@ -62,14 +74,19 @@ async function create(flags: Wishes, environment: Environment): Promise<void> {
     },
     now,
   )
-  say(flags.json, { key, ...credential }, [key, `This key is shown this once; ${credentials.file} keeps only its hash. ${described(credential)}.`])
+  say(flags.json, { key, ...credential }, [
+    key,
+    `This key is shown this once; ${credentials.file} keeps only its hash. ${described(credential)}.`,
+  ])
 }
 
 async function list(flags: Flags, environment: Environment): Promise<void> {
   const now = Date.now()
   const credentials = await keysIn(flags, environment)
   const items = credentials.list(now)
-  const lines = aligned(items.map((key) => [key.id, key.scopes.join(' '), key.rights, stateOf(key, now), useOf(key), key.name]))
+  const lines = aligned(
+    items.map((key) => [key.id, key.scopes.join(' '), key.rights, stateOf(key, now), useOf(key), key.name]),
+  )
   say(flags.json, { items }, items.length === 0 ? [`There are no keys in ${credentials.file}.`] : lines)
 }
 
@@ -79,7 +96,7 @@ async function revoke(id: string, flags: Flags, environment: Environment): Promi
 }
 
 async function keysIn(flags: Flags, environment: Environment): Promise<Credentials> {
-  const { Credentials } = await import('../server/gate/credentials.ts')
+  const { Credentials } = await import('../server/auth/credentials.ts')
   return new Credentials(setting(flags.file, environment, 'THREADKEEP_KEYS') ?? defaultKeyFile)
 }
 
@@ -102,4 +119,5 @@ function stateOf({ revokedAt, expiresAt }: Credential, now: number): string {
   return expiresAt <= now ? `expired ${timeOf(expiresAt)}` : `good until ${timeOf(expiresAt)}`
 }
 
-const useOf = ({ lastUsedAt }: Credential): string => (lastUsedAt === undefined ? 'never used' : `last used ${timeOf(lastUsedAt)}`)
+const useOf = ({ lastUsedAt }: Credential): string =>
+  lastUsedAt === undefined ? 'never used' : `last used ${timeOf(lastUsedAt)}`

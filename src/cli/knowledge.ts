@@ -19,7 +19,10 @@ ${exitCodes}`
 
 /** The commands that show what a scope knows, and decide on what waits for approval. */
 export function addKnowledge(program: Command): void {
-  const knowledge = program.command('knowledge').description('list what a scope knows, approve it or reject it').addHelpText('after', help)
+  const knowledge = program
+    .command('knowledge')
+    .description('list what a scope knows, approve it or reject it')
+    .addHelpText('after', help)
   withStore(knowledge.command('list'))
     .description('list what every session of a scope knows, the surest first')
     .argument('<scope>', 'the scope')
@@ -48,14 +51,22 @@ async function list(text: string, flags: StoreFlags): Promise<void> {
 
 function rowOf(known: Knowledge): readonly string[] {
   const pending = known.pending === true ? ' (pending)' : ''
-  return [known.id, known.confidence.toFixed(2), known.category, `last used ${timeOf(known.usedAt)}`, `${glimpse(statement(known))}${pending}`]
+  return [
+    known.id,
+    known.confidence.toFixed(2),
+    known.category,
+    `last used ${timeOf(known.usedAt)}`,
+    `${glimpse(statement(known))}${pending}`,
+  ]
 }
 
 async function approve(text: string, id: string, flags: StoreFlags): Promise<void> {
   const scope = scopeOf(text)
   await using memory = await opened(flags)
   const known = await memory.upkeep.approve(scope, id)
-  say(flags.json, known, [`${scope} knows ${known.key} (${known.category}, confidence ${Number(known.confidence.toFixed(2))}).`])
+  say(flags.json, known, [
+    `${scope} knows ${known.key} (${known.category}, confidence ${Number(known.confidence.toFixed(2))}).`,
+  ])
 }
 
 async function reject(text: string, id: string, flags: StoreFlags): Promise<void> {
@@ -63,7 +74,8 @@ async function reject(text: string, id: string, flags: StoreFlags): Promise<void
   await using memory = await opened(flags)
   const known = (await memory.upkeep.knowledge(scope)).find((one) => one.id === id)
   // Forgetting takes any entry of the scope's own memory, and this command is not to take another.
-  if (known === undefined) throw new MemoryError('bad-option', `${scope} knows nothing with the id ${id}.`, { param: 'id' })
+  if (known === undefined)
+    throw new MemoryError('bad-option', `${scope} knows nothing with the id ${id}.`, { param: 'id' })
   const forgotten = await memory.forget({ key: scope, messageId: id })
   say(flags.json, forgotten, [`${scope} has forgotten ${known.key}, for good.`])
 }
@@ -72,7 +84,9 @@ async function reject(text: string, id: string, flags: StoreFlags): Promise<void
 function scopeOf(text: string): Scope {
   const { scope, id } = parseKey(text)
   if (id === '') return scope
-  throw new MemoryError('bad-option', `Knowledge belongs to a scope: write ${scope} instead of ${text}.`, { param: 'scope' })
+  throw new MemoryError('bad-option', `Knowledge belongs to a scope: write ${scope} instead of ${text}.`, {
+    param: 'scope',
+  })
 }
 
 async function opened(flags: StoreFlags): Promise<Memory> {

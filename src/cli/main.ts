@@ -24,14 +24,19 @@ import { addServe } from './serve.ts'
 import { addSessions } from './sessions.ts'
 import { addSummaries } from './summaries.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 
 const program = new Command('threadkeep')
   .description('Keeps the thread of a conversation: what a language model is shown, inside a hard token budget.')
   .version(version)
   .exitOverride()
   .configureOutput({ outputError: () => undefined })
-  .addHelpText('after', `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n  threadkeep mcp --workspace my-project\n\n${exitCodes}`)
+  .addHelpText(
+    'after',
+    `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n  threadkeep mcp --workspace my-project\n\n${exitCodes}`,
+  )
 
 const talking = [addServe, addChat, addMcp, addSave, addRestore]
 const looking = [addSessions, addSearch, addFacts, addSummaries, addOptimizer, addReplay]
@@ -47,5 +52,9 @@ try {
   const { exit, ...failure } = failureOf(error)
   process.exitCode = exit
   if (failure.message !== '')
-    process.stderr.write(process.argv.includes('--json') ? `${JSON.stringify({ error: failure })}\n` : `threadkeep: ${printable(failure.message)}\n`)
+    process.stderr.write(
+      process.argv.includes('--json')
+        ? `${JSON.stringify({ error: failure })}\n`
+        : `threadkeep: ${printable(failure.message)}\n`,
+    )
 }

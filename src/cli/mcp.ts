@@ -41,8 +41,15 @@ export function addMcp(program: Command): void {
     .option('--config <file>', 'the configuration, of which the section mcp counts (THREADKEEP_CONFIG)')
     .option('--workspace <name>', 'the workspace of calls that name none (THREADKEEP_WORKSPACE; default)')
     .option('--only <name>', 'a workspace that may be used, again for more; all when left out', several)
-    .option('--import <file>', 'take in the file of the reference memory server, if the graph is empty (MEMORY_FILE_PATH)')
-    .option('--allow <folder>', 'a folder whose files may be read, and in which folders may be made; again for more', several)
+    .option(
+      '--import <file>',
+      'take in the file of the reference memory server, if the graph is empty (MEMORY_FILE_PATH)',
+    )
+    .option(
+      '--allow <folder>',
+      'a folder whose files may be read, and in which folders may be made; again for more',
+      several,
+    )
     .option('--write', 'let files be written there, too')
     .addHelpText('after', help)
     .action((flags: Flags) => run(flags, process.env))
@@ -50,7 +57,10 @@ export function addMcp(program: Command): void {
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const config = await configOf(flags, environment)
-  const [{ mcpPlanOf }, { visitorOf }] = await Promise.all([import('../server/config/mcp.ts'), import('../mcp/scope.ts')])
+  const [{ mcpPlanOf }, { visitorOf }] = await Promise.all([
+    import('../server/config/mcp.ts'),
+    import('../mcp/scope.ts'),
+  ])
   const plan = mcpPlanOf(config)
   const visitor = visitorOf(plan)
   const place = { store: config.store, ...(config.storeKey === undefined ? {} : { storeKey: config.storeKey }) }
@@ -59,13 +69,20 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
     import('../index.ts'),
     import('../mcp/host.ts'),
     import('../mcp/stdio.ts'),
-    import('../server/receipts.ts'),
-    import('../server/problem.ts'),
+    import('../server/receipts/receipts.ts'),
+    import('../server/http/problem.ts'),
   ])
   await using memory = await openMemory({ profile: plan.profile, ...place })
   const receipts = async (session: Key) => (await listReceipts(memory.parts.sessions, session, 100)).items
   const onFault = (error: unknown): void => tell(traceOf(error))
-  await using host = await openHost({ memory, ...place, settings: plan.settings, workspaces: visitor.only ?? [visitor.home], receipts, onFault })
+  await using host = await openHost({
+    memory,
+    ...place,
+    settings: plan.settings,
+    workspaces: visitor.only ?? [visitor.home],
+    receipts,
+    onFault,
+  })
   await imported(host, visitor.home, setting(flags.import, environment, 'MEMORY_FILE_PATH'))
   // A client that is gone ends the connection, not what is under way.
   process.stdout.removeAllListeners('error')
@@ -80,7 +97,10 @@ type Placed = Config & { readonly store: string }
 
 /** What the file says, and over it what the flags and the environment say. */
 async function configOf(flags: Flags, environment: Environment): Promise<Placed> {
-  const [{ readConfig }, { parseConfig }] = await Promise.all([import('../server/config/file.ts'), import('../server/config/schema.ts')])
+  const [{ readConfig }, { parseConfig }] = await Promise.all([
+    import('../server/config/file.ts'),
+    import('../server/config/schema.ts'),
+  ])
   const file = setting(flags.config, environment, 'THREADKEEP_CONFIG')
   const { mcp, ...config } = file === undefined ? {} : await readConfig(atHome(file))
   const workspace = setting(flags.workspace, environment, 'THREADKEEP_WORKSPACE')
@@ -102,7 +122,10 @@ async function placeOf(config: Config, flags: Flags, environment: Environment): 
   const store = setting(flags.store, environment, 'THREADKEEP_STORE') ?? config.store ?? 'sqlite:'
   const file = fileOf(store)
   const storeKey = storeSettings(flags, environment).key ?? config.storeKey
-  return { store: file === undefined ? store : `sqlite:${atHome(file)}`, ...(storeKey === undefined ? {} : { storeKey }) }
+  return {
+    store: file === undefined ? store : `sqlite:${atHome(file)}`,
+    ...(storeKey === undefined ? {} : { storeKey }),
+  }
 }
 
 /** Clients start commands without a shell, which would know where home is. */
@@ -113,10 +136,12 @@ async function imported({ desk }: Host, workspace: string, file: string | undefi
   if (file === undefined) return
   const { takeIn } = await import('../mcp/takeIn.ts')
   const taken = await takeIn(desk.graph.nodes, workspace, atHome(file))
-  if (taken !== undefined) tell(`took in ${many(taken.entities, 'entity', 'entities')} and ${many(taken.relations, 'relation')} from ${file}.`)
+  if (taken !== undefined)
+    tell(`took in ${many(taken.entities, 'entity', 'entities')} and ${many(taken.relations, 'relation')} from ${file}.`)
 }
 
-const aboutWorkspaces = ({ home, only }: Visitor): string => `The workspace is ${home}${only === undefined ? '' : `; open: ${only.join(', ')}`}.`
+const aboutWorkspaces = ({ home, only }: Visitor): string =>
+  `The workspace is ${home}${only === undefined ? '' : `; open: ${only.join(', ')}`}.`
 
 /** Asked to stop, what was asked for is answered first; asked again, it stops at once. */
 function endWhenAsked(connection: Connection): void {

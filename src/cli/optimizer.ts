@@ -45,7 +45,12 @@ async function run(text: string | undefined, flags: Flags): Promise<void> {
   say(flags.json, { ...status, snapshots }, snapshots.length === 0 ? ['No runs.'] : table(snapshots))
 }
 
-function statusLines({ totalOptimizations, totalTokensSaved, avgSavingsPerRun, currentParameters: now }: OptimizerStatus): string[] {
+function statusLines({
+  totalOptimizations,
+  totalTokensSaved,
+  avgSavingsPerRun,
+  currentParameters: now,
+}: OptimizerStatus): string[] {
   return aligned([
     ['runs', `${totalOptimizations}`],
     ['tokens saved', `${totalTokensSaved}, ${avgSavingsPerRun} in a run`],
@@ -56,15 +61,18 @@ function statusLines({ totalOptimizations, totalTokensSaved, avgSavingsPerRun, c
   ])
 }
 
-const snapshotsOf = ({ derived }: Head): readonly Snapshot[] => derived.flatMap((entry) => (entry.kind === 'notes' ? (entry.tuning?.snapshots ?? []) : []))
+const snapshotsOf = ({ derived }: Head): readonly Snapshot[] =>
+  derived.flatMap((entry) => (entry.kind === 'notes' ? (entry.tuning?.snapshots ?? []) : []))
 
 const titles = ['time', 'before', 'after', 'compressed', 'dropped', 'promoted', 'trigger', 'window', 'relevance']
 const numbers: ReadonlySet<number> = new Set(titles.map((_, at) => at).slice(1))
 
 function table(snapshots: readonly Snapshot[]): string[] {
-  const rows = snapshots.map(({ at, tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance }) => [
-    timeOf(at),
-    ...[tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance].map(String),
-  ])
+  const rows = snapshots.map(
+    ({ at, tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance }) => [
+      timeOf(at),
+      ...[tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance].map(String),
+    ],
+  )
   return aligned([titles, ...rows], numbers)
 }

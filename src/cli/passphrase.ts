@@ -6,9 +6,14 @@ import { type Environment, setting } from './settings.ts'
 export async function passphraseFrom(file: string | undefined, environment: Environment): Promise<string | undefined> {
   if (file === undefined) return setting(undefined, environment, 'THREADKEEP_PASSPHRASE')
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new MemoryError('bad-option', `The passphrase cannot be read from ${file}. Name a file with one line in it.`, { param: 'passphrase-file', cause })
+    throw new MemoryError(
+      'bad-option',
+      `The passphrase cannot be read from ${file}. Name a file with one line in it.`,
+      { param: 'passphrase-file', cause },
+    )
   })
   const passphrase = text.replace(/\r?\n$/, '')
-  if (passphrase === '') throw new MemoryError('bad-option', `${file} is empty; the passphrase must not be.`, { param: 'passphrase-file' })
+  if (passphrase === '')
+    throw new MemoryError('bad-option', `${file} is empty; the passphrase must not be.`, { param: 'passphrase-file' })
   return passphrase
 }

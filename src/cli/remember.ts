@@ -7,7 +7,12 @@ import { exitCodes } from './failure.ts'
 import { say } from './say.ts'
 import { type StoreFlags, storeSettings, withStore } from './store.ts'
 
-type Flags = StoreFlags & { readonly category: string; readonly confidence?: string; readonly by?: string; readonly session?: string }
+type Flags = StoreFlags & {
+  readonly category: string
+  readonly confidence?: string
+  readonly by?: string
+  readonly session?: string
+}
 
 const help = `
 Examples:
@@ -26,7 +31,10 @@ export function addRemember(program: Command): void {
     .argument('<value>', 'text, or JSON')
     .option('--category <name>', categories.join(', '), 'domain')
     .option('--confidence <number>', 'how sure it is, from 0 to 1 (0.5, a little more each time it is told)')
-    .option('--by <who>', 'who says so: user, assistant or tool; what an assistant says waits for approval, what a tool says is refused (user)')
+    .option(
+      '--by <who>',
+      'who says so: user, assistant or tool; what an assistant says waits for approval, what a tool says is refused (user)',
+    )
     .option('--session <id>', 'the session of the scope in which it was said: however often it says so, it counts once')
     .addHelpText('after', help)
     .action(run)
@@ -42,7 +50,12 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
     ...(flags.by === undefined ? {} : { by: flags.by as keyof Learning }),
     ...(session === undefined ? {} : { session }),
   }
-  const known = await memory.remember(scope, { category: flags.category as Category, key, value: parsed(value), ...given })
+  const known = await memory.remember(scope, {
+    category: flags.category as Category,
+    key,
+    value: parsed(value),
+    ...given,
+  })
   const belief = `(${known.category}, confidence ${Number(known.confidence.toFixed(2))})`
   const waits = `${scope} will know ${key} ${belief} once it is approved: threadkeep knowledge approve ${scope} ${known.id}`
   say(flags.json, known, [known.pending === true ? waits : `${scope} knows ${key} ${belief}.`])

@@ -4,7 +4,7 @@ import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
-import type { Difference } from '../recall/replay.ts'
+import type { Difference } from '../context/replay.ts'
 import { exitCodes } from './failure.ts'
 import { aligned, many, runOf, say } from './say.ts'
 import { wholeNumber } from './settings.ts'
@@ -60,8 +60,16 @@ async function run(text: string, flags: Flags): Promise<void> {
   const { ledger, differences, text: shown } = memory.replay(trace, other)
   const [was, is] = [sideOf(trace.ledger), sideOf(ledger)]
   const answer = { key: text, budget: trace.budget, was, is, differences }
-  const lines = [`${text} in at most ${many(trace.budget, 'token')}`, ...sideLines(was, is), ...differenceLines(differences)]
-  say(flags.json, flags.text === true ? { ...answer, text: shown } : answer, flags.text === true ? [...lines, '', shown] : lines)
+  const lines = [
+    `${text} in at most ${many(trace.budget, 'token')}`,
+    ...sideLines(was, is),
+    ...differenceLines(differences),
+  ]
+  say(
+    flags.json,
+    flags.text === true ? { ...answer, text: shown } : answer,
+    flags.text === true ? [...lines, '', shown] : lines,
+  )
 }
 
 /** The profile of this name, or the one in this file. */
@@ -74,7 +82,11 @@ async function profileFrom(text: string, option: string): Promise<Profile> {
   if (Object.hasOwn(profiles, text)) return profileOf(text)
   const written = await readFile(text, 'utf8').catch((cause: unknown) => {
     const names = Object.keys(profiles).join(', ')
-    throw new MemoryError('bad-profile', `${option} is ${JSON.stringify(text)}; it must be one of ${names}, or a JSON file.`, { param: option, cause })
+    throw new MemoryError(
+      'bad-profile',
+      `${option} is ${JSON.stringify(text)}; it must be one of ${names}, or a JSON file.`,
+      { param: option, cause },
+    )
   })
   return parseProfile(parsed(written, text, option))
 }
@@ -83,7 +95,10 @@ function parsed(written: string, file: string, option: string): unknown {
   try {
     return JSON.parse(written)
   } catch (cause) {
-    throw new MemoryError('bad-profile', `${file} holds no JSON. Write the profile as one JSON object.`, { param: option, cause })
+    throw new MemoryError('bad-profile', `${file} holds no JSON. Write the profile as one JSON object.`, {
+      param: option,
+      cause,
+    })
   }
 }
 
@@ -93,18 +108,34 @@ type Side = { readonly profile: string; readonly tokens: number; readonly verdic
 
 /** What a profile shows, in numbers: its tokens, and how many entries fare how. */
 function sideOf({ profile, spent, lines }: Ledger): Side {
-  const counted = (verdict: Verdict): number => lines.reduce((sum, line) => (line.verdict === verdict ? sum + line.count : sum), 0)
-  return { profile, tokens: spent, verdicts: Object.fromEntries(verdicts.map((verdict) => [verdict, counted(verdict)])) }
+  const counted = (verdict: Verdict): number =>
+    lines.reduce((sum, line) => (line.verdict === verdict ? sum + line.count : sum), 0)
+  return {
+    profile,
+    tokens: spent,
+    verdicts: Object.fromEntries(verdicts.map((verdict) => [verdict, counted(verdict)])),
+  }
 }
 
 const numbers: ReadonlySet<number> = new Set([2, 3, 4, 5, 6])
 
 function sideLines(was: Side, is: Side): string[] {
-  const row = (name: string, side: Side): string[] => [name, side.profile, `${side.tokens}`, ...verdicts.map((verdict) => `${side.verdicts[verdict]}`)]
+  const row = (name: string, side: Side): string[] => [
+    name,
+    side.profile,
+    `${side.tokens}`,
+    ...verdicts.map((verdict) => `${side.verdicts[verdict]}`),
+  ]
   return aligned([['', 'profile', 'tokens', ...verdicts], row('was', was), row('is', is)], numbers)
 }
 
 function differenceLines(differences: readonly Difference[]): string[] {
   if (differences.length === 0) return ['No message would have fared differently.']
-  return aligned(differences.map(({ entries: [first, last], count, was, is }) => [runOf(first, last), many(count, 'message'), `${was} → ${is}`]))
+  return aligned(
+    differences.map(({ entries: [first, last], count, was, is }) => [
+      runOf(first, last),
+      many(count, 'message'),
+      `${was} → ${is}`,
+    ]),
+  )
 }

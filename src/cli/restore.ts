@@ -38,7 +38,9 @@ export function addRestore(program: Command): void {
 async function run(session: string | undefined, given: Flags): Promise<void> {
   const flags = inWorkspaceOf(given, session)
   if (session !== undefined && flags.directory !== undefined)
-    throw new MemoryError('bad-option', 'A session to restore and --directory do not go together; choose one.', { param: 'directory' })
+    throw new MemoryError('bad-option', 'A session to restore and --directory do not go together; choose one.', {
+      param: 'directory',
+    })
   const budget = flags.budget === undefined ? undefined : wholeNumber(flags.budget, 'budget', 1)
   const { url, key } = storeSettings(flags, process.env)
   // Sessions can be taken into a new file; restored from only where there are some.
@@ -54,7 +56,9 @@ async function run(session: string | undefined, given: Flags): Promise<void> {
       ...(flags.query === undefined ? {} : { query: flags.query }),
       means: 'command' as const,
     }
-    const restored = await inCommands(() => opened.handoff.restore(opened.workspace, request, { client: 'cli', progress }))
+    const restored = await inCommands(() =>
+      opened.handoff.restore(opened.workspace, request, { client: 'cli', progress }),
+    )
     line.end()
     tell(restored, flags)
   } finally {
@@ -66,7 +70,10 @@ function tell(restored: Restored, { json, allow }: Flags): void {
   const { context, sessionId, continues, tokens, fileReferences, warnings } = restored
   say(json, restored, [context])
   if (json === true) return
-  const unseen = fileReferences.length === 0 ? [] : [`${many(fileReferences.length, 'file was', 'files were')} not looked at: --allow opens a folder to that.`]
+  const unseen =
+    fileReferences.length === 0
+      ? []
+      : [`${many(fileReferences.length, 'file was', 'files were')} not looked at: --allow opens a folder to that.`]
   const seen = fileReferences
     .filter(({ status }) => status !== 'unchanged')
     .map(({ path, status, note }) => `${path} is ${status}${note === undefined ? '' : `: ${note}`}`)
@@ -88,7 +95,8 @@ async function take(
   const only = flags.workspace === undefined ? {} : { workspace: flags.workspace }
   const done = await handoff.import({ directory, progress, ...only })
   end()
-  const unchanged = done.unchanged === 0 ? [] : [`${many(done.unchanged, 'session was', 'sessions were')} there already.`]
+  const unchanged =
+    done.unchanged === 0 ? [] : [`${many(done.unchanged, 'session was', 'sessions were')} there already.`]
   say(flags.json, done, [
     `${many(done.messages, 'message')} of ${many(done.sessions, 'session')} ${done.messages === 1 ? 'was' : 'were'} taken in.`,
     ...unchanged,

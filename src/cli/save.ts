@@ -51,16 +51,25 @@ export function addSave(program: Command): void {
 async function run(file: string | undefined, given: Flags): Promise<void> {
   const flags = inWorkspaceOf(given, given.session)
   if (file !== undefined && flags.directory !== undefined)
-    throw new MemoryError('bad-option', 'A file to save and --directory do not go together; choose one.', { param: 'directory' })
+    throw new MemoryError('bad-option', 'A file to save and --directory do not go together; choose one.', {
+      param: 'directory',
+    })
   const { url, key } = storeSettings(flags, process.env)
-  if (url === 'ram:') throw new MemoryError('bad-option', 'store is "ram:"; what is saved there is lost at once. Choose sqlite:PATH.', { param: 'store' })
+  if (url === 'ram:')
+    throw new MemoryError('bad-option', 'store is "ram:"; what is saved there is lost at once. Choose sqlite:PATH.', {
+      param: 'store',
+    })
   const said = flags.directory === undefined ? await transcript(file) : {}
   await using opened = await openHandoff(flags, process.env, { url, key })
   const line = progressLine()
   const progress = (done: number, total: number, told: string): void => line.tell(`${done} of ${total}: ${told}`)
   try {
     const { directory } = flags
-    await inCommands(() => (directory === undefined ? save(opened, said, flags, progress, line.end) : write(opened, directory, flags, progress, line.end)))
+    await inCommands(() =>
+      directory === undefined
+        ? save(opened, said, flags, progress, line.end)
+        : write(opened, directory, flags, progress, line.end),
+    )
   } finally {
     line.end()
   }
@@ -69,7 +78,13 @@ async function run(file: string | undefined, given: Flags): Promise<void> {
 type Opened = Awaited<ReturnType<typeof openHandoff>>
 type Tell = (done: number, total: number, told: string) => void
 
-async function save({ handoff, workspace }: Opened, said: Conversation, flags: Flags, progress: Tell, end: () => void): Promise<void> {
+async function save(
+  { handoff, workspace }: Opened,
+  said: Conversation,
+  flags: Flags,
+  progress: Tell,
+  end: () => void,
+): Promise<void> {
   const { session, continues, title } = flags
   const request = {
     ...said,
@@ -80,7 +95,10 @@ async function save({ handoff, workspace }: Opened, said: Conversation, flags: F
   const saved = await handoff.save(workspace, request, { client: 'cli', progress })
   // This process ends now, and what it keeps in memory with it.
   if (saved.degraded !== undefined && ((await handoff.retry()) > 0 || handoff.pending().length > 0))
-    throw new MemoryError('not-durable', `The store fails, and nothing is saved. ${handoff.pending()[0]?.why ?? ''}`.trim())
+    throw new MemoryError(
+      'not-durable',
+      `The store fails, and nothing is saved. ${handoff.pending()[0]?.why ?? ''}`.trim(),
+    )
   end()
   say(flags.json, saved, [
     `${workspace}:${saved.sessionId} is saved: ${many(saved.messages, 'message')} (${saved.added} new), ${many(saved.items, 'item')}, ${many(saved.files, 'file')}.`,
@@ -88,11 +106,19 @@ async function save({ handoff, workspace }: Opened, said: Conversation, flags: F
   ])
 }
 
-async function write({ handoff, workspace }: Opened, directory: string, flags: Flags, progress: Tell, end: () => void): Promise<void> {
+async function write(
+  { handoff, workspace }: Opened,
+  directory: string,
+  flags: Flags,
+  progress: Tell,
+  end: () => void,
+): Promise<void> {
   const one = flags.session === undefined ? {} : { sessionId: flags.session }
   const done = await handoff.export(workspace, { directory, compress: flags.compress, progress, ...one })
   end()
-  say(flags.json, done, [`${many(done.messages, 'message')} of ${many(done.sessions, 'session')} ${done.messages === 1 ? 'is' : 'are'} in ${directory}.`])
+  say(flags.json, done, [
+    `${many(done.messages, 'message')} of ${many(done.sessions, 'session')} ${done.messages === 1 ? 'is' : 'are'} in ${directory}.`,
+  ])
 }
 
 type Conversation = Pick<SaveRequest, 'conversationContext' | 'messages'>
@@ -101,14 +127,21 @@ type Conversation = Pick<SaveRequest, 'conversationContext' | 'messages'>
 async function transcript(file: string | undefined): Promise<Conversation> {
   if (file === undefined) return { conversationContext: textIn(await buffer(process.stdin), 'The standard input') }
   const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new MemoryError('bad-option', `${file} cannot be read. Name the transcript to save.`, { param: 'file', cause })
+    throw new MemoryError('bad-option', `${file} cannot be read. Name the transcript to save.`, {
+      param: 'file',
+      cause,
+    })
   })
   const said = textIn(bytes, file)
   if (!/\.jsonl?$/i.test(file)) return { conversationContext: said }
   const messages = messagesIn(said)
   if (messages !== undefined) return { messages }
   const right = 'a list such as [{ "role": "user", "content": "Hello" }], { "messages": […] }, or one message a line'
-  throw new MemoryError('bad-option', `${file} holds no messages as JSON. It must be ${right}; text belongs into a file of another name.`, { param: 'file' })
+  throw new MemoryError(
+    'bad-option',
+    `${file} holds no messages as JSON. It must be ${right}; text belongs into a file of another name.`,
+    { param: 'file' },
+  )
 }
 
 function textIn(bytes: Uint8Array, name: string): string {
@@ -118,5 +151,7 @@ function textIn(bytes: Uint8Array, name: string): string {
   } catch {
     // told below
   }
-  throw new MemoryError('bad-option', `${name} is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.`, { param: 'file' })
+  throw new MemoryError('bad-option', `${name} is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.`, {
+    param: 'file',
+  })
 }

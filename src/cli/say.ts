@@ -2,11 +2,14 @@ import type { Json } from '../domain/entry.ts'
 
 /** Writes an answer: one JSON value for programs, lines for people. */
 export function say(json: boolean | undefined, value: unknown, lines: readonly string[]): void {
-  process.stdout.write(json === true ? `${JSON.stringify(value)}\n` : lines.map((line) => `${printable(line)}\n`).join(''))
+  process.stdout.write(
+    json === true ? `${JSON.stringify(value)}\n` : lines.map((line) => `${printable(line)}\n`).join(''),
+  )
 }
 
 /** Text without the control characters a terminal would obey, also those that turn the order of letters round. */
-export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
+export const printable = (text: string): string =>
+  text.replaceAll(/[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
 
 /** Tells people how far long work has come, on one line that is written over; programs and files are told nothing. */
 export function progressLine(): { readonly tell: (text: string) => void; readonly end: () => void } {
@@ -27,7 +30,9 @@ export { many } from '../text/many.ts'
 
 /** A time as people read it. */
 export const timeOf = (at: number): string =>
-  Number.isFinite(at) && Math.abs(at) < 8.64e15 ? `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC` : 'at no time'
+  Number.isFinite(at) && Math.abs(at) < 8.64e15
+    ? `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+    : 'at no time'
 
 /** Text on one line, cut where a line ends. */
 export function glimpse(text: string, most = 100): string {
@@ -45,7 +50,8 @@ export function statement({ key, value }: { readonly key: string; readonly value
 export function aligned(rows: readonly (readonly string[])[], numbers: ReadonlySet<number> = new Set()): string[] {
   const widths: number[] = []
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)
-  const filled = (cell: string, at: number): string => (numbers.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))
+  const filled = (cell: string, at: number): string =>
+    numbers.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)
   return rows.map((row) => row.map(filled).join('  ').trimEnd())
 }
 

@@ -6,7 +6,13 @@ import { glimpse, say, timeOf } from './say.ts'
 import { dateOf, wholeNumber } from './settings.ts'
 import { existingStore, type StoreFlags, withStore } from './store.ts'
 
-type Flags = StoreFlags & { readonly limit: string; readonly session?: string; readonly kinds?: string; readonly from?: string; readonly to?: string }
+type Flags = StoreFlags & {
+  readonly limit: string
+  readonly session?: string
+  readonly kinds?: string
+  readonly from?: string
+  readonly to?: string
+}
 
 const kinds: readonly Entry['kind'][] = ['message', 'summary', 'fact', 'knowledge', 'item']
 
@@ -44,14 +50,20 @@ async function run(scope: string, question: readonly string[], flags: Flags): Pr
   const { openMemory } = await import('../index.ts')
   await using memory = await openMemory({ store: await existingStore(flags, process.env) })
   const found = await memory.search(scope, question.join(' '), options)
-  const lines = found.map(({ key, entry, score }) => `${score.toFixed(2)}  ${key} ${entry.id}, ${timeOf(entry.at)}: ${glimpse(textOf(entry), 160)}`)
+  const lines = found.map(
+    ({ key, entry, score }) =>
+      `${score.toFixed(2)}  ${key} ${entry.id}, ${timeOf(entry.at)}: ${glimpse(textOf(entry), 160)}`,
+  )
   say(flags.json, { items: found }, found.length === 0 ? ['Nothing was found.'] : lines)
 }
 
 function kindsOf(list: string): Entry['kind'][] {
   return list.split(',').map((name) => {
     const kind = kinds.find((one) => one === name.trim())
-    if (kind === undefined) throw new MemoryError('bad-option', `kinds has ${JSON.stringify(name)}; it may hold ${kinds.join(', ')}.`, { param: 'kinds' })
+    if (kind === undefined)
+      throw new MemoryError('bad-option', `kinds has ${JSON.stringify(name)}; it may hold ${kinds.join(', ')}.`, {
+        param: 'kinds',
+      })
     return kind
   })
 }

@@ -35,13 +35,16 @@ export function addServe(program: Command): void {
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const said = await saidOf(flags, environment)
   // Loaded only now, so that help is given and mistakes are told at once.
-  const [{ loadSettings }, { planOf }] = await Promise.all([import('../server/config.ts'), import('../server/config/plan.ts')])
+  const [{ loadSettings }, { planOf }] = await Promise.all([
+    import('../server/config/load.ts'),
+    import('../server/config/plan.ts'),
+  ])
   const loaded = await loadSettings(said)
   const plan = planOf(loaded.settings, environment)
   const [{ openServer }, { Following }, { openLog }, { banner, factsOf }] = await Promise.all([
     import('../server/open.ts'),
     import('../server/config/follow.ts'),
-    import('../server/watch/log.ts'),
+    import('../server/observability/log.ts'),
     import('./banner.ts'),
   ])
   const log = openLog({ level: plan.logLevel, destination: process.stderr })
@@ -50,7 +53,8 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   const following = new Following({ said, loaded, log, replace: (ways) => server.memories.replace(ways) })
   const unwatch = following.watch()
   // At a terminal it says that the terminal is gone, and ends the server as it ends anything.
-  if (loaded.settings.file !== undefined && process.stdout.isTTY !== true) process.on('SIGHUP', () => void following.look())
+  if (loaded.settings.file !== undefined && process.stdout.isTTY !== true)
+    process.on('SIGHUP', () => void following.look())
   const facts = { server, ways: plan.ways, store: plan.store, isOpen }
   process.stdout.write(flags.json === true ? `${JSON.stringify(factsOf(facts))}\n` : banner(facts))
   log.note('listening', { url: server.url })

@@ -29,8 +29,13 @@ export function addSessions(program: Command): void {
     .addHelpText('after', help)
     .action(list)
   withStore(sessions.command('show'))
-    .description('show what was said in a session, the newest messages last, and how well it came through when it was restored')
-    .argument('<key>', 'the session, as scope:session, or its id alone in the scope default; a scope shows its own memory')
+    .description(
+      'show what was said in a session, the newest messages last, and how well it came through when it was restored',
+    )
+    .argument(
+      '<key>',
+      'the session, as scope:session, or its id alone in the scope default; a scope shows its own memory',
+    )
     .option('--limit <number>', 'how many messages at most', '50')
     .addHelpText('after', help)
     .action(show)
@@ -40,7 +45,11 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
   const limit = wholeNumber(flags.limit, 'limit', 1)
   const store = await existingStore(flags, process.env)
   try {
-    const found = await store.list({ ...(scope === undefined ? {} : { scope: parseKey(scope).scope }), after: flags.after ?? '', limit })
+    const found = await store.list({
+      ...(scope === undefined ? {} : { scope: parseKey(scope).scope }),
+      after: flags.after ?? '',
+      limit,
+    })
     // What the engine keeps for itself is no session that anybody could name.
     const shown = found.filter(({ key }) => !isInner(key))
     const titles = await titlesOf(
@@ -48,7 +57,11 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
       shown.map(({ key }) => key),
       flags,
     )
-    const items = shown.map(({ key, ...listed }) => ({ key: formatKey(key), ...listed, ...titled(titles.get(formatKey(key))) }))
+    const items = shown.map(({ key, ...listed }) => ({
+      key: formatKey(key),
+      ...listed,
+      ...titled(titles.get(formatKey(key))),
+    }))
     const last = found.length === limit ? found.at(-1) : undefined
     const next = last && formatKey(last.key)
     const more = next === undefined ? [] : [`There may be more: --after ${next}`]
@@ -70,10 +83,15 @@ async function keyIn(store: Store, text: string): Promise<Key> {
   return (await store.head(inDefault, 0)).revision > 0 ? inDefault : key
 }
 
-const titled = (title: string | undefined): { readonly title?: string } => (title === undefined ? {} : { title: glimpse(title) })
+const titled = (title: string | undefined): { readonly title?: string } =>
+  title === undefined ? {} : { title: glimpse(title) }
 
 /** What saved sessions are called, by their keys. */
-async function titlesOf(store: Store & Index, keys: readonly Key[], flags: Flags): Promise<ReadonlyMap<string, string>> {
+async function titlesOf(
+  store: Store & Index,
+  keys: readonly Key[],
+  flags: Flags,
+): Promise<ReadonlyMap<string, string>> {
   const titles = new Map<string, string>()
   await withGraph(store, new Set(keys.map(({ scope }) => scope)), flags, async (graph, scopes) => {
     for (const key of keys) {
@@ -98,7 +116,10 @@ async function withGraph<T>(
   if (known.size === 0) return undefined
   const { openGraph } = await import('../graph/graph.ts')
   const { key: storeKey } = storeSettings(flags, process.env)
-  const graph = await openGraph(`sqlite:${await existingFile(flags, process.env)}`, storeKey === undefined ? {} : { storeKey })
+  const graph = await openGraph(
+    `sqlite:${await existingFile(flags, process.env)}`,
+    storeKey === undefined ? {} : { storeKey },
+  )
   try {
     return await read(graph, known)
   } finally {
@@ -117,7 +138,15 @@ async function show(text: string, flags: Flags): Promise<void> {
     const lines = said.map(({ id, role, name, content }) => `${id} ${name ?? role}: ${content}`)
     const known = derived.map(({ kind, id, ...entry }) => `${kind} ${id}: ${glimpse(JSON.stringify(entry))}`)
     const handedOver = await savedSession(store, key, flags)
-    const value = { key: formatKey(key), messages, startedAt, touchedAt, items: said, derived, ...(handedOver === undefined ? {} : { saved: handedOver }) }
+    const value = {
+      key: formatKey(key),
+      messages,
+      startedAt,
+      touchedAt,
+      items: said,
+      derived,
+      ...(handedOver === undefined ? {} : { saved: handedOver }),
+    }
     say(flags.json, value, [heading, ...lines, ...known, ...(handedOver === undefined ? [] : savedLines(handedOver))])
   } finally {
     await store.close()
@@ -141,7 +170,10 @@ function savedLines({ preservation, chain, items, files }: SessionDetails): stri
   const score = ({ similarity, facts }: { readonly similarity: number; readonly facts: number }): string =>
     `${part(similarity)} of the meaning, ${part(facts)} of the facts`
   const kinds = Object.entries(preservation?.categories ?? {}).map(([category, one]) => `  ${category}: ${score(one)}`)
-  const kept = preservation === undefined ? [] : [`restored ${preservation.at} into ${many(preservation.budget, 'token')}: ${score(preservation)}`, ...kinds]
+  const kept =
+    preservation === undefined
+      ? []
+      : [`restored ${preservation.at} into ${many(preservation.budget, 'token')}: ${score(preservation)}`, ...kinds]
   const links = chain.length < 2 ? [] : [`chain: ${chainText(chain)}`]
   return [`saved: ${many(items, 'item')}, ${many(files.length, 'file')}`, ...kept, ...links]
 }

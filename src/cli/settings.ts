@@ -5,7 +5,11 @@ import type { Profile } from '../domain/profile.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** A flag, else the first of these variables that is set; an empty one is not. */
-export function setting(flag: string | undefined, environment: Environment, ...names: readonly string[]): string | undefined {
+export function setting(
+  flag: string | undefined,
+  environment: Environment,
+  ...names: readonly string[]
+): string | undefined {
   const values = [flag, ...names.map((name) => environment[name])].map((value) => value?.trim())
   return values.find((value) => value !== undefined && value !== '')
 }
@@ -15,7 +19,11 @@ export function wholeNumber(text: string, name: string, least: number, most: num
   const value = /^\d{1,16}$/.test(text.trim()) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
   const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `from ${least} to ${most}`
-  throw new MemoryError('bad-option', `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number, ${range}.`, { param: name })
+  throw new MemoryError(
+    'bad-option',
+    `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number, ${range}.`,
+    { param: name },
+  )
 }
 
 /** The profile of this name, with another budget if one is given. */
@@ -29,5 +37,9 @@ export async function profileWith(name: string, budget: string | undefined): Pro
 export function dateOf(text: string, name: string): number {
   const at = Date.parse(text)
   if (!Number.isNaN(at)) return at
-  throw new MemoryError('bad-option', `${name} is ${JSON.stringify(text)}; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.`, { param: name })
+  throw new MemoryError(
+    'bad-option',
+    `${name} is ${JSON.stringify(text)}; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.`,
+    { param: name },
+  )
 }

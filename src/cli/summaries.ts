@@ -56,6 +56,8 @@ async function linesOf(summaries: readonly Summary[]): Promise<string[]> {
 }
 
 function lostLines(lost: readonly Lost[]): string[] {
-  const rows = lost.flatMap(({ losses }) => losses.map(({ kind, text, source }) => [source.message, kind, glimpse(text)]))
+  const rows = lost.flatMap(({ losses }) =>
+    losses.map(({ kind, text, source }) => [source.message, kind, glimpse(text)]),
+  )
   return rows.length === 0 ? ['Nothing that must survive is missing.'] : aligned(rows)
 }

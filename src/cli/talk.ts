@@ -70,7 +70,8 @@ export class Talk {
   private async obey(command: string): Promise<void> {
     if (command === '/receipt') return this.showReceipt()
     if (command === '/forget') return this.forget()
-    if (command !== '/help') throw new MemoryError('bad-option', `${command} is no command. /help lists them.`, { param: command })
+    if (command !== '/help')
+      throw new MemoryError('bad-option', `${command} is no command. /help lists them.`, { param: command })
     if (this.manner.json) return this.print({ commands })
     for (const [name, what] of Object.entries(commands)) this.manner.write(`${name.padEnd(9)} ${what}\n`)
   }

@@ -24,7 +24,12 @@ export const worth = (entry: Derived): number =>
  * What the derived entries that stand before the turns take of a budget. They change only when upkeep is done, so that a
  * tail which leaves them this much does not change the beginning of every prompt as it grows.
  */
-export function promised(bands: readonly Band[], derived: readonly Derived[], budget: Tokens, price: (entry: Derived) => Tokens): Tokens {
+export function promised(
+  bands: readonly Band[],
+  derived: readonly Derived[],
+  budget: Tokens,
+  price: (entry: Derived) => Tokens,
+): Tokens {
   if (derived.length === 0) return 0
   let sum = 0
   for (const band of bands) {

@@ -7,7 +7,11 @@ export type Transferred = { readonly sessions: number; readonly messages: number
 export type Tended = { readonly progress?: (done: Transferred) => void; readonly signal?: AbortSignal }
 
 /** What a bundle is encrypted with. */
-export type Lock = { readonly passphrase: string; readonly cost?: number; readonly randomBytes?: (length: number) => Uint8Array }
+export type Lock = {
+  readonly passphrase: string
+  readonly cost?: number
+  readonly randomBytes?: (length: number) => Uint8Array
+}
 
 export type ExportOptions = Tended & {
   /** Only this scope, its own memory and all its sessions; or only this one session. */

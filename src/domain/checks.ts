@@ -3,9 +3,11 @@ import { MemoryError } from './error.ts'
 /** Checks plain data against a shape, naming the field at fault and what would be right. */
 export type Check = (value: unknown, at: string) => void
 
-export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const shown = (value: unknown): string => (value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 60) ?? typeof value))
+const shown = (value: unknown): string =>
+  value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
 
 export function reject(at: string, value: unknown, right: string): never {
   throw new MemoryError('bad-profile', `${at} is ${shown(value)}; it must be ${right}.`, { param: at })
@@ -47,7 +49,8 @@ export const oneOf =
 export const listOf =
   (check: Check, least = 0): Check =>
   (value, at) => {
-    if (!Array.isArray(value) || value.length < least) reject(at, value, least > 0 ? `a list with at least ${least} entry` : 'a list')
+    if (!Array.isArray(value) || value.length < least)
+      reject(at, value, least > 0 ? `a list with at least ${least} entry` : 'a list')
     value.forEach((item, place) => {
       check(item, `${at}[${place}]`)
     })
@@ -55,11 +58,15 @@ export const listOf =
 
 /** An object with exactly these fields; those whose name ends with `?` may be missing. */
 export function fields(shape: Readonly<Record<string, Check>>): Check {
-  const known = new Map(Object.entries(shape).map(([name, check]) => [name.replace(/\?$/, ''), { check, optional: name.endsWith('?') }]))
+  const known = new Map(
+    Object.entries(shape).map(([name, check]) => [name.replace(/\?$/, ''), { check, optional: name.endsWith('?') }]),
+  )
   return (value, at) => {
     if (!isObject(value)) reject(at, value, `an object with ${[...known.keys()].join(', ')}`)
     for (const name of Object.keys(value))
-      if (!known.has(name)) reject(`${at}.${name}`, value[name], `left out: ${at} has only ${[...known.keys()].join(', ')}`)
-    for (const [name, { check, optional }] of known) if (!(optional && value[name] === undefined)) check(value[name], `${at}.${name}`)
+      if (!known.has(name))
+        reject(`${at}.${name}`, value[name], `left out: ${at} has only ${[...known.keys()].join(', ')}`)
+    for (const [name, { check, optional }] of known)
+      if (!(optional && value[name] === undefined)) check(value[name], `${at}.${name}`)
   }
 }

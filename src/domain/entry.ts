@@ -14,7 +14,11 @@ type Base<K extends string> = { readonly kind: K; readonly id: string; readonly 
  * Where a derived entry came from; erasing follows these, and a fact is believed only with a span. `session` names
  * another session of the scope; without it the message is one of the entry's own session.
  */
-export type Source = { readonly message: string; readonly session?: string; readonly span?: readonly [from: number, to: number] }
+export type Source = {
+  readonly message: string
+  readonly session?: string
+  readonly span?: readonly [from: number, to: number]
+}
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
 
@@ -97,7 +101,11 @@ export type Notes = Base<'notes'> & {
   /** How many facts there should be: one that was damaged, and put aside, is found again. */
   readonly facts?: number
   /** Messages that are shown shorter, not at all, or as long-term memory, once the budget is under pressure. */
-  readonly triage?: { readonly compressed: readonly Run[]; readonly dropped: readonly Run[]; readonly promoted: readonly Run[] }
+  readonly triage?: {
+    readonly compressed: readonly Run[]
+    readonly dropped: readonly Run[]
+    readonly promoted: readonly Run[]
+  }
   readonly tuning?: Tuning
   /** Always empty: nothing here was said by anybody. */
   readonly sources: readonly Source[]
@@ -149,7 +157,8 @@ export type Silent = Extract<Entry, { kind: (typeof silent)[number] }>
 export const isSilent = (entry: Entry): entry is Silent => silent.some((kind) => kind === entry.kind)
 
 /** What a session is to whoever runs it, if anybody has said so. */
-export const aboutIn = (derived: readonly Derived[]): About | undefined => derived.find((entry) => entry.kind === 'about')
+export const aboutIn = (derived: readonly Derived[]): About | undefined =>
+  derived.find((entry) => entry.kind === 'about')
 
 /** What an entry says, as plain text: what it is found and embedded by. */
 export function textOf(entry: Entry): string {

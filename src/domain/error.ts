@@ -60,9 +60,14 @@ export class MemoryError extends Error {
 
 /** For a store URL that cannot be opened here; a password in it is not repeated. */
 export const unknownStore = (url: string, known: string): MemoryError =>
-  new MemoryError('bad-option', `store is ${JSON.stringify(url.replace(/\/\/[^@/]*@/, '//…@'))}; it must be ${known}.`, { param: 'store' })
+  new MemoryError(
+    'bad-option',
+    `store is ${JSON.stringify(url.replace(/\/\/[^@/]*@/, '//…@'))}; it must be ${known}.`,
+    { param: 'store' },
+  )
 
 /** Refuses an option that does not hold what it must. */
 export function check(param: string, value: unknown, holds: boolean, right: string): void {
-  if (!holds) throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${right}.`, { param })
+  if (!holds)
+    throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${right}.`, { param })
 }

@@ -46,7 +46,8 @@ export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
  */
 export const filesKey = (scope: Scope): Key => makeKey(scope, ':files')
 export const outboxKey = (scope: Scope): Key => makeKey(scope, ':outbox')
-export const personKey = (scope: Scope, person: string): Key => makeKey(scope, `:person:${check('session', person, person)}`)
+export const personKey = (scope: Scope, person: string): Key =>
+  makeKey(scope, `:person:${check('session', person, person)}`)
 export const receiptsKey = (key: Key): Key => makeKey(key.scope, `${key.id}:receipts`)
 export const branchKey = (key: Key, number: number): Key => makeKey(key.scope, `${key.id}:${number}`)
 
@@ -64,7 +65,9 @@ const inner = /^([\w+\-.@]{1,64}):((?:[\w+\-.@]{0,128}:){1,2}[\w+\-.@]{1,128})$/
 /** A key that came through JSON, or from a caller without types, is checked again. */
 function parsedBefore(key: Key): Key {
   if (typeof key?.scope !== 'string' || typeof key.id !== 'string') {
-    throw new MemoryError('bad-key', `The key is ${JSON.stringify(key)}; it must be text such as acme:+15551234567.`, { param: 'key' })
+    throw new MemoryError('bad-key', `The key is ${JSON.stringify(key)}; it must be text such as acme:+15551234567.`, {
+      param: 'key',
+    })
   }
   check('scope', key.scope, key.scope)
   if (key.id !== '') check('session', key.id, key.id)

@@ -2,7 +2,13 @@ import type { Json } from './entry.ts'
 import { MemoryError } from './error.ts'
 
 /** What knowledge can be about. */
-export const categories = ['domain', 'execution_pattern', 'user_preference', 'website_knowledge', 'error_pattern'] as const
+export const categories = [
+  'domain',
+  'execution_pattern',
+  'user_preference',
+  'website_knowledge',
+  'error_pattern',
+] as const
 export type Category = (typeof categories)[number]
 
 type Given = { readonly category: Category; readonly key: string; readonly value: Json; readonly confidence?: number }
@@ -13,7 +19,8 @@ export function parseKnowledge(given: Given): Given {
   if (!categories.includes(category)) throw bad('category', category, `one of ${categories.join(', ')}`)
   if (typeof key !== 'string' || key.trim() === '') throw bad('key', key, 'text that is not empty')
   if (value === undefined) throw bad('value', value, 'text or JSON')
-  if (confidence !== undefined && !(confidence >= 0 && confidence <= 1)) throw bad('confidence', confidence, 'a number from 0 to 1')
+  if (confidence !== undefined && !(confidence >= 0 && confidence <= 1))
+    throw bad('confidence', confidence, 'a number from 0 to 1')
   return given
 }
 

@@ -47,12 +47,24 @@ export type Ledger = {
 /** A message as OpenAI's chat API takes it. */
 export type ChatMessage =
   | { readonly role: 'system' | 'user'; readonly content: string; readonly name?: string }
-  | { readonly role: 'assistant'; readonly content: string | null; readonly name?: string; readonly tool_calls?: readonly ChatToolCall[] }
+  | {
+      readonly role: 'assistant'
+      readonly content: string | null
+      readonly name?: string
+      readonly tool_calls?: readonly ChatToolCall[]
+    }
   | { readonly role: 'tool'; readonly content: string; readonly tool_call_id: string }
-export type ChatToolCall = { readonly id: string; readonly type: 'function'; readonly function: { readonly name: string; readonly arguments: string } }
+export type ChatToolCall = {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: string }
+}
 
 /** A message as Anthropic's messages API takes it. */
-export type AnthropicMessage = { readonly role: 'user' | 'assistant'; readonly content: string | readonly AnthropicBlock[] }
+export type AnthropicMessage = {
+  readonly role: 'user' | 'assistant'
+  readonly content: string | readonly AnthropicBlock[]
+}
 export type AnthropicBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: Record<string, unknown> }
@@ -61,7 +73,12 @@ export type AnthropicBlock =
 /** What a model is shown: as a list of messages, and as one text that fits the budget by itself. */
 export type Context = { readonly messages: readonly ChatMessage[]; readonly text: string; readonly ledger: Ledger }
 /** The same for Anthropic's API, where the system text stands beside the messages. */
-export type AnthropicContext = { readonly system: string; readonly messages: readonly AnthropicMessage[]; readonly text: string; readonly ledger: Ledger }
+export type AnthropicContext = {
+  readonly system: string
+  readonly messages: readonly AnthropicMessage[]
+  readonly text: string
+  readonly ledger: Ledger
+}
 
 export type Provider = 'openai' | 'anthropic'
 export type { Role }

@@ -3,11 +3,21 @@ import { framings, type Profile, tokenizerNames } from './profile.ts'
 
 const rung: Check = (value, at) => {
   const as = isObject(value) ? value.as : undefined
-  const extra: Record<string, Check> = as === 'clip' ? { characters: whole(1) } : as === 'fit' ? { 'tokens?': whole(1) } : {}
-  fields({ as: oneOf('whole', 'squeeze', 'uncomment', 'digest', 'sections', 'json', 'clip', 'fit'), 'upTo?': part(), ...extra })(value, at)
+  const extra: Record<string, Check> =
+    as === 'clip' ? { characters: whole(1) } : as === 'fit' ? { 'tokens?': whole(1) } : {}
+  fields({
+    as: oneOf('whole', 'squeeze', 'uncomment', 'digest', 'sections', 'json', 'clip', 'fit'),
+    'upTo?': part(),
+    ...extra,
+  })(value, at)
 }
 
-const tail = fields({ low: part(), high: part(), all: part(), scarce: fields({ budget: whole(0), question: part(), otherwise: part() }) })
+const tail = fields({
+  low: part(),
+  high: part(),
+  all: part(),
+  scarce: fields({ budget: whole(0), question: part(), otherwise: part() }),
+})
 
 const claims: Readonly<Record<string, Check>> = {
   first: fields({ first: whole(1) }),
@@ -16,7 +26,13 @@ const claims: Readonly<Record<string, Check>> = {
   tail: fields({ tail }),
   rest: fields({ rest: flag }),
   recalled: fields({ recalled: fields({ limit: whole(1) }) }),
-  kind: fields({ kind: oneOf('summary', 'fact', 'knowledge', 'item'), 'top?': whole(1), 'atLeast?': number, 'only?': listOf(text), 'except?': listOf(text) }),
+  kind: fields({
+    kind: oneOf('summary', 'fact', 'knowledge', 'item'),
+    'top?': whole(1),
+    'atLeast?': number,
+    'only?': listOf(text),
+    'except?': listOf(text),
+  }),
 }
 
 /** The one of several shapes an object has, told by the name of a field. */
@@ -39,7 +55,8 @@ const when = byField({
 const words = listOf((value, at) => {
   listOf(whole(1), 2)(value, at)
   const [least, most, ...others] = value as number[]
-  if (others.length > 0 || (least as number) > (most as number)) reject(at, value, 'two numbers of words, the smaller one first')
+  if (others.length > 0 || (least as number) > (most as number))
+    reject(at, value, 'two numbers of words, the smaller one first')
 }, 1)
 const keep = byField({ tokens: fields({ tokens: whole(1) }), usage: fields({ usage: part() }) })
 
@@ -63,9 +80,11 @@ const permission = oneOf('yes', 'ask', 'no')
 
 const claim = byField(claims)
 
-const share: Check = (value, at) => (isObject(value) ? fields({ withCode: part(true), without: part(true) })(value, at) : part()(value, at))
+const share: Check = (value, at) =>
+  isObject(value) ? fields({ withCode: part(true), without: part(true) })(value, at) : part()(value, at)
 
-const maxShare: Check = (value, at) => (isObject(value) ? fields({ budget: whole(1), upTo: part(true), beyond: part(true) })(value, at) : part()(value, at))
+const maxShare: Check = (value, at) =>
+  isObject(value) ? fields({ budget: whole(1), upTo: part(true), beyond: part(true) })(value, at) : part()(value, at)
 
 const band = fields({
   name: text,
@@ -117,12 +136,14 @@ export function parseProfile(value: unknown): Profile {
   const checked = value as Profile
   const names = checked.bands.map((one) => one.name)
   names.forEach((name, place) => {
-    if (names.indexOf(name) !== place) reject(`profile.bands[${place}].name`, name, 'different from the names of the other bands')
+    if (names.indexOf(name) !== place)
+      reject(`profile.bands[${place}].name`, name, 'different from the names of the other bands')
   })
   checked.bands.forEach((one, place) => {
     checkBand(one, `profile.bands[${place}]`)
   })
-  if (checked.bands.filter((one) => 'rest' in one.claim).length > 1) reject('profile.bands', names, 'a list with at most one band that claims the rest')
+  if (checked.bands.filter((one) => 'rest' in one.claim).length > 1)
+    reject('profile.bands', names, 'a list with at most one band that claims the rest')
   return structuredClone(checked)
 }
 

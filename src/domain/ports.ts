@@ -4,7 +4,12 @@ import type { ChatMessage } from './ledger.ts'
 import type { Change, Head, Listed } from './session.ts'
 
 /** A piece of the transcript: messages with `after < sequence < before`, the oldest first, or the newest when `newest`. */
-export type Range = { readonly after?: number; readonly before?: number; readonly limit: number; readonly newest?: boolean }
+export type Range = {
+  readonly after?: number
+  readonly before?: number
+  readonly limit: number
+  readonly newest?: boolean
+}
 
 /** What is forgotten of a session, and on which condition; everything, at once, when left out. */
 export type Erasure =
@@ -27,7 +32,12 @@ export interface Store {
    */
   commit(change: Change): Promise<readonly Message[]>
   /** Sessions in order of scope and id, of one scope or of all, after the one with this key; or only those that are over at a given time. */
-  list(filter: { readonly scope?: Scope; readonly expiredBy?: Millis; readonly after?: string; readonly limit: number }): Promise<readonly Listed[]>
+  list(filter: {
+    readonly scope?: Scope
+    readonly expiredBy?: Millis
+    readonly after?: string
+    readonly limit: number
+  }): Promise<readonly Listed[]>
   /**
    * Forgets the session, or these entries of it, for good. Writers that read the session before are refused: with the
    * whole session gone by its epoch, with entries by its revision, also if none of them was there. With `expiredBy` nothing happens unless the
@@ -56,7 +66,12 @@ export type Query = {
   readonly before?: number
   readonly limit: number
 }
-export type Hit = { readonly key: Key; readonly entry: Entry; readonly score: number; readonly why: Readonly<Record<string, number>> }
+export type Hit = {
+  readonly key: Key
+  readonly entry: Entry
+  readonly score: number
+  readonly why: Readonly<Record<string, number>>
+}
 
 /** What has changed since a stamp. `lineage` differs once anything was forgotten; `sessions` are those that were written to. */
 export type Changes = { readonly stamp: number; readonly lineage: string; readonly sessions: readonly Key[] }
@@ -95,7 +110,12 @@ export interface Tokenizer {
   readonly overhead: { readonly message: Tokens; readonly name: Tokens; readonly call: Tokens; readonly reply: Tokens }
 }
 
-export type Ask = { readonly messages: readonly ChatMessage[]; readonly model?: string; readonly maxTokens?: number; readonly temperature?: number }
+export type Ask = {
+  readonly messages: readonly ChatMessage[]
+  readonly model?: string
+  readonly maxTokens?: number
+  readonly temperature?: number
+}
 
 /** A language model that answers a conversation piece by piece. */
 export interface Model {

@@ -103,7 +103,8 @@ export function withGaps(gaps: readonly Gap[], first: number, last: number): rea
   return [...others, [from, to] as const].sort((a, b) => a[0] - b[0])
 }
 
-export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean => session.revision > 0 && session.expiresAt <= now
+export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean =>
+  session.revision > 0 && session.expiresAt <= now
 
 /** The place of the first message with at least this sequence number, in messages that are in order. */
 export function placeOf(messages: readonly Message[], sequence: number): number {

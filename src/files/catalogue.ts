@@ -4,7 +4,19 @@ import type { Key } from '../domain/key.ts'
 import type { Clock, Store } from '../domain/ports.ts'
 import { type Head, never } from '../domain/session.ts'
 import { revise } from '../upkeep/revise.ts'
-import { chunkIds, type FileInfo, type FileRecord, isLeftOver, isUnderWay, isWhole, itemOf, recordId, recordIn, recordsOf, withRun } from './record.ts'
+import {
+  chunkIds,
+  type FileInfo,
+  type FileRecord,
+  isLeftOver,
+  isUnderWay,
+  isWhole,
+  itemOf,
+  recordId,
+  recordIn,
+  recordsOf,
+  withRun,
+} from './record.ts'
 
 type Means = {
   readonly store: Store
@@ -21,7 +33,11 @@ type Means = {
 export type Draft = Pick<FileInfo, 'id' | 'name' | 'type' | 'bytes' | 'sha256'>
 
 /** The next chunks of a file, how many of them do not tell where they stand, and what is known of the file with them. */
-export type Batch = { readonly append: readonly Said[]; readonly bare: number; readonly known: Pick<FileInfo, 'characters' | 'chunks' | 'status'> }
+export type Batch = {
+  readonly append: readonly Said[]
+  readonly bare: number
+  readonly known: Pick<FileInfo, 'characters' | 'chunks' | 'status'>
+}
 
 /** Chunks that were stored, and in which epoch. */
 export type Added = { readonly info: FileInfo; readonly epoch: number; readonly stored: readonly Message[] }
@@ -61,15 +77,24 @@ export class Catalogue {
       found = records.find((record) => same(record) && stands(record, now))?.info
       if (found !== undefined) return undefined
       if (records.length >= this.means.most)
-        throw new MemoryError('full', `There are ${records.length} files already, and no room for more. Remove some first.`, { param: 'file' })
-      return { put: [itemOf({ info, place: now.revision + 1, runs: [], bare: 0, lease: this.lease('waiting') })], drop: [] }
+        throw new MemoryError(
+          'full',
+          `There are ${records.length} files already, and no room for more. Remove some first.`,
+          { param: 'file' },
+        )
+      return {
+        put: [itemOf({ info, place: now.revision + 1, runs: [], bare: 0, lease: this.lease('waiting') })],
+        drop: [],
+      }
     })
     return { info: found ?? info, isNew: found === undefined }
   }
 
   /** Tells that a file's turn has come; undefined if it was removed, or somebody else has taken it for abandoned. */
   takeUp(key: Key, id: string): Promise<FileInfo | undefined> {
-    return this.amend(key, id, (record) => (this.isMine(record) ? { ...record, lease: this.lease('indexing') } : undefined))
+    return this.amend(key, id, (record) =>
+      this.isMine(record) ? { ...record, lease: this.lease('indexing') } : undefined,
+    )
   }
 
   /** Stores the next chunks of a file, in one step with its record; undefined if it was removed meanwhile. */
@@ -81,21 +106,45 @@ export class Catalogue {
       const { lease: _, ...before } = record
       const info = { ...record.info, ...known, done: record.info.done + append.length }
       const runs = append.length === 0 ? record.runs : withRun(record.runs, head.last + 1, head.last + append.length)
-      const grown = { ...before, info, runs, bare: record.bare + bare, ...(info.status === 'indexing' ? { lease: this.lease('indexing') } : {}) }
+      const grown = {
+        ...before,
+        info,
+        runs,
+        bare: record.bare + bare,
+        ...(info.status === 'indexing' ? { lease: this.lease('indexing') } : {}),
+      }
       const { epoch, revision } = head
-      const step = { id: `${recordId(id)}@${revision}`, key, at: this.now, epoch, base: revision, drop: [], expiresAt: never }
-      const stored = await unless(['conflict', 'erased'], this.means.store.commit({ ...step, append, put: [itemOf(grown)] }))
+      const step = {
+        id: `${recordId(id)}@${revision}`,
+        key,
+        at: this.now,
+        epoch,
+        base: revision,
+        drop: [],
+        expiresAt: never,
+      }
+      const stored = await unless(
+        ['conflict', 'erased'],
+        this.means.store.commit({ ...step, append, put: [itemOf(grown)] }),
+      )
       if (stored !== undefined) return { info, epoch, stored }
     }
     throw new MemoryError('conflict', 'Others have written to the files of this tenant without pause. Try again.')
   }
 
   /** Takes back what was stored of a file and says why; it stays in the list. */
-  async fail(key: Key, id: string, why: string, isStill = (record: FileRecord): boolean => record.isGoing !== true): Promise<FileInfo | undefined> {
+  async fail(
+    key: Key,
+    id: string,
+    why: string,
+    isStill = (record: FileRecord): boolean => record.isGoing !== true,
+  ): Promise<FileInfo | undefined> {
     // From here on nobody adds to it, so that all of it can be taken back.
     const failed = await this.amend(key, id, (found) => {
       const { lease: _, ...record } = found
-      return isStill(found) ? { ...record, info: { ...found.info, status: 'failed', why, done: 0, chunks: 0 } } : undefined
+      return isStill(found)
+        ? { ...record, info: { ...found.info, status: 'failed', why, done: 0, chunks: 0 } }
+        : undefined
     })
     const record = failed && recordIn(await this.head(key), id)
     if (record === undefined) return undefined
@@ -125,7 +174,11 @@ export class Catalogue {
     return this.means.store.head(key, 0)
   }
 
-  private async amend(key: Key, id: string, change: (record: FileRecord) => FileRecord | undefined): Promise<FileInfo | undefined> {
+  private async amend(
+    key: Key,
+    id: string,
+    change: (record: FileRecord) => FileRecord | undefined,
+  ): Promise<FileInfo | undefined> {
     let info: FileInfo | undefined
     const decide = (head: Head) => {
       const record = recordIn(head, id)

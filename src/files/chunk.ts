@@ -24,7 +24,12 @@ export class Packer {
   take(piece: Piece): readonly Chunk[] {
     const done: Chunk[] = []
     const first = this.held[0]?.piece
-    if (first !== undefined && piece.place !== first.place && !(this.tokens < wanted / 2 && isUnder(piece.place, first.place))) done.push(...this.rest())
+    if (
+      first !== undefined &&
+      piece.place !== first.place &&
+      !(this.tokens < wanted / 2 && isUnder(piece.place, first.place))
+    )
+      done.push(...this.rest())
     const tokens = this.count(piece.text)
     while (this.held.length > 0 && this.tokens + tokens > wanted) done.push(this.cut(this.bestBefore(piece)))
     this.held.push({ piece, tokens })

@@ -73,7 +73,11 @@ export class Files {
    * Takes in a file, and resolves when all of it can be found. The same name with the same bytes again is the file that is
    * there; one that another process is indexing is not waited for.
    */
-  async add(scope: Scope, file: Upload, options: { readonly onProgress?: (info: FileInfo) => void } = {}): Promise<FileInfo> {
+  async add(
+    scope: Scope,
+    file: Upload,
+    options: { readonly onProgress?: (info: FileInfo) => void } = {},
+  ): Promise<FileInfo> {
     const { info, work } = await this.start(scope, file, options.onProgress)
     return work ?? info
   }
@@ -84,12 +88,18 @@ export class Files {
   }
 
   /** The files of a tenant in order of upload; `next` is where to go on, or null. */
-  async list(scope: Scope, { after = '0', limit = 100 }: { readonly after?: string; readonly limit?: number } = {}): Promise<Listing> {
+  async list(
+    scope: Scope,
+    { after = '0', limit = 100 }: { readonly after?: string; readonly limit?: number } = {},
+  ): Promise<Listing> {
     check('after', after, /^\d{1,15}$/.test(after), 'what next was on the page before')
     check('limit', limit, Number.isSafeInteger(limit) && limit > 0, 'a whole number, 1 or more')
     const records = (await this.catalogue.records(keyOf(scope))).filter(({ place }) => place > Number(after))
     const last = records[limit - 1]
-    return { items: records.slice(0, limit).map(({ info }) => info), next: records.length > limit && last !== undefined ? `${last.place}` : null }
+    return {
+      items: records.slice(0, limit).map(({ info }) => info),
+      next: records.length > limit && last !== undefined ? `${last.place}` : null,
+    }
   }
 
   async get(scope: Scope, id: string): Promise<FileInfo | undefined> {
@@ -100,11 +110,16 @@ export class Files {
   async text(scope: Scope, id: string): Promise<string> {
     const record = await this.record(scope, id)
     if (record === undefined)
-      throw new MemoryError('bad-option', `There is no file ${JSON.stringify(id)} here; list tells which ones there are.`, { param: 'id' })
+      throw new MemoryError(
+        'bad-option',
+        `There is no file ${JSON.stringify(id)} here; list tells which ones there are.`,
+        { param: 'id' },
+      )
     const bare = new Set([...sequencesOf(record)].slice(0, record.bare))
     const bodies: string[] = []
     for (const [first, last] of record.runs) {
-      for await (const { sequence, content } of this.messages(keyOf(scope), first, last)) bodies.push(bare.has(sequence) ? content : bodyOf(content))
+      for await (const { sequence, content } of this.messages(keyOf(scope), first, last))
+        bodies.push(bare.has(sequence) ? content : bodyOf(content))
     }
     return bodies.join('')
   }
@@ -129,8 +144,10 @@ export class Files {
   /** Resolves when nothing is under way any more, of one tenant or of all. */
   async settled(scope?: Scope): Promise<void> {
     const key = scope === undefined ? undefined : keyOf(scope)
-    const wanted = (): readonly Work[] => [...this.works.values()].filter((work) => key === undefined || work.key.scope === key.scope)
-    for (let works = wanted(); works.length > 0; works = wanted()) await Promise.allSettled(works.map(({ result }) => result))
+    const wanted = (): readonly Work[] =>
+      [...this.works.values()].filter((work) => key === undefined || work.key.scope === key.scope)
+    for (let works = wanted(); works.length > 0; works = wanted())
+      await Promise.allSettled(works.map(({ result }) => result))
   }
 
   /** Ends the reading process. What is under way is given up, and its record says so. */
@@ -140,7 +157,11 @@ export class Files {
     await this.settled()
   }
 
-  private async start(scope: Scope, file: Upload, onProgress: (info: FileInfo) => void = () => undefined): Promise<Started> {
+  private async start(
+    scope: Scope,
+    file: Upload,
+    onProgress: (info: FileInfo) => void = () => undefined,
+  ): Promise<Started> {
     const key = keyOf(scope)
     const kind = this.checked(file)
     this.entering++
@@ -148,9 +169,17 @@ export class Files {
       // Whoever gave them may write over them.
       const bytes = new Uint8Array(file.bytes)
       const name = (await this.parts.barrier?.text(key, file.name)) ?? file.name
-      const draft = { id: this.random(), name, type: mediaTypes[kind], bytes: bytes.length, sha256: await sha256(bytes) }
+      const draft = {
+        id: this.random(),
+        name,
+        type: mediaTypes[kind],
+        bytes: bytes.length,
+        sha256: await sha256(bytes),
+      }
       const { info, isNew } = await this.catalogue.enter(key, draft)
-      const work = isNew ? this.enqueue({ key, id: info.id, name, kind, file: { ...file, bytes } }, onProgress) : this.works.get(info.id)?.result
+      const work = isNew
+        ? this.enqueue({ key, id: info.id, name, kind, file: { ...file, bytes } }, onProgress)
+        : this.works.get(info.id)?.result
       return { info, work }
     } finally {
       this.entering--
@@ -164,9 +193,13 @@ export class Files {
     if (typeof name !== 'string' || name.trim() === '' || name.length > longestName || wellFormed(name) !== name)
       throw unreadable(`needs a name of at most ${longestName} characters`)
     if (bytes.length > most)
-      throw unreadable(`has ${bytes.length.toLocaleString('en')} bytes; at most ${most.toLocaleString('en')} are read. Split it into smaller ones`)
+      throw unreadable(
+        `has ${bytes.length.toLocaleString('en')} bytes; at most ${most.toLocaleString('en')} are read. Split it into smaller ones`,
+      )
     if (this.works.size + this.entering >= waiting)
-      throw new MemoryError('busy', `${waiting} files are waiting to be read already. Upload it again in a moment.`, { param: 'file' })
+      throw new MemoryError('busy', `${waiting} files are waiting to be read already. Upload it again in a moment.`, {
+        param: 'file',
+      })
     return kindOf({ name, bytes, ...rest })
   }
 
@@ -201,8 +234,10 @@ export class Files {
 /** Where a tenant's files are kept. A session has none, whatever its profile. */
 function keyOf(scope: Scope): Key {
   const key = parseKey(scope)
-  if (key.id !== '') throw new MemoryError('bad-key', 'File uploads not allowed for ephemeral sessions', { param: 'key' })
+  if (key.id !== '')
+    throw new MemoryError('bad-key', 'File uploads not allowed for ephemeral sessions', { param: 'key' })
   return filesKey(key.scope)
 }
 
-const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> => Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex')
+const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
+  Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex')

@@ -4,7 +4,7 @@ import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock, Tokenizer } from '../domain/ports.ts'
 import type { Barrier } from '../memory/secrets.ts'
-import { weighed } from '../recall/render.ts'
+import { weighed } from '../context/render.ts'
 import type { Batch, Catalogue } from './catalogue.ts'
 import { type Chunk, contentOf, Packer } from './chunk.ts'
 import type { Kind, Upload } from './kind.ts'
@@ -23,7 +23,13 @@ type Means = {
 }
 
 /** A file that was entered and is now to be indexed. */
-export type Entered = { readonly key: Key; readonly id: string; readonly name: string; readonly kind: Kind; readonly file: Upload }
+export type Entered = {
+  readonly key: Key
+  readonly id: string
+  readonly name: string
+  readonly kind: Kind
+  readonly file: Upload
+}
 
 /** Reads files and stores what they say, chunk by chunk. */
 export class Indexer {
@@ -50,7 +56,10 @@ export class Indexer {
     }
   }
 
-  private async stored({ key, id, name, kind, file }: Entered, onProgress: (info: FileInfo) => void): Promise<FileInfo> {
+  private async stored(
+    { key, id, name, kind, file }: Entered,
+    onProgress: (info: FileInfo) => void,
+  ): Promise<FileInfo> {
     const { catalogue, reader, tokenizer, onStored } = this.means
     let info = await catalogue.takeUp(key, id)
     if (info === undefined) throw removed()
@@ -66,7 +75,11 @@ export class Indexer {
         // Others get their turn after each one.
         await pause()
       }
-      const added = await catalogue.add(key, id, { append, bare, known: knownOf(portion, info.done + append.length, read) })
+      const added = await catalogue.add(key, id, {
+        append,
+        bare,
+        known: knownOf(portion, info.done + append.length, read),
+      })
       if (added === undefined) throw removed()
       onStored?.(key, added.epoch, added.stored)
       onProgress(added.info)
@@ -93,7 +106,12 @@ function* packed(packer: Packer, { pieces, isLast }: Portion): Generator<Chunk> 
 
 /** What is known of a file with a portion of it: how many chunks there will be is told by those so far. */
 function knownOf({ characters, isLast }: Portion, done: number, read: number): Batch['known'] {
-  return { characters, chunks: isLast || read === 0 ? done : Math.ceil((done * characters) / read), status: isLast ? 'ready' : 'indexing' }
+  return {
+    characters,
+    chunks: isLast || read === 0 ? done : Math.ceil((done * characters) / read),
+    status: isLast ? 'ready' : 'indexing',
+  }
 }
 
-const removed = (): MemoryError => new MemoryError('erased', 'The file was removed while it was being indexed. Upload it again if it is still wanted.')
+const removed = (): MemoryError =>
+  new MemoryError('erased', 'The file was removed while it was being indexed. Upload it again if it is still wanted.')

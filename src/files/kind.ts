@@ -59,9 +59,12 @@ export function kindOf({ name, type = '', bytes }: Upload): Kind {
   if (!isTextLike(bytes)) throw unreadable(`is none that can be read: ${readable}. Convert it to one of these`)
   const ending = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
   const told = type.split(';')[0]?.trim().toLowerCase() ?? ''
-  const known = (Object.hasOwn(endings, ending) ? endings[ending] : undefined) ?? (Object.hasOwn(types, told) ? types[told] : undefined)
+  const known =
+    (Object.hasOwn(endings, ending) ? endings[ending] : undefined) ??
+    (Object.hasOwn(types, told) ? types[told] : undefined)
   return known ?? (/^\s*<(?:!doctype\s+html|html)\b/i.test(decoded(bytes.subarray(0, 1_024))) ? 'html' : 'text')
 }
 
 /** The encoding a media type tells: `latin1` of `text/plain; charset=latin1`. */
-export const charsetOf = (type: string | undefined): string | undefined => /;\s*charset="?([\w:.-]+)/i.exec(type ?? '')?.[1]
+export const charsetOf = (type: string | undefined): string | undefined =>
+  /;\s*charset="?([\w:.-]+)/i.exec(type ?? '')?.[1]

@@ -46,14 +46,19 @@ function* boundsOf({ text, hasHeadings, pages }: Document): Generator<Bound> {
       continue
     }
     const [, signs, title] = (hasHeadings && fence === 'none' && heading.exec(line)) || []
-    if (signs !== undefined) path.splice(signs.length - 1, path.length, ...levels(path, signs.length), clip(title as string, 80, '…'))
+    if (signs !== undefined)
+      path.splice(signs.length - 1, path.length, ...levels(path, signs.length), clip(title as string, 80, '…'))
     const isNewPage = page < pages.length && (pages[page] as number) <= start
     while (page < pages.length && (pages[page] as number) <= start) page++
     const place = [...path.filter((part) => part !== ''), ...(page === 0 ? [] : [`page ${page}`])].join(' › ')
     const isRow = fence !== 'none' || row.test(line)
-    const cut = signs !== undefined ? 3 : isNewPage || afterBlank || fence === 'open' ? 2 : isRow || afterSentence ? 1 : 0
+    const cut =
+      signs !== undefined ? 3 : isNewPage || afterBlank || fence === 'open' ? 2 : isRow || afterSentence ? 1 : 0
     yield { at: start, cut, place }
-    for (const within of isRow || signs !== undefined ? forced(text, start, end, longest.line) : sentenceBounds(text, start, end)) yield { ...within, place }
+    for (const within of isRow || signs !== undefined
+      ? forced(text, start, end, longest.line)
+      : sentenceBounds(text, start, end))
+      yield { ...within, place }
     afterBlank = fence === 'close'
     afterSentence = isRow || signs !== undefined || /[.!?…:。！？]["'”’)\]]*\s*$/.test(line)
   }
@@ -64,7 +69,8 @@ const heading = /^ {0,3}(#{1,6})[ \t]+(.*?\S)[ \t#]*$/
 const row = /^\s*(?:\||[-*+•] |\d{1,4}[.)] )/
 
 /** A heading may skip levels; nothing stands for those in between. */
-const levels = (path: readonly string[], depth: number): readonly string[] => Array.from({ length: Math.max(0, depth - 1 - path.length) }, () => '')
+const levels = (path: readonly string[], depth: number): readonly string[] =>
+  Array.from({ length: Math.max(0, depth - 1 - path.length) }, () => '')
 
 function* sentenceBounds(text: string, start: number, end: number): Generator<Omit<Bound, 'place'>> {
   const starts = sentencesOf(text.slice(start, end)).map((sentence) => start + sentence.start)

@@ -18,11 +18,15 @@ export type Document = { readonly text: string; readonly hasHeadings: boolean; r
 export async function read(kind: Kind, file: Upload, limits: FileLimits): Promise<Document> {
   try {
     const document = await documentOf(kind, file, limits)
-    if (isBlank(document.text)) throw unreadable('holds no text. If it is a scan, run it through text recognition first')
+    if (isBlank(document.text))
+      throw unreadable('holds no text. If it is a scan, run it through text recognition first')
     return document
   } catch (error) {
     if (error instanceof MemoryError) throw error
-    throw unreadable('is damaged, or made to do damage, and cannot be read. Save it again in its own program, or as text', error)
+    throw unreadable(
+      'is damaged, or made to do damage, and cannot be read. Save it again in its own program, or as text',
+      error,
+    )
   }
 }
 

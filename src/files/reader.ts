@@ -82,7 +82,12 @@ export class Reader {
   private lose(child: ChildProcess, cause: unknown): void {
     if (this.child !== child) return
     this.child = undefined
-    this.waiting?.reject(unreadable('takes more memory to read than there is for it. Split it into smaller ones, or save it as text', cause))
+    this.waiting?.reject(
+      unreadable(
+        'takes more memory to read than there is for it. Split it into smaller ones, or save it as text',
+        cause,
+      ),
+    )
   }
 
   private async end(why: MemoryError): Promise<void> {
@@ -107,7 +112,8 @@ function keepAlive(child: ChildProcess, isWanted: boolean): void {
   }
 }
 
-const closed = (): MemoryError => new MemoryError('closed', 'The server was stopped before the file was read. Upload it again.')
+const closed = (): MemoryError =>
+  new MemoryError('closed', 'The server was stopped before the file was read. Upload it again.')
 
 const tooSlow = ({ milliseconds }: FileLimits): MemoryError =>
   unreadable(`took more than ${milliseconds / 1_000} s to read. Split it into smaller ones, or save it as text`)

@@ -5,7 +5,10 @@ import { type Piece, piecesOf } from './pieces.ts'
 import { read } from './read.ts'
 
 /** What the process is asked: to read a file, to go on with it, or to let go of it. */
-export type Asked = { readonly read: Kind; readonly file: Upload; readonly limits: FileLimits } | { readonly next: true } | { readonly drop: true }
+export type Asked =
+  | { readonly read: Kind; readonly file: Upload; readonly limits: FileLimits }
+  | { readonly next: true }
+  | { readonly drop: true }
 
 /** A portion of a file's pieces; the last one is told for it. `characters` is how long the whole text is. */
 export type Portion = { readonly characters: number; readonly pieces: readonly Piece[]; readonly isLast: boolean }

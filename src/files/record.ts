@@ -52,10 +52,15 @@ export const itemOf = (record: FileRecord): Item => ({
 /** The records of a tenant's files, in order of upload. */
 export const recordsOf = ({ derived }: Head): readonly FileRecord[] =>
   derived
-    .flatMap((entry) => (entry.kind === 'item' && entry.category === 'file' && entry.id.startsWith(prefix) ? [JSON.parse(entry.content) as FileRecord] : []))
+    .flatMap((entry) =>
+      entry.kind === 'item' && entry.category === 'file' && entry.id.startsWith(prefix)
+        ? [JSON.parse(entry.content) as FileRecord]
+        : [],
+    )
     .sort((left, right) => left.place - right.place)
 
-export const recordIn = (head: Head, id: string): FileRecord | undefined => recordsOf(head).find(({ info }) => info.id === id)
+export const recordIn = (head: Head, id: string): FileRecord | undefined =>
+  recordsOf(head).find(({ info }) => info.id === id)
 
 /** The sequence numbers of a file's chunks, in order. */
 export function* sequencesOf({ runs }: FileRecord): Generator<number> {
@@ -67,12 +72,15 @@ export const chunkIds = (record: FileRecord): readonly string[] => [...sequences
 /** The runs of a file with the chunks `first`…`last` after them. */
 export function withRun(runs: readonly Run[], first: number, last: number): readonly Run[] {
   const before = runs.at(-1)
-  return before !== undefined && before[1] === first - 1 ? [...runs.slice(0, -1), [before[0], last]] : [...runs, [first, last]]
+  return before !== undefined && before[1] === first - 1
+    ? [...runs.slice(0, -1), [before[0], last]]
+    : [...runs, [first, last]]
 }
 
 /** Whether a file can be found with all that was in it: something may have been forgotten since. */
 export const isWhole = ({ info, runs }: FileRecord, { gaps }: Head): boolean =>
-  info.status === 'ready' && runs.reduce((sum, [first, last]) => sum + countBetween(gaps, first, last), 0) === info.chunks
+  info.status === 'ready' &&
+  runs.reduce((sum, [first, last]) => sum + countBetween(gaps, first, last), 0) === info.chunks
 
 /** Whether somebody is at work on a file. */
 export const isUnderWay = ({ info, lease, isGoing }: FileRecord, now: Millis): boolean =>
@@ -80,4 +88,6 @@ export const isUnderWay = ({ info, lease, isGoing }: FileRecord, now: Millis): b
 
 /** Whether there is something left of a file that nobody will finish or clean up. */
 export const isLeftOver = (record: FileRecord, now: Millis): boolean =>
-  record.isGoing === true || (record.info.status === 'indexing' && !isUnderWay(record, now)) || (record.info.status === 'failed' && record.runs.length > 0)
+  record.isGoing === true ||
+  (record.info.status === 'indexing' && !isUnderWay(record, now)) ||
+  (record.info.status === 'failed' && record.runs.length > 0)

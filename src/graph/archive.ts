@@ -5,7 +5,15 @@ import type { GraphFile } from './file.ts'
 import type { Link, Node } from './graph.ts'
 import type { Home, Homes } from './home.ts'
 import { addLink, addNode, type Held, heldLinks, heldNodes, heldObservations, observe, retype } from './nodeRows.ts'
-import { columns, type EntityRow, entityOf, type Origin, type RelationshipRow, type Row, relationshipOf } from './rows.ts'
+import {
+  columns,
+  type EntityRow,
+  entityOf,
+  type Origin,
+  type RelationshipRow,
+  type Row,
+  relationshipOf,
+} from './rows.ts'
 import { isSaid, saying } from './saying.ts'
 import { putEntity, putRelationship } from './write.ts'
 
@@ -55,7 +63,9 @@ export class Archive {
   /** Forgets the rows in which one of these texts stands, in whichever case, inside a transaction; which ones, by their numbers. */
   forget(home: Home, texts: readonly string[]): readonly string[] {
     const { entity, relationship, node, link, observed } = saying(this.held(home), texts)
-    const observation = observed.flatMap((place) => heldObservations(this.file, home, place).filter(({ row }) => isSaid(row, texts)))
+    const observation = observed.flatMap((place) =>
+      heldObservations(this.file, home, place).filter(({ row }) => isSaid(row, texts)),
+    )
     const { database } = this.file
     for (const place of node) this.file.run(`DELETE FROM graph_link WHERE ${ofNode}`, place)
     deleteIndexed(database, 'graph_observation', among, JSON.stringify(observation.map(({ place }) => place)))
@@ -70,10 +80,16 @@ export class Archive {
     const { file } = this
     const origins = this.originsOf(home)
     const entities = file.all<Row>(`SELECT ${columns} FROM graph_entity WHERE home = ? ORDER BY place`, home.id)
-    const relationships = file.all<Drawn>(`SELECT ${columns}, session FROM graph_relationship WHERE home = ? ORDER BY place`, home.id)
+    const relationships = file.all<Drawn>(
+      `SELECT ${columns}, session FROM graph_relationship WHERE home = ? ORDER BY place`,
+      home.id,
+    )
     const adopted = file.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', home.id)
     return [
-      ...entities.map((row) => ({ place: row[0], row: { entity: { ...entityOf(row, home.seal), origins: origins.get(row[0]) ?? [] } } })),
+      ...entities.map((row) => ({
+        place: row[0],
+        row: { entity: { ...entityOf(row, home.seal), origins: origins.get(row[0]) ?? [] } },
+      })),
       ...relationships.map((row) => ({ place: row[0], row: { relationship: relationshipIn(row, home) } })),
       ...heldNodes(file, home, 'home = ?', home.id).map(({ place, row }) => ({ place, row: { node: row } })),
       ...heldLinks(file, home, 'home = ?', home.id).map(({ place, row }) => ({ place, row: { link: row } })),
@@ -100,7 +116,8 @@ export class Archive {
     if ('entity' in row) putEntity(file, home, row.entity, place)
     else if ('relationship' in row) putRelationship(file, home, row.relationship, place)
     else if ('link' in row) addLink(file, home, row.link)
-    else if ('adopted' in row) file.run('INSERT OR REPLACE INTO graph_adopted (home, at) VALUES (?, ?)', home.id, row.adopted)
+    else if ('adopted' in row)
+      file.run('INSERT OR REPLACE INTO graph_adopted (home, at) VALUES (?, ?)', home.id, row.adopted)
     else if (place === undefined) addNode(file, home, row.node)
     else {
       retype(file, home, { place, row: row.node })

@@ -2,7 +2,7 @@ import { formatKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Forgotten, Target } from '../memory/forgetting.ts'
 import { type InFile, isHeard, isInFile } from '../stores/beside.ts'
-import { wipe } from '../stores/sealed/keyring.ts'
+import { wipe } from '../stores/encrypted/keyring.ts'
 import { connectReader } from '../stores/sqlite/connect.ts'
 import { foundIn, graphKey } from '../stores/sqlite/graph.ts'
 import { GraphFile } from './file.ts'
@@ -32,7 +32,9 @@ export async function forgetBeside(stores: readonly Store[], target: Target, for
   const { scope } = target
   const gone: string[] = []
   for (const store of stores) gone.push(...(await goneFrom(store, scope, 'text' in target ? [target.text] : undefined)))
-  return gone.length === 0 ? forgotten : { ...forgotten, sessions: [...forgotten.sessions, { key: formatKey(graphKey(scope)), entries: gone }] }
+  return gone.length === 0
+    ? forgotten
+    : { ...forgotten, sessions: [...forgotten.sessions, { key: formatKey(graphKey(scope)), entries: gone }] }
 }
 
 async function goneFrom(store: Store, scope: Scope, texts: readonly string[] | undefined): Promise<readonly string[]> {

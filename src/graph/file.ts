@@ -6,7 +6,11 @@ import { faultOf, isBusy, isDiskFault } from '../stores/sqlite/faults.ts'
 import { prepareGraph } from '../stores/sqlite/graph.ts'
 import { migrate } from '../stores/sqlite/schema.ts'
 
-type Waiting = { readonly work: () => unknown; readonly resolve: (result: never) => void; readonly reject: (error: unknown) => void }
+type Waiting = {
+  readonly work: () => unknown
+  readonly resolve: (result: never) => void
+  readonly reject: (error: unknown) => void
+}
 type Outcome = { readonly result: unknown } | { readonly error: unknown }
 
 /** So long this process stands still for another one that is writing; after that it lets its own callers have their turn. */
@@ -93,7 +97,9 @@ export class GraphFile {
   async clean(): Promise<boolean> {
     this.refuseClosed()
     if (this.path === undefined) return true
-    const { busy } = this.guarded(() => this.hurried(() => this.database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }))
+    const { busy } = this.guarded(() =>
+      this.hurried(() => this.database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }),
+    )
     // Without this a loss of power could bring back the log as it was before.
     if (busy === 0) syncFile(`${this.path}-wal`)
     return busy === 0
@@ -122,7 +128,8 @@ export class GraphFile {
     while (this.waiting.length > 0) {
       const turn = this.waiting.splice(0, largestTurn)
       try {
-        for (const end = performance.now() + patience; !this.hasBegun(end); ) await new Promise((resolve) => setTimeout(resolve, 5))
+        for (const end = performance.now() + patience; !this.hasBegun(end); )
+          await new Promise((resolve) => setTimeout(resolve, 5))
         // From here to the end nobody else gets a turn: what others read in between would be part of this.
         this.latest = undefined
         const outcomes = turn.map(({ work }) => this.attempt(work))
@@ -207,7 +214,11 @@ export class GraphFile {
   private told(error: unknown): unknown {
     if (error instanceof Error && 'errcode' in error) return faultOf(error, this.name)
     if (!(error instanceof SyntaxError)) return error
-    return new MemoryError('corrupt', `A row of the graph in ${this.name} is damaged. Bring back a backup, or write it anew.`, { cause: error })
+    return new MemoryError(
+      'corrupt',
+      `A row of the graph in ${this.name} is damaged. Bring back a backup, or write it anew.`,
+      { cause: error },
+    )
   }
 
   private refuseClosed(): void {

@@ -23,7 +23,10 @@ export type Relationship = {
  * What is written: `session` is the session it belongs to, `sources` are the messages of it that it was drawn from;
  * forgetting those forgets it. Without a session, what was there before stays with those it belonged to.
  */
-export type EntityDraft = Pick<Entity, 'type' | 'id' | 'properties'> & { readonly session?: string; readonly sources?: readonly string[] }
+export type EntityDraft = Pick<Entity, 'type' | 'id' | 'properties'> & {
+  readonly session?: string
+  readonly sources?: readonly string[]
+}
 export type RelationshipDraft = Pick<Relationship, 'from' | 'to' | 'type'> & {
   readonly properties?: Relationship['properties']
   readonly session?: string
@@ -40,9 +43,19 @@ export type Filter = {
 export type Sort = { readonly by: string; readonly order?: 'asc' | 'desc' }
 
 /** `limit` is 100 when left out and at most 1,000; what is not sorted comes as it was written first. */
-export type Page = { readonly filters?: readonly Filter[]; readonly sort?: readonly Sort[]; readonly limit?: number; readonly offset?: number }
+export type Page = {
+  readonly filters?: readonly Filter[]
+  readonly sort?: readonly Sort[]
+  readonly limit?: number
+  readonly offset?: number
+}
 export type EntityQuery = Page & { readonly types?: readonly string[]; readonly session?: string }
-export type RelationshipQuery = Page & { readonly from?: string; readonly to?: string; readonly types?: readonly string[]; readonly session?: string }
+export type RelationshipQuery = Page & {
+  readonly from?: string
+  readonly to?: string
+  readonly types?: readonly string[]
+  readonly session?: string
+}
 
 export type GraphChange = {
   readonly entities?: readonly EntityDraft[]
@@ -58,10 +71,19 @@ export type GraphChange = {
 /** Entities and relationships of workspaces; one never sees another's. */
 export interface Graph {
   /** Atomic, and durable before it resolves; rows that are the same already are not written again. `dropped` tells how many of those named were there. */
-  write(workspace: string, change: GraphChange): Promise<{ readonly written: number; readonly unchanged: number; readonly dropped: number }>
+  write(
+    workspace: string,
+    change: GraphChange,
+  ): Promise<{ readonly written: number; readonly unchanged: number; readonly dropped: number }>
   entity(workspace: string, id: string): Promise<Entity | undefined>
-  entities(workspace: string, query?: EntityQuery): Promise<{ readonly entities: readonly Entity[]; readonly total: number }>
-  relationships(workspace: string, query?: RelationshipQuery): Promise<{ readonly relationships: readonly Relationship[]; readonly total: number }>
+  entities(
+    workspace: string,
+    query?: EntityQuery,
+  ): Promise<{ readonly entities: readonly Entity[]; readonly total: number }>
+  relationships(
+    workspace: string,
+    query?: RelationshipQuery,
+  ): Promise<{ readonly relationships: readonly Relationship[]; readonly total: number }>
   /** Forgets everything of a session, or of the whole workspace, its nodes too; how many entities and nodes went. */
   erase(workspace: string, session?: string): Promise<number>
   close(): Promise<void>
@@ -84,7 +106,10 @@ export interface Nodes {
     observations: readonly { readonly entityName: string; readonly contents: readonly string[] }[],
   ): Promise<readonly { readonly entityName: string; readonly addedObservations: readonly string[] }[]>
   deleteEntities(workspace: string, entityNames: readonly string[]): Promise<void>
-  deleteObservations(workspace: string, deletions: readonly { readonly entityName: string; readonly observations: readonly string[] }[]): Promise<void>
+  deleteObservations(
+    workspace: string,
+    deletions: readonly { readonly entityName: string; readonly observations: readonly string[] }[],
+  ): Promise<void>
   deleteRelations(workspace: string, relations: readonly Link[]): Promise<void>
   readGraph(workspace: string): Promise<NodeGraph>
   searchNodes(workspace: string, query: string): Promise<NodeGraph>

@@ -3,9 +3,9 @@ import type { Derived, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import { never } from '../domain/session.ts'
-import { keyLength } from '../stores/sealed/box.ts'
-import { copyOf, type Keyring, wipe } from '../stores/sealed/keyring.ts'
-import { isKeyEntry, keyEntryOf, unwrapped, wrapped } from '../stores/sealed/wrap.ts'
+import { keyLength } from '../stores/encrypted/box.ts'
+import { copyOf, type Keyring, wipe } from '../stores/encrypted/keyring.ts'
+import { isKeyEntry, keyEntryOf, unwrapped, wrapped } from '../stores/encrypted/wrap.ts'
 import { graphKey } from '../stores/sqlite/graph.ts'
 import { type Cells, derivedColumns, derivedOf, digestOfKey } from '../stores/sqlite/rows.ts'
 import { Writer } from '../stores/sqlite/write.ts'
@@ -36,7 +36,11 @@ export class Homes {
   /** To be called inside `read` or `write`: the home of a workspace, or undefined if nothing was ever written there. */
   find(workspace: string): Home | undefined {
     const key = keyOf(workspace)
-    const row = this.file.one<[number, number]>('SELECT id, epoch FROM session WHERE scope = ? AND name = ?', key.scope, key.id)
+    const row = this.file.one<[number, number]>(
+      'SELECT id, epoch FROM session WHERE scope = ? AND name = ?',
+      key.scope,
+      key.id,
+    )
     if (row === undefined) return undefined
     const [id, epoch] = row
     const before = this.known.get(workspace)
@@ -73,7 +77,9 @@ export class Homes {
     const derived = cells.map(derivedOf).filter((entry): entry is Derived => entry !== undefined)
     if (this.ring !== undefined) return sealed(unwrapped(keyEntryOf(derived, key), key, this.ring), key.scope)
     if (!derived.some(isKeyEntry)) return plain
-    throw new MemoryError('bad-secret', `The graph of ${key.scope} is encrypted. Open it with the key of its store.`, { param: 'storeKey' })
+    throw new MemoryError('bad-secret', `The graph of ${key.scope} is encrypted. Open it with the key of its store.`, {
+      param: 'storeKey',
+    })
   }
 }
 
@@ -81,7 +87,11 @@ export class Homes {
 function keyOf(workspace: string): Key {
   const { scope, id } = parseKey(workspace)
   if (id === '') return graphKey(scope)
-  throw new MemoryError('bad-key', `Workspace ${JSON.stringify(workspace)} names a session. Write the scope alone, for example ${scope}.`, {
-    param: 'workspace',
-  })
+  throw new MemoryError(
+    'bad-key',
+    `Workspace ${JSON.stringify(workspace)} names a session. Write the scope alone, for example ${scope}.`,
+    {
+      param: 'workspace',
+    },
+  )
 }

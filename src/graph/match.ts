@@ -21,7 +21,11 @@ export function isMatch({ properties }: Told, filter: Filter): boolean {
   if (filter.op === 'eq') return isSame(found, wanted)
   if (filter.op === 'in') return (wanted as Json[]).some((one) => isSame(found, one))
   if (filter.op === 'contains') return holds(found, wanted)
-  return typeof found === typeof wanted && (typeof found === 'number' || typeof found === 'string') && compares[filter.op](compared(found, wanted))
+  return (
+    typeof found === typeof wanted &&
+    (typeof found === 'number' || typeof found === 'string') &&
+    compares[filter.op](compared(found, wanted))
+  )
 }
 
 const compares = {

@@ -10,12 +10,19 @@ type Values = readonly (string | number)[]
 export type Held<T> = { readonly place: number; readonly row: T }
 
 export const nodeRef = ({ seal }: Home, name: string): string => seal.ref('node', name)
-export const linkRef = ({ seal }: Home, { from, to, relationType }: Link): string => seal.ref('link', from, to, relationType)
+export const linkRef = ({ seal }: Home, { from, to, relationType }: Link): string =>
+  seal.ref('link', from, to, relationType)
 
 /** Adds a node with its observations, inside a transaction. */
 export function addNode(file: GraphFile, home: Home, { name, entityType, observations }: Node): void {
   const ref = nodeRef(home, name)
-  const place = insert(file, home, 'graph_node', { home: home.id, ref, body: bodyOf(home, { name, entityType }) }, haystackOf(name, entityType))
+  const place = insert(
+    file,
+    home,
+    'graph_node',
+    { home: home.id, ref, body: bodyOf(home, { name, entityType }) },
+    haystackOf(name, entityType),
+  )
   for (const text of observations) observe(file, home, { place, row: { name } }, text)
 }
 
@@ -32,7 +39,13 @@ export function retype(file: GraphFile, home: Home, { place, row }: Held<Node>):
 /** Adds an observation to a node, also if it is there already. */
 export function observe(file: GraphFile, home: Home, { place, row }: Held<Pick<Node, 'name'>>, text: string): void {
   const body = home.seal.put(JSON.stringify(text), nodeRef(home, row.name))
-  insert(file, home, 'graph_observation', { node: place, ref: home.seal.ref('observation', text), body }, haystackOf(text))
+  insert(
+    file,
+    home,
+    'graph_observation',
+    { node: place, ref: home.seal.ref('observation', text), body },
+    haystackOf(text),
+  )
 }
 
 /** Adds a link, also if it is there already. */
@@ -47,20 +60,35 @@ const bodyOf = (home: Home, { name, entityType }: Pick<Node, 'name' | 'entityTyp
   home.seal.put(JSON.stringify({ name, entityType }), nodeRef(home, name))
 
 /** Adds a row to a table and, unless it must not be read there, to its index. */
-function insert(file: GraphFile, { seal }: Home, table: string, row: Readonly<Record<string, string | number>>, haystack: string): number {
+function insert(
+  file: GraphFile,
+  { seal }: Home,
+  table: string,
+  row: Readonly<Record<string, string | number>>,
+  haystack: string,
+): number {
   const lower = seal.isPlain ? haystack : null
-  const { place } = file.run(`INSERT INTO ${table} (${Object.keys(row).join(', ')}, lower) VALUES (?, ?, ?, ?)`, ...Object.values(row), lower)
+  const { place } = file.run(
+    `INSERT INTO ${table} (${Object.keys(row).join(', ')}, lower) VALUES (?, ?, ?, ?)`,
+    ...Object.values(row),
+    lower,
+  )
   if (lower !== null) file.run(`INSERT INTO ${table}_words (rowid, lower) VALUES (?, ?)`, place, lower)
   return place
 }
 
 /** Nodes with their observations, in the order in which they were made. */
 export function heldNodes(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Held<Node>[] {
-  const rows = file.all<[number, string, string]>(`SELECT place, ref, body FROM graph_node WHERE ${where} ORDER BY place`, ...values)
+  const rows = file.all<[number, string, string]>(
+    `SELECT place, ref, body FROM graph_node WHERE ${where} ORDER BY place`,
+    ...values,
+  )
   const places = JSON.stringify(rows.map(([place]) => place))
   const observed = new Map(file.all<[number, string]>(observedOf, places))
   const nodes = parsedTogether<Node>(rows.map(([, ref, body]) => seal.take(body, ref)))
-  const observations = parsedTogether<readonly string[]>(rows.map(([place, ref]) => `[${observationsIn(observed.get(place), ref, seal)}]`))
+  const observations = parsedTogether<readonly string[]>(
+    rows.map(([place, ref]) => `[${observationsIn(observed.get(place), ref, seal)}]`),
+  )
   return rows.map(([place], at) => {
     const { name, entityType } = nodes[at] as Node
     return { place, row: { name, entityType, observations: observations[at] as readonly string[] } }
@@ -85,7 +113,10 @@ export function heldObservations(file: GraphFile, { seal }: Home, node: number):
 
 /** Links in the order in which they were made. */
 export function heldLinks(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Held<Link>[] {
-  const rows = file.all<[number, string, string]>(`SELECT place, ref, body FROM graph_link WHERE ${where} ORDER BY place`, ...values)
+  const rows = file.all<[number, string, string]>(
+    `SELECT place, ref, body FROM graph_link WHERE ${where} ORDER BY place`,
+    ...values,
+  )
   const links = parsedTogether<Link>(rows.map(([, ref, body]) => seal.take(body, ref)))
   return rows.map(([place], at) => ({ place, row: links[at] as Link }))
 }

@@ -32,21 +32,27 @@ export class SqliteNodes implements Nodes {
 
   createRelations(workspace: string, relations: readonly Link[]): Promise<readonly Link[]> {
     return this.write(workspace, (home) => {
-      const isThere = (link: Link): boolean => this.file.one('SELECT 1 FROM graph_link WHERE home = ? AND ref = ?', home.id, linkRef(home, link)) !== undefined
+      const isThere = (link: Link): boolean =>
+        this.file.one('SELECT 1 FROM graph_link WHERE home = ? AND ref = ?', home.id, linkRef(home, link)) !== undefined
       const fresh = relations.filter((link) => !isThere(link))
       for (const link of fresh) addLink(this.file, home, link)
       return fresh
     })
   }
 
-  addObservations(workspace: string, observations: Parameters<Nodes['addObservations']>[1]): ReturnType<Nodes['addObservations']> {
+  addObservations(
+    workspace: string,
+    observations: Parameters<Nodes['addObservations']>[1],
+  ): ReturnType<Nodes['addObservations']> {
     return this.write(workspace, (home) =>
       observations.map(({ entityName, contents }) => {
         const node = this.placeOf(home, entityName)
         // The words of the reference server; whatever was added before in this call is undone.
-        if (node === undefined) throw new MemoryError('bad-option', `Entity with name ${entityName} not found`, { param: 'observations' })
+        if (node === undefined)
+          throw new MemoryError('bad-option', `Entity with name ${entityName} not found`, { param: 'observations' })
         const addedObservations = contents.filter((content) => !this.isObserved(home, node, content))
-        for (const content of addedObservations) observe(this.file, home, { place: node, row: { name: entityName } }, content)
+        for (const content of addedObservations)
+          observe(this.file, home, { place: node, row: { name: entityName } }, content)
         return { entityName, addedObservations }
       }),
     )
@@ -68,7 +74,13 @@ export class SqliteNodes implements Nodes {
         const node = this.placeOf(home, entityName)
         if (node === undefined) continue
         const refs = JSON.stringify(observations.map((text) => home.seal.ref('observation', text)))
-        deleteIndexed(this.file.database, 'graph_observation', 'node = ? AND ref IN (SELECT value FROM json_each(?))', node, refs)
+        deleteIndexed(
+          this.file.database,
+          'graph_observation',
+          'node = ? AND ref IN (SELECT value FROM json_each(?))',
+          node,
+          refs,
+        )
       }
     })
   }
@@ -82,7 +94,10 @@ export class SqliteNodes implements Nodes {
 
   readGraph(workspace: string): Promise<NodeGraph> {
     return this.read(workspace, (home) => {
-      const whole = (): NodeGraph => ({ entities: this.nodes(home, 'home = ?', home.id), relations: this.links(home, 'home = ?', home.id) })
+      const whole = (): NodeGraph => ({
+        entities: this.nodes(home, 'home = ?', home.id),
+        relations: this.links(home, 'home = ?', home.id),
+      })
       // What is encrypted does not lie about in the clear.
       return home.seal.isPlain ? this.file.kept(`nodes ${home.id}`, whole) : whole()
     })
@@ -103,7 +118,10 @@ export class SqliteNodes implements Nodes {
   openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph> {
     return this.read(workspace, (home) => {
       const refs = JSON.stringify(names.map((name) => nodeRef(home, name)))
-      return this.withLinks(home, this.nodes(home, 'home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs))
+      return this.withLinks(
+        home,
+        this.nodes(home, 'home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs),
+      )
     })
   }
 
@@ -113,7 +131,9 @@ export class SqliteNodes implements Nodes {
 
   adopt(workspace: string, graph: NodeGraph): Promise<boolean> {
     return this.write(workspace, (home) => {
-      const used = ['graph_adopted', 'graph_node', 'graph_link'].map((table) => `SELECT 1 FROM ${table} WHERE home = ?1`)
+      const used = ['graph_adopted', 'graph_node', 'graph_link'].map(
+        (table) => `SELECT 1 FROM ${table} WHERE home = ?1`,
+      )
       if (this.file.one(used.join(' UNION ALL '), home.id) !== undefined) return false
       this.file.run('INSERT INTO graph_adopted (home, at) VALUES (?, ?)', home.id, this.clock())
       this.add(home, graph)
@@ -149,11 +169,21 @@ export class SqliteNodes implements Nodes {
 
   /** Of several nodes of one name, the first. */
   private placeOf(home: Home, name: string): number | undefined {
-    return this.file.one<[number]>('SELECT place FROM graph_node WHERE home = ? AND ref = ? ORDER BY place LIMIT 1', home.id, nodeRef(home, name))?.[0]
+    return this.file.one<[number]>(
+      'SELECT place FROM graph_node WHERE home = ? AND ref = ? ORDER BY place LIMIT 1',
+      home.id,
+      nodeRef(home, name),
+    )?.[0]
   }
 
   private isObserved({ seal }: Home, node: number, text: string): boolean {
-    return this.file.one('SELECT 1 FROM graph_observation WHERE node = ? AND ref = ?', node, seal.ref('observation', text)) !== undefined
+    return (
+      this.file.one(
+        'SELECT 1 FROM graph_observation WHERE node = ? AND ref = ?',
+        node,
+        seal.ref('observation', text),
+      ) !== undefined
+    )
   }
 
   private write<T>(workspace: string, work: (home: Home) => T): Promise<T> {

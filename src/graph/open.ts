@@ -2,8 +2,8 @@ import { MemoryError, unknownStore } from '../domain/error.ts'
 import type { Clock, Store } from '../domain/ports.ts'
 import { isHeard } from '../stores/beside.ts'
 import { fileOf } from '../stores/open.ts'
-import { wipe } from '../stores/sealed/keyring.ts'
-import { loadKeyring } from '../stores/sealed/load.ts'
+import { wipe } from '../stores/encrypted/keyring.ts'
+import { loadKeyring } from '../stores/encrypted/load.ts'
 import { GraphFile } from './file.ts'
 import { Homes } from './home.ts'
 import { SqliteGraph } from './sqlite.ts'
@@ -24,11 +24,18 @@ export type GraphOptions = {
  * const graph = await openGraph('sqlite:memory.db')
  * await graph.write('acme', { entities: [{ type: 'person', id: 'ann', properties: { city: 'Oslo' } }] })
  */
-export async function openGraph(url: string, { storeKey, clock = Date.now, beside }: GraphOptions = {}): Promise<SqliteGraph> {
+export async function openGraph(
+  url: string,
+  { storeKey, clock = Date.now, beside }: GraphOptions = {},
+): Promise<SqliteGraph> {
   const path = fileOf(url)
   if (path === undefined && url !== 'ram:') throw unknownStore(url, 'ram: or sqlite:PATH')
   if (path === undefined && storeKey !== undefined)
-    throw new MemoryError('bad-option', 'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.', { param: 'storeKey' })
+    throw new MemoryError(
+      'bad-option',
+      'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.',
+      { param: 'storeKey' },
+    )
   const ring = storeKey === undefined ? undefined : await loadKeyring(storeKey)
   try {
     const file = new GraphFile(path)

@@ -22,7 +22,8 @@ const type = 'json_type(body, ?)'
 const value = 'json_extract(body, ?)'
 const numbers = "('integer', 'real')"
 /** One JSON value is another one: of the same kind, and equal; all numbers are of one kind. */
-const isSame = (type: string, value: string): string => `(w.type = ${type} OR w.type IN ${numbers} AND ${type} IN ${numbers}) AND w.value IS ${value}`
+const isSame = (type: string, value: string): string =>
+  `(w.type = ${type} OR w.type IN ${numbers} AND ${type} IN ${numbers}) AND w.value IS ${value}`
 
 /** A filter as a condition on a row's body. Rows without the property pass only `ne` and `exists: false`. */
 export function conditionOf(filter: Filter): Clause {
@@ -46,7 +47,10 @@ export function conditionOf(filter: Filter): Clause {
       }
     default: {
       const kinds = typeof filter.value === 'number' ? numbers : "('text')"
-      return { sql: `(${type} IN ${kinds} AND ${value} ${comparisons[filter.op]} json_extract(?, '$'))`, values: [path, path, given] }
+      return {
+        sql: `(${type} IN ${kinds} AND ${value} ${comparisons[filter.op]} json_extract(?, '$'))`,
+        values: [path, path, given],
+      }
     }
   }
 }
@@ -62,7 +66,11 @@ const oneOf = (path: string, list: string): Clause => ({
 export function wantedBy({ property, op, value }: Filter): Json {
   const fault = faultIn(op, value)
   if (fault === undefined) return value ?? null
-  throw new MemoryError('bad-option', `The filter on ${JSON.stringify(property)} has the operator ${op}, whose value must be ${fault}.`, { param: 'filters' })
+  throw new MemoryError(
+    'bad-option',
+    `The filter on ${JSON.stringify(property)} has the operator ${op}, whose value must be ${fault}.`,
+    { param: 'filters' },
+  )
 }
 
 function faultIn(op: Filter['op'], value: Json | undefined): string | undefined {

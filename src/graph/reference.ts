@@ -62,9 +62,17 @@ function itemOf(line: string): Node | Link | undefined {
   const value = jsonOf(line)
   if (!isObject(value)) return undefined
   const { type, name, entityType, observations, from, to, relationType } = value
-  if (type === 'entity' && isText(name) && isText(entityType) && Array.isArray(observations) && observations.every(isText))
+  if (
+    type === 'entity' &&
+    isText(name) &&
+    isText(entityType) &&
+    Array.isArray(observations) &&
+    observations.every(isText)
+  )
     return { name, entityType, observations }
-  return type === 'relation' && isText(from) && isText(to) && isText(relationType) ? { from, to, relationType } : undefined
+  return type === 'relation' && isText(from) && isText(to) && isText(relationType)
+    ? { from, to, relationType }
+    : undefined
 }
 
 function jsonOf(line: string): unknown {
@@ -80,10 +88,14 @@ async function textOf(path: string): Promise<string | undefined> {
     return await readFile(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new MemoryError('bad-option', `${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Look at MEMORY_FILE_PATH, or leave it out.`, {
-      param: 'MEMORY_FILE_PATH',
-      cause: error,
-    })
+    throw new MemoryError(
+      'bad-option',
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Look at MEMORY_FILE_PATH, or leave it out.`,
+      {
+        param: 'MEMORY_FILE_PATH',
+        cause: error,
+      },
+    )
   }
 }
 

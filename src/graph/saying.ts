@@ -6,12 +6,15 @@ export type Saying = Readonly<Record<'entity' | 'relationship' | 'node' | 'link'
 /** Finds the rows in which one of these texts stands, in whichever case: in names, types, properties or observations. */
 export function saying(held: readonly HeldRow[], texts: readonly string[]): Saying {
   const holds = (value: unknown): boolean => textsIn(value).some((text) => isSaid(text, texts))
-  const placesOf = (chosen: (row: HeldRow['row']) => boolean): readonly number[] => held.filter(({ row }) => chosen(row)).map(({ place }) => place)
+  const placesOf = (chosen: (row: HeldRow['row']) => boolean): readonly number[] =>
+    held.filter(({ row }) => chosen(row)).map(({ place }) => place)
   const isNode = (row: HeldRow['row']): boolean => 'node' in row && holds([row.node.name, row.node.entityType])
   return {
     entity: placesOf((row) => 'entity' in row && holds([row.entity.id, row.entity.type, row.entity.properties])),
     relationship: placesOf(
-      (row) => 'relationship' in row && holds([row.relationship.from, row.relationship.to, row.relationship.type, row.relationship.properties]),
+      (row) =>
+        'relationship' in row &&
+        holds([row.relationship.from, row.relationship.to, row.relationship.type, row.relationship.properties]),
     ),
     node: placesOf(isNode),
     link: placesOf((row) => 'link' in row && holds(Object.values(row.link))),

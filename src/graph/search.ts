@@ -31,6 +31,7 @@ const among = (nodes: string, observations: string): string => `+home = ?1 AND p
   UNION SELECT node FROM graph_observation WHERE instr(lower, ?2) > 0 ${observations})`
 
 /** Only rows of a table in which all of these threes of letters stand, in whichever order. */
-const having = (table: string): string => `AND place IN (SELECT rowid FROM ${table}_words WHERE ${table}_words MATCH ?3)`
+const having = (table: string): string =>
+  `AND place IN (SELECT rowid FROM ${table}_words WHERE ${table}_words MATCH ?3)`
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`

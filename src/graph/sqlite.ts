@@ -43,18 +43,28 @@ export class SqliteGraph implements Graph {
   entity(workspace: string, id: string): Promise<Entity | undefined> {
     return this.file.read(() => {
       const home = this.homes.find(workspace)
-      const row = home && this.file.one<Row>(`SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`, home.id, home.seal.ref('entity', id))
+      const row =
+        home &&
+        this.file.one<Row>(
+          `SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`,
+          home.id,
+          home.seal.ref('entity', id),
+        )
       return row && entityOf(row, home.seal)
     })
   }
 
   async entities(workspace: string, query: EntityQuery = {}): ReturnType<Graph['entities']> {
-    const { rows, total } = await this.page(workspace, 'graph_entity', query, entityOf, (home) => ofEntities(home, query))
+    const { rows, total } = await this.page(workspace, 'graph_entity', query, entityOf, (home) =>
+      ofEntities(home, query),
+    )
     return { entities: rows, total }
   }
 
   async relationships(workspace: string, query: RelationshipQuery = {}): ReturnType<Graph['relationships']> {
-    const { rows, total } = await this.page(workspace, 'graph_relationship', query, relationshipOf, (home) => ofRelationships(home, query))
+    const { rows, total } = await this.page(workspace, 'graph_relationship', query, relationshipOf, (home) =>
+      ofRelationships(home, query),
+    )
     return { relationships: rows, total }
   }
 
@@ -62,7 +72,9 @@ export class SqliteGraph implements Graph {
     const gone = await this.file.write(() => {
       const home = this.homes.find(workspace)
       if (home === undefined) return 0
-      return session === undefined ? this.eraseAll(home) : new GraphEraser(this.file.database).erase({ ...graphKey(workspace), id: session })
+      return session === undefined
+        ? this.eraseAll(home)
+        : new GraphEraser(this.file.database).erase({ ...graphKey(workspace), id: session })
     })
     await this.clean(workspace)
     return gone
@@ -85,7 +97,8 @@ export class SqliteGraph implements Graph {
   follow({ listeners }: Heard): void {
     const listener: Listener = {
       erased: (key, entries) => this.file.write(() => void new GraphEraser(this.file.database).erase(key, entries)),
-      forget: async (scope, texts) => (texts !== undefined ? this.forget(scope, texts) : (await this.erase(scope)) === 0 ? [] : ['graph']),
+      forget: async (scope, texts) =>
+        texts !== undefined ? this.forget(scope, texts) : (await this.erase(scope)) === 0 ? [] : ['graph'],
     }
     listeners.add(listener)
     this.unfollow = () => listeners.delete(listener)
@@ -105,14 +118,19 @@ export class SqliteGraph implements Graph {
   private async clean(workspace: string): Promise<void> {
     for (let tries = 1; !(await this.file.clean()); tries++) {
       if (tries === patienceToClean)
-        throw new MemoryError('busy', `It is forgotten, but a reader keeps the log of ${workspace} from being cleaned. Forget it again in a moment.`)
+        throw new MemoryError(
+          'busy',
+          `It is forgotten, but a reader keeps the log of ${workspace} from being cleaned. Forget it again in a moment.`,
+        )
     }
   }
 
   private eraseAll({ id }: Home): number {
     const nodes = deleteNodes(this.file.database, 'home = ?', id)
     wipeIndexes(this.file.database)
-    const [entities] = ['graph_entity', 'graph_relationship', 'graph_link'].map((table) => this.file.run(`DELETE FROM ${table} WHERE home = ?`, id).changes)
+    const [entities] = ['graph_entity', 'graph_relationship', 'graph_link'].map(
+      (table) => this.file.run(`DELETE FROM ${table} WHERE home = ?`, id).changes,
+    )
     return nodes + (entities as number)
   }
 
@@ -135,7 +153,10 @@ export class SqliteGraph implements Graph {
       const select = `SELECT ${columns} FROM ${table} WHERE ${where.sql} ORDER BY ${order.sql}`
       if (seal.isPlain) {
         const rows = this.file.all<Row>(`${select} LIMIT ? OFFSET ?`, ...where.values, ...order.values, limit, offset)
-        const [total] = this.file.one<[number]>(`SELECT count(*) FROM ${table} WHERE ${where.sql}`, ...where.values) ?? [0]
+        const [total] = this.file.one<[number]>(
+          `SELECT count(*) FROM ${table} WHERE ${where.sql}`,
+          ...where.values,
+        ) ?? [0]
         return { rows: rows.map((row) => told(row, seal)), total }
       }
       const opened = this.file.all<Row>(select, ...where.values).map((row) => told(row, seal))
@@ -149,7 +170,9 @@ function ofEntities({ id, seal }: Home, { types, session }: EntityQuery): readon
   return [
     { sql: 'home = ?', values: [id] },
     ...ofTypes(seal, types),
-    ...(session === undefined ? [] : [{ sql: 'place IN (SELECT entity FROM graph_origin WHERE session = ?)', values: [session] }]),
+    ...(session === undefined
+      ? []
+      : [{ sql: 'place IN (SELECT entity FROM graph_origin WHERE session = ?)', values: [session] }]),
   ]
 }
 
@@ -164,4 +187,11 @@ function ofRelationships({ id, seal }: Home, { from, to, types, session }: Relat
 }
 
 const ofTypes = (seal: Seal, types: readonly string[] | undefined): readonly Clause[] =>
-  types === undefined ? [] : [{ sql: 'kind IN (SELECT value FROM json_each(?))', values: [JSON.stringify(types.map((type) => seal.ref('type', type)))] }]
+  types === undefined
+    ? []
+    : [
+        {
+          sql: 'kind IN (SELECT value FROM json_each(?))',
+          values: [JSON.stringify(types.map((type) => seal.ref('type', type)))],
+        },
+      ]

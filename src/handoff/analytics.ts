@@ -8,7 +8,12 @@ import type { HandoffParts } from './settings.ts'
 import { stands } from './stands.ts'
 
 /** An item as analytics name it. */
-export type Told = { readonly id: string; readonly category: Category; readonly importance: number; readonly identifiers: readonly string[] }
+export type Told = {
+  readonly id: string
+  readonly category: Category
+  readonly importance: number
+  readonly identifiers: readonly string[]
+}
 
 /** How one session of a chain fared with what it was given of the one before. */
 export type Step = {
@@ -62,9 +67,14 @@ async function stepOf(
   { from, budget, tokens, items, left, preservation }: Restoration,
 ): Promise<Step> {
   const messages = await parts.memory.transcript(keyOf(workspace, session))
-  const said = messages.map(({ content, calls = [] }) => [content, ...calls.map((call) => call.arguments)].join('\n')).join('\n')
+  const said = messages
+    .map(({ content, calls = [] }) => [content, ...calls.map((call) => call.arguments)].join('\n'))
+    .join('\n')
   const asked = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n')
-  const [shown, hidden] = await Promise.all([itemsBy(parts, workspace, from, items), itemsBy(parts, workspace, from, left)])
+  const [shown, hidden] = await Promise.all([
+    itemsBy(parts, workspace, from, items),
+    itemsBy(parts, workspace, from, left),
+  ])
   const known = new Set(shown.flatMap(namesOf))
   return {
     sessionId: session,
@@ -80,23 +90,44 @@ async function stepOf(
   }
 }
 
-async function itemsBy({ graph }: HandoffParts, workspace: string, session: string, ids: readonly string[]): Promise<readonly ContextItem[]> {
-  const entities = await every(async (page) => (await graph.entities(workspace, { types: ['context_item'], session, sort: [{ by: 'id' }], ...page })).entities)
+async function itemsBy(
+  { graph }: HandoffParts,
+  workspace: string,
+  session: string,
+  ids: readonly string[],
+): Promise<readonly ContextItem[]> {
+  const entities = await every(
+    async (page) =>
+      (await graph.entities(workspace, { types: ['context_item'], session, sort: [{ by: 'id' }], ...page })).entities,
+  )
   const wanted = new Set(ids)
   return entities.filter(({ id }) => wanted.has(id)).flatMap((row) => itemOf(row) ?? [])
 }
 
 /** Items of which some name stands in a text, each with those that do. */
-const comingBack = (items: readonly ContextItem[], names: (item: ContextItem) => readonly string[], text: string): readonly Told[] =>
+const comingBack = (
+  items: readonly ContextItem[],
+  names: (item: ContextItem) => readonly string[],
+  text: string,
+): readonly Told[] =>
   items
-    .map((item) => ({ id: item.id, category: item.category, importance: item.importance, identifiers: names(item).filter((name) => isNamed(name, text)) }))
+    .map((item) => ({
+      id: item.id,
+      category: item.category,
+      importance: item.importance,
+      identifiers: names(item).filter((name) => isNamed(name, text)),
+    }))
     .filter(({ identifiers }) => identifiers.length > 0)
 
 /** What an item is known by: names of things, and those that are counted, such as "decision 97". A clause or an ordinary compound is none. */
 function namesOf({ content }: ContextItem): readonly string[] {
   const names = anchorsIn(content).filter((anchor) => anchor.kind !== 'constraint' && !isCompound(anchor))
-  const numbered = [...content.matchAll(/(?<![\p{L}\p{N}_])\p{L}{3,}[ \t]+#?\d+(?![\p{L}\p{N}_])/gu)].map(([text]) => text)
-  return [...new Set([...names.map(({ text }) => text), ...numbered])].filter((text) => text.length >= 3).slice(0, mostNames)
+  const numbered = [...content.matchAll(/(?<![\p{L}\p{N}_])\p{L}{3,}[ \t]+#?\d+(?![\p{L}\p{N}_])/gu)].map(
+    ([text]) => text,
+  )
+  return [...new Set([...names.map(({ text }) => text), ...numbered])]
+    .filter((text) => text.length >= 3)
+    .slice(0, mostNames)
 }
 
 /** Whether a text speaks of a name: to the letter, but for things that are counted, which people write as they like. */

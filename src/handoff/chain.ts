@@ -43,16 +43,26 @@ async function rowsOfChain(parts: HandoffParts, workspace: string, session: stri
 }
 
 /** What the sessions before a kept one were about, the oldest first. */
-export async function earlierOf(parts: HandoffParts, workspace: string, { metadata }: Kept): Promise<readonly { session: string; summary: string }[]> {
+export async function earlierOf(
+  parts: HandoffParts,
+  workspace: string,
+  { metadata }: Kept,
+): Promise<readonly { session: string; summary: string }[]> {
   if (metadata.continuedFrom === undefined) return []
   const last = await sessionRow(parts, workspace, metadata.continuedFrom)
   if (last === undefined) return []
   const rows = [...(await rowsBefore(parts, workspace, last, told - 1)), last]
-  return rows.map((row) => ({ session: row.id, summary: metadataOf(row).summary })).filter(({ summary }) => summary !== '')
+  return rows
+    .map((row) => ({ session: row.id, summary: metadataOf(row).summary }))
+    .filter(({ summary }) => summary !== '')
 }
 
 /** The newest measure of how a session came through, whichever chat has gone on from it. */
-export async function lastMeasured(parts: HandoffParts, workspace: string, session: string): Promise<Measured | undefined> {
+export async function lastMeasured(
+  parts: HandoffParts,
+  workspace: string,
+  session: string,
+): Promise<Measured | undefined> {
   const after = await rowsAfter(parts, workspace, session)
   return after
     .map((row) => restorationOf(row)?.preservation)
@@ -60,7 +70,12 @@ export async function lastMeasured(parts: HandoffParts, workspace: string, sessi
     .sort((left, right) => (left.at < right.at ? 1 : -1))[0]
 }
 
-async function rowsBefore(parts: HandoffParts, workspace: string, row: Entity, most: number): Promise<readonly Entity[]> {
+async function rowsBefore(
+  parts: HandoffParts,
+  workspace: string,
+  row: Entity,
+  most: number,
+): Promise<readonly Entity[]> {
   const found: Entity[] = []
   const seen = new Set([row.id])
   let before = metadataOf(row).continuedFrom
@@ -79,7 +94,9 @@ async function rowsAfter(parts: HandoffParts, workspace: string, session: string
   const sort = [{ by: 'created_at', order: 'desc' }] as const
   const { entities } = await parts.graph.entities(workspace, { types: ['session'], filters, sort, limit: longest })
   const rows = await Promise.all(entities.map(({ id }) => sessionRow(parts, workspace, id)))
-  return rows.filter((row) => row !== undefined).sort((left, right) => (metadataOf(left).createdAt < metadataOf(right).createdAt ? -1 : 1))
+  return rows
+    .filter((row) => row !== undefined)
+    .sort((left, right) => (metadataOf(left).createdAt < metadataOf(right).createdAt ? -1 : 1))
 }
 
 /** Everything that goes on from a session, nearest first: a chain may branch. */
@@ -95,7 +112,11 @@ async function follow(parts: HandoffParts, workspace: string, row: Entity, seen:
 }
 
 /** As `rowsOfChain`, of a session that must be there. */
-export async function existingChain(parts: HandoffParts, workspace: string, session: string): Promise<readonly Entity[]> {
+export async function existingChain(
+  parts: HandoffParts,
+  workspace: string,
+  session: string,
+): Promise<readonly Entity[]> {
   const rows = await rowsOfChain(parts, workspace, session)
   if (rows.length === 0) throw notFound(session)
   return rows
@@ -112,7 +133,10 @@ export function chainText(chain: readonly Link[]): string {
   for (const { sessionId, continuedFrom } of chain) {
     const run = runs.find((one) => continuedFrom !== undefined && one.at(-1) === continuedFrom)
     if (run !== undefined) run.push(sessionId)
-    else runs.push(continuedFrom !== undefined && runs.flat().includes(continuedFrom) ? [continuedFrom, sessionId] : [sessionId])
+    else
+      runs.push(
+        continuedFrom !== undefined && runs.flat().includes(continuedFrom) ? [continuedFrom, sessionId] : [sessionId],
+      )
   }
   return runs.map((run) => run.join(' → ')).join('; ')
 }
@@ -121,16 +145,28 @@ export function chainText(chain: readonly Link[]): string {
 export async function relinked(parts: HandoffParts, workspace: string, row: Entity): Promise<void> {
   const { continuedFrom } = metadataOf(row)
   const before = continuedFrom === undefined ? undefined : (await sessionRow(parts, workspace, continuedFrom))?.id
-  for (const after of await rowsAfter(parts, workspace, row.id)) await relink(parts, workspace, after, after.id === before ? undefined : before)
+  for (const after of await rowsAfter(parts, workspace, row.id))
+    await relink(parts, workspace, after, after.id === before ? undefined : before)
 }
 
-async function relink({ graph }: HandoffParts, workspace: string, { id }: Entity, before: string | undefined): Promise<void> {
+async function relink(
+  { graph }: HandoffParts,
+  workspace: string,
+  { id }: Entity,
+  before: string | undefined,
+): Promise<void> {
   const rows = await Promise.all([id, originId(id)].map((one) => graph.entity(workspace, one)))
   const entities = rows.flatMap((row) => {
     if (row === undefined) return []
     const { continued_from: _, ...properties } = row.properties
     // Without a session it stays with what it was drawn from.
-    return [{ type: row.type, id: row.id, properties: before === undefined ? properties : { ...properties, continued_from: before } }]
+    return [
+      {
+        type: row.type,
+        id: row.id,
+        properties: before === undefined ? properties : { ...properties, continued_from: before },
+      },
+    ]
   })
   const relationships = before === undefined ? [] : [{ from: id, type: 'SESSION_CONTINUES', to: before, session: id }]
   await graph.write(workspace, { entities, relationships })

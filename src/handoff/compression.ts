@@ -31,7 +31,10 @@ function withNewest(texts: readonly string[], fits: (texts: readonly string[]) =
     return lines.map((own) => {
       const stripped = own.slice(0, older)
       older -= stripped.length
-      return [...(stripped.length === 0 ? [] : [stripComments(stripped.join('\n'))]), ...own.slice(stripped.length)].join('\n')
+      return [
+        ...(stripped.length === 0 ? [] : [stripComments(stripped.join('\n'))]),
+        ...own.slice(stripped.length),
+      ].join('\n')
     })
   }
   return keeping(largest(count, (newest) => fits(keeping(newest))))

@@ -29,7 +29,9 @@ export async function suggested(
   except: ReadonlySet<string> = new Set(),
 ): Promise<Suggestion | undefined> {
   if (isBlank(text)) {
-    const newest = (await listed(parts, workspace, { limit: 1 + except.size })).sessions.find(({ sessionId }) => !except.has(sessionId))
+    const newest = (await listed(parts, workspace, { limit: 1 + except.size })).sessions.find(
+      ({ sessionId }) => !except.has(sessionId),
+    )
     return newest === undefined ? undefined : offered(newest, 'most recent')
   }
   const matching = await matched(parts, workspace, text, except)
@@ -37,10 +39,21 @@ export async function suggested(
   return newest === undefined ? undefined : offered(newest, 'about the same')
 }
 
-const offered = ({ sessionId, title, summary, savedAt }: SessionMetadata, why: Suggestion['why']): Suggestion => ({ sessionId, title, summary, savedAt, why })
+const offered = ({ sessionId, title, summary, savedAt }: SessionMetadata, why: Suggestion['why']): Suggestion => ({
+  sessionId,
+  title,
+  summary,
+  savedAt,
+  why,
+})
 
 /** Saved sessions in which a text is spoken of, the best match first. */
-export async function matched(parts: HandoffParts, workspace: string, text: string, except: ReadonlySet<string>): Promise<readonly SessionMetadata[]> {
+export async function matched(
+  parts: HandoffParts,
+  workspace: string,
+  text: string,
+  except: ReadonlySet<string>,
+): Promise<readonly SessionMetadata[]> {
   const scores = new Map<string, number>()
   for (const { key, score } of await parts.memory.search(workspace, text, { limit: most.hits, kinds: ['message'] })) {
     const session = key.slice(workspace.length + 1)
@@ -60,7 +73,9 @@ export async function namedIn(
   messages: readonly Pick<Message, 'content'>[],
 ): Promise<readonly Reference[]> {
   const names = new Set<string>()
-  for (const { content } of messages) for (const [name] of content.matchAll(/\bsession_[\w+\-.@]*\w/g)) if (name !== self && name.length <= 128) names.add(name)
+  for (const { content } of messages)
+    for (const [name] of content.matchAll(/\bsession_[\w+\-.@]*\w/g))
+      if (name !== self && name.length <= 128) names.add(name)
   const some = [...names].slice(0, most.named)
   const rows = await Promise.all(some.map((name) => sessionRow(parts, workspace, name)))
   return some.filter((_, at) => rows[at] !== undefined).map((session) => ({ session, found: 'named' }))

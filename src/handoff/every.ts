@@ -7,7 +7,9 @@ const some = 1_000
  * @example
  * await every(async (page) => (await graph.entities('default', { types: ['session'], ...page })).entities)
  */
-export async function every<T>(read: (page: { readonly limit: number; readonly offset: number }) => Promise<readonly T[]>): Promise<readonly T[]> {
+export async function every<T>(
+  read: (page: { readonly limit: number; readonly offset: number }) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
   const found: T[] = []
   for (;;) {
     const next = await read({ limit: some, offset: found.length })

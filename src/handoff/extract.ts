@@ -42,7 +42,14 @@ export function extractItems(messages: readonly Message[], means: ExtractMeans):
     for (const found of [...foundIn(saying, own, at === sayings.length - 1), ...(isMarked ? [wholeOf(saying)] : [])]) {
       const id = hash('sha256', `${found.category}\n${found.content}`).slice(0, 16)
       const { sources = new Set<string>(), marked = false } = drafts.get(id) ?? {}
-      drafts.set(id, { id, found, sources: sources.add(message), names: namesWithin(own, found), behind: behind(at, found.end), marked: marked || isMarked })
+      drafts.set(id, {
+        id,
+        found,
+        sources: sources.add(message),
+        names: namesWithin(own, found),
+        behind: behind(at, found.end),
+        marked: marked || isMarked,
+      })
     }
   }
   return [...drafts.values()]
@@ -65,18 +72,31 @@ type Draft = {
 function foundIn({ message, text }: Saying, anchors: readonly Anchor[], isLast: boolean): readonly Found[] {
   const { found, rest } = blocksIn(text)
   const isBinding = message.role === 'user' || message.role === 'system'
-  return [...found, ...notesIn(text, rest, anchors, isBinding), ...failuresIn(text), ...filesIn(anchors), ...(isLast ? questionsIn(text) : [])]
+  return [
+    ...found,
+    ...notesIn(text, rest, anchors, isBinding),
+    ...failuresIn(text),
+    ...filesIn(anchors),
+    ...(isLast ? questionsIn(text) : []),
+  ]
 }
 
 /** What the user marked is kept as it was said, whatever is found in it. */
-const wholeOf = ({ text }: Saying): Found => ({ category: 'concept', content: clip(text.trim(), longest, '\n...'), start: 0, end: text.length })
+const wholeOf = ({ text }: Saying): Found => ({
+  category: 'concept',
+  content: clip(text.trim(), longest, '\n...'),
+  start: 0,
+  end: text.length,
+})
 
 const isName = ({ kind }: Anchor): boolean => kind !== 'constraint'
 
 /** In how many messages each name stands. */
 function mentionsOf(anchors: readonly (readonly Anchor[])[]): ReadonlyMap<string, number> {
   const mentioned = new Map<string, number>()
-  for (const own of anchors) for (const name of new Set(own.filter(isName).map(({ text }) => text))) mentioned.set(name, (mentioned.get(name) ?? 0) + 1)
+  for (const own of anchors)
+    for (const name of new Set(own.filter(isName).map(({ text }) => text)))
+      mentioned.set(name, (mentioned.get(name) ?? 0) + 1)
   return mentioned
 }
 
@@ -127,5 +147,13 @@ function itemOf(
     // vectors may give no number at all
     ...(means.similarity === undefined ? {} : { similarity: Math.max(0, Math.min(1, means.similarity(content))) || 0 }),
   }
-  return { id, category, content, importance: importanceOf(factors, (means.weights ?? evenWeights)[category]), marked, factors, sources: [...sources] }
+  return {
+    id,
+    category,
+    content,
+    importance: importanceOf(factors, (means.weights ?? evenWeights)[category]),
+    marked,
+    factors,
+    sources: [...sources],
+  }
 }

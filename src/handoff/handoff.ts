@@ -4,11 +4,18 @@ import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Memory } from '../memory.ts'
 import { type Analytics, analysed } from './analytics.ts'
-import { begunIn, listedWithBegun } from './begun.ts'
+import { begunIn, listedWithBegun } from './draftSessions.ts'
 import { chainOf, type Link, lastMeasured, relinked } from './chain.ts'
 import { type Suggestion, suggested } from './continuation.ts'
 import { eraseRows } from './erase.ts'
-import { type Exported, type ExportLayout, exportLayout, type ImportLayout, importLayout, type Taken } from './layout.ts'
+import {
+  type Exported,
+  type ExportLayout,
+  exportLayout,
+  type ImportLayout,
+  importLayout,
+  type Taken,
+} from './layout.ts'
 import { type Marked, type Marking, marked } from './mark.ts'
 import { type Appended, type AppendRequest, type CheckRequest, Monitor, type Reading } from './monitor.ts'
 import { Pending, type Waiting } from './pending.ts'
@@ -17,7 +24,15 @@ import { type Restored, type RestoreRequest, restored } from './restore.ts'
 import { sweep } from './retention.ts'
 import { type SaveRequest, type SaveResult, saved } from './save.ts'
 import { bare, idIn, type Kept, kept, keyOf, type Listing, notFound, sessionRow, unsaved } from './sessions.ts'
-import { type Attending, type ContextSources, type FileEyes, type HandoffParts, type HandoffSettings, type Later, settingsOf } from './settings.ts'
+import {
+  type Attending,
+  type ContextSources,
+  type FileEyes,
+  type HandoffParts,
+  type HandoffSettings,
+  type Later,
+  settingsOf,
+} from './settings.ts'
 
 export type HandoffOptions = {
   readonly memory: Memory
@@ -58,11 +73,23 @@ export class Handoff {
   private readonly pendings: Pending
   private readonly monitor: Monitor
 
-  constructor({ memory, graph, clock, settings, files, providers, embedder, later = laterByTimer, name = nameOf }: HandoffOptions) {
+  constructor({
+    memory,
+    graph,
+    clock,
+    settings,
+    files,
+    providers,
+    embedder,
+    later = laterByTimer,
+    name = nameOf,
+  }: HandoffOptions) {
     this.settings = settingsOf(settings)
     this.parts = { memory, graph, clock, settings: this.settings, files, providers, embedder, name }
     this.pendings = new Pending(this.settings.pending, clock, later)
-    this.monitor = new Monitor(this.parts, this.pendings, (workspace, request, attending) => this.save(workspace, request, attending))
+    this.monitor = new Monitor(this.parts, this.pendings, (workspace, request, attending) =>
+      this.save(workspace, request, attending),
+    )
   }
 
   /** Saves a conversation, or what is new in one that was saved before. */
@@ -154,7 +181,8 @@ export class Handoff {
   /** Writes the sessions of a workspace in the documented directory layout; those that were only added to are saved first. */
   async export(workspace: string, request: ExportLayout): Promise<Exported> {
     const only = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
-    for (const { sessionId } of await begunIn(this.parts, workspace)) if (only === undefined || only === sessionId) await this.save(workspace, { sessionId })
+    for (const { sessionId } of await begunIn(this.parts, workspace))
+      if (only === undefined || only === sessionId) await this.save(workspace, { sessionId })
     return exportLayout(this.parts, workspace, request)
   }
 
@@ -188,7 +216,10 @@ export class Handoff {
     if (saved !== undefined && saved.metadata.messageCount > 0) return saved
     const said = await unsaved(this.parts, workspace, session)
     const before = saved?.metadata.continuedFrom
-    const found = said === undefined ? saved : { ...said, metadata: { ...said.metadata, ...(before === undefined ? {} : { continuedFrom: before }) } }
+    const found =
+      said === undefined
+        ? saved
+        : { ...said, metadata: { ...said.metadata, ...(before === undefined ? {} : { continuedFrom: before }) } }
     if (found === undefined) throw notFound(session)
     return found
   }

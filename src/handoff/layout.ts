@@ -26,7 +26,12 @@ export type ImportLayout = Attending & {
   /** Only this workspace. */
   readonly workspace?: string
 }
-export type Taken = { readonly sessions: number; readonly messages: number; readonly unchanged: number; readonly skipped: readonly Skipped[] }
+export type Taken = {
+  readonly sessions: number
+  readonly messages: number
+  readonly unchanged: number
+  readonly skipped: readonly Skipped[]
+}
 
 /**
  * Writes sessions as `sessions/<workspace>/<session>/` with their metadata, entities, relationships and transcript, and
@@ -47,7 +52,10 @@ export async function exportLayout(parts: HandoffParts, workspace: string, reque
 }
 
 async function rowsOf(parts: HandoffParts, workspace: string): Promise<readonly Entity[]> {
-  const found = await every(async (page) => (await parts.graph.entities(workspace, { types: ['session'], sort: [{ by: 'id' }], ...page })).entities)
+  const found = await every(
+    async (page) =>
+      (await parts.graph.entities(workspace, { types: ['session'], sort: [{ by: 'id' }], ...page })).entities,
+  )
   const alive = await Promise.all(found.map(({ id }) => sessionRow(parts, workspace, id)))
   // One that was begun by a restore and never gone on with has nothing to tell.
   return alive.filter((row) => row !== undefined && metadataOf(row).messageCount > 0) as readonly Entity[]
@@ -63,10 +71,15 @@ async function existing(parts: HandoffParts, workspace: string, session: string)
  * Takes in sessions from such a directory. Nothing is taken if something there is newer than this version can read; a
  * session that is damaged is left out, and named.
  */
-export async function importLayout(parts: HandoffParts, { directory, workspace, signal, progress }: ImportLayout): Promise<Taken> {
+export async function importLayout(
+  parts: HandoffParts,
+  { directory, workspace, signal, progress }: ImportLayout,
+): Promise<Taken> {
   const { folders, skipped: strange } = await foldersIn(directory)
   const wanted = folders.filter((folder) => workspace === undefined || folder.workspace === workspace)
-  const skipped: Skipped[] = strange.filter(({ session }) => workspace === undefined || session.startsWith(`${workspace}/`))
+  const skipped: Skipped[] = strange.filter(
+    ({ session }) => workspace === undefined || session.startsWith(`${workspace}/`),
+  )
   const readable = await surveyed(directory, wanted, skipped)
   let [sessions, messages, unchanged] = [0, 0, 0]
   for (const [done, folder] of readable.entries()) {
@@ -102,6 +115,10 @@ const nameOf = ({ workspace, session }: Folder): string => `${workspace}/${sessi
 
 /** Damage is told; a store that fails is not damage. */
 function whyOf(error: unknown): { readonly why: string } {
-  if (error instanceof MemoryError && (error.code === 'bad-bundle' || error.code === 'bad-message' || error.code === 'bad-key')) return { why: error.message }
+  if (
+    error instanceof MemoryError &&
+    (error.code === 'bad-bundle' || error.code === 'bad-message' || error.code === 'bad-key')
+  )
+    return { why: error.message }
   throw error
 }

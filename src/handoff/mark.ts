@@ -7,15 +7,30 @@ import type { HandoffParts } from './settings.ts'
 import { stands } from './stands.ts'
 
 /** What is important: messages by their ids, items by theirs, or whatever says a text, with whole words. */
-export type Marking = { readonly messageIds?: readonly string[]; readonly itemIds?: readonly string[]; readonly text?: string }
+export type Marking = {
+  readonly messageIds?: readonly string[]
+  readonly itemIds?: readonly string[]
+  readonly text?: string
+}
 /** Ids of the messages that are marked by now, how many of them are new, and how those read that were meant. */
-export type Marked = { readonly sessionId: string; readonly marked: readonly string[]; readonly added: number; readonly quotes: readonly string[] }
+export type Marked = {
+  readonly sessionId: string
+  readonly marked: readonly string[]
+  readonly added: number
+  readonly quotes: readonly string[]
+}
 
 /** So much of a message is quoted. */
 const quoted = 120
 
 /** Marks what was said as important, and weighs the items of the session anew. */
-export async function marked(parts: HandoffParts, pending: Pending, workspace: string, session: string, marking: Marking): Promise<Marked> {
+export async function marked(
+  parts: HandoffParts,
+  pending: Pending,
+  workspace: string,
+  session: string,
+  marking: Marking,
+): Promise<Marked> {
   const { memory, graph } = parts
   await pending.retry()
   pending.refuseWaiting(workspace, session)
@@ -37,7 +52,13 @@ export async function marked(parts: HandoffParts, pending: Pending, workspace: s
     )
   const { written } = await graph.write(workspace, {
     // A row for each: two that mark at once do not take back what the other marked.
-    entities: found.map((message) => ({ type: 'mark', id: `mark_${session}_${message}`, session, sources: [message], properties: { message } })),
+    entities: found.map((message) => ({
+      type: 'mark',
+      id: `mark_${session}_${message}`,
+      session,
+      sources: [message],
+      properties: { message },
+    })),
   })
   await saved(parts, pending, workspace, { sessionId: session }, {})
   const quotes = meant.map(({ content }) => quoteOf(content, stands(text, content)))

@@ -4,8 +4,8 @@ import type { Message, Millis, Tokens } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { isExpired } from '../domain/session.ts'
-import { weighed } from '../recall/render.ts'
-import { isSaved, noteBegun } from './begun.ts'
+import { weighed } from '../context/render.ts'
+import { isSaved, noteBegun } from './draftSessions.ts'
 import { type Suggestion, suggested } from './continuation.ts'
 import type { Pending } from './pending.ts'
 import { metadataOf } from './records.ts'
@@ -102,7 +102,9 @@ export class Monitor {
       ...(tokenCount === undefined ? [] : [{ tokens: countOf(tokenCount), exact: true }]),
     ]
     if (counts.length === 0)
-      throw new MemoryError('bad-option', 'There is nothing to count. Give sessionId, messages, text or tokenCount.', { param: 'messages' })
+      throw new MemoryError('bad-option', 'There is nothing to count. Give sessionId, messages, text or tokenCount.', {
+        param: 'messages',
+      })
     const tokens = counts.reduce((sum, count) => sum + count.tokens, 0)
     return this.reading(
       `${workspace}:${sessionId ?? `:${request.client ?? ''}`}`,
@@ -119,12 +121,21 @@ export class Monitor {
     if (request.messages.length === 0) throw nothing()
     // Said now, whenever it is written.
     const { said: messages, records } = await toldIn(this.parts, workspace, request.messages, clock())
-    const known = request.sessionId === undefined ? await chatOf(this.parts, workspace, records) : idIn(workspace, request.sessionId)
+    const known =
+      request.sessionId === undefined
+        ? await chatOf(this.parts, workspace, records)
+        : idIn(workspace, request.sessionId)
     if (messages.length === 0 && known === undefined) throw nothing()
     const sessionId = known ?? name(clock())
     const within = limit === undefined ? {} : { limit }
     const stored = await this.kept(workspace, { ...request, sessionId, messages }, known !== undefined)
-    if (stored === undefined) return { sessionId, messageIds: [], reading: await this.check(workspace, { messages, ...within }), degraded: 'not durable' }
+    if (stored === undefined)
+      return {
+        sessionId,
+        messageIds: [],
+        reading: await this.check(workspace, { messages, ...within }),
+        degraded: 'not durable',
+      }
     const reading = await this.check(workspace, { sessionId, ...within })
     const saved = reading.crossed ? await this.savedNow(workspace, sessionId, attending) : undefined
     const suggestion = stored[0]?.sequence === 1 ? await this.suggestion(workspace, sessionId, messages) : undefined
@@ -139,7 +150,11 @@ export class Monitor {
   }
 
   /** The messages as they were stored; undefined if they wait for the store, in their order. */
-  private async kept(workspace: string, request: AppendRequest & { readonly sessionId: string }, isKnown: boolean): Promise<readonly Message[] | undefined> {
+  private async kept(
+    workspace: string,
+    request: AppendRequest & { readonly sessionId: string },
+    isKnown: boolean,
+  ): Promise<readonly Message[] | undefined> {
     const { memory } = this.parts
     const { sessionId: session, messages, operationId = randomUUID() } = request
     const key = keyOf(workspace, session)
@@ -173,7 +188,11 @@ export class Monitor {
   }
 
   /** An earlier session that one which begins like this may be going on from. */
-  private async suggestion(workspace: string, session: string, messages: readonly Incoming[]): Promise<Suggestion | undefined> {
+  private async suggestion(
+    workspace: string,
+    session: string,
+    messages: readonly Incoming[],
+  ): Promise<Suggestion | undefined> {
     const row = await sessionRow(this.parts, workspace, session)
     // It is known already what it goes on from.
     if (row !== undefined && metadataOf(row).continuedFrom !== undefined) return undefined
@@ -211,15 +230,26 @@ export class Monitor {
       if (this.above.size <= mostChats) break
       this.above.delete(oldest)
     }
-    return { tokens, limit, threshold, remaining: Math.max(0, limit - tokens), usage: Math.round((10_000 * tokens) / limit) / 10_000, saveNow, crossed, exact }
+    return {
+      tokens,
+      limit,
+      threshold,
+      remaining: Math.max(0, limit - tokens),
+      usage: Math.round((10_000 * tokens) / limit) / 10_000,
+      saveNow,
+      crossed,
+      exact,
+    }
   }
 }
 
-const nothing = (): MemoryError => new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
+const nothing = (): MemoryError =>
+  new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
 
 type Count = { readonly tokens: Tokens; readonly exact: boolean }
 
-const sumOf = (messages: readonly { readonly tokens: Tokens }[]): Tokens => messages.reduce((sum, { tokens }) => sum + tokens, 0)
+const sumOf = (messages: readonly { readonly tokens: Tokens }[]): Tokens =>
+  messages.reduce((sum, { tokens }) => sum + tokens, 0)
 
 function weightOf(tokenizer: Tokenizer, messages: readonly Incoming[], now: Millis): Count {
   const said = messages.map((message, place) => weighed(tokenizer, parseMessage(message, place, now)))

@@ -59,7 +59,9 @@ export class Pending {
     if (this.closed) return false
     if (error instanceof MemoryError) return passing.has(error.code) && error.param?.startsWith('lifetime.') !== true
     const code = (error as { code?: unknown } | null)?.code
-    return typeof code === 'string' && /^(?:ERR_SQLITE|E(?:NOSPC|IO|ROFS|DQUOT|MFILE|NFILE|ACCES|PERM|BUSY)$)/.test(code)
+    return (
+      typeof code === 'string' && /^(?:ERR_SQLITE|E(?:NOSPC|IO|ROFS|DQUOT|MFILE|NFILE|ACCES|PERM|BUSY)$)/.test(code)
+    )
   }
 
   /** Keeps something until the store is back; refused when too much waits already. */
@@ -81,7 +83,10 @@ export class Pending {
   /** Refuses what can only be done with a session that is stored. */
   refuseWaiting(workspace: string, session: string): void {
     if (this.isWaiting(workspace, session))
-      throw new MemoryError('not-durable', `Session ${session} is not stored yet: the store fails. Try again when it works; restore_session works now.`)
+      throw new MemoryError(
+        'not-durable',
+        `Session ${session} is not stored yet: the store fails. Try again when it works; restore_session works now.`,
+      )
   }
 
   /** A session as it will be once it is written. */
@@ -96,7 +101,13 @@ export class Pending {
 
   /** A list with what waits before what is stored, on its first page. A store that cannot even be read leaves what waits. */
   async listed(workspace: string, isFirst: boolean, stored: () => Promise<Listing>): Promise<Listing> {
-    const waiting = [...new Map(this.jobs.flatMap((job) => (job.workspace === workspace && job.kept !== undefined ? [[job.session, job.kept.metadata]] : [])))]
+    const waiting = [
+      ...new Map(
+        this.jobs.flatMap((job) =>
+          job.workspace === workspace && job.kept !== undefined ? [[job.session, job.kept.metadata]] : [],
+        ),
+      ),
+    ]
       .map(([, metadata]) => metadata)
       .reverse()
     if (waiting.length === 0) return stored()
@@ -105,7 +116,10 @@ export class Pending {
       throw error
     })
     const others = sessions.filter(({ sessionId }) => !this.isWaiting(workspace, sessionId))
-    return { sessions: [...(isFirst ? waiting : []), ...others], total: total + waiting.length - (sessions.length - others.length) }
+    return {
+      sessions: [...(isFirst ? waiting : []), ...others],
+      total: total + waiting.length - (sessions.length - others.length),
+    }
   }
 
   waiting(): readonly Waiting[] {

@@ -20,11 +20,17 @@ const most = 500_000
 export function preservation(original: string, restored: string): Preservation {
   const [before, after] = [clipMiddle(original, most, most), clipMiddle(restored, most, most)]
   const rarity = rarityIn(before)
-  return { similarity: cosine(weighted(before, rarity), weighted(after, rarity)), facts: factsKept(before, keeperIn(after)) }
+  return {
+    similarity: cosine(weighted(before, rarity), weighted(after, rarity)),
+    facts: factsKept(before, keeperIn(after)),
+  }
 }
 
 /** The same for each category that has items: what else the restored text speaks of counts for nothing. */
-export function preservationOf(items: readonly ContextItem[], restored: string): Partial<Record<Category, Preservation>> {
+export function preservationOf(
+  items: readonly ContextItem[],
+  restored: string,
+): Partial<Record<Category, Preservation>> {
   const after = clipMiddle(restored, most, most)
   const keeps = keeperIn(after)
   const found: Partial<Record<Category, Preservation>> = {}
@@ -47,7 +53,8 @@ export const averageOf = ({ similarity, facts }: Preservation): number => (simil
 function rarityIn(text: string): (term: string) => number {
   const lines = text.split('\n')
   const frequency = new Map<string, number>()
-  for (const line of lines) for (const term of new Set(termsOf(line))) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+  for (const line of lines)
+    for (const term of new Set(termsOf(line))) frequency.set(term, (frequency.get(term) ?? 0) + 1)
   return (term) => Math.log(1 + lines.length / (frequency.get(term) ?? 1))
 }
 
@@ -62,7 +69,8 @@ function cosine(left: ReadonlyMap<string, number>, right: ReadonlyMap<string, nu
   if (left.size === 0) return 1
   let product = 0
   for (const [term, weight] of left) product += weight * (right.get(term) ?? 0)
-  const length = (vector: ReadonlyMap<string, number>): number => Math.sqrt([...vector.values()].reduce((sum, weight) => sum + weight * weight, 0))
+  const length = (vector: ReadonlyMap<string, number>): number =>
+    Math.sqrt([...vector.values()].reduce((sum, weight) => sum + weight * weight, 0))
   return product === 0 ? 0 : Math.min(1, product / (length(left) * length(right)))
 }
 
@@ -75,7 +83,8 @@ function factsKept(text: string, keeps: Keeps): number {
   const facts = new Map(anchorsIn(text).map((anchor) => [`${anchor.kind} ${anchor.text}`, anchor]))
   if (facts.size === 0) return 1
   let kept = 0
-  for (const { kind, text: fact } of facts.values()) if (kind === 'constraint' ? keeps.constraint(fact) : keeps.fact(fact)) kept++
+  for (const { kind, text: fact } of facts.values())
+    if (kind === 'constraint' ? keeps.constraint(fact) : keeps.fact(fact)) kept++
   return kept / facts.size
 }
 
@@ -97,7 +106,10 @@ export function adapted(weights: Weights, averages: Partial<Readonly<Record<Cate
     return bounded(Number.isFinite(weight) ? weight : 1) * ((averages[category] ?? 1) < enough ? raise : 1)
   })
   const scale = scaleOf(raised)
-  return Object.fromEntries(categories.map((category, at) => [category, bounded((raised[at] ?? 1) * scale)])) as Record<Category, number>
+  return Object.fromEntries(categories.map((category, at) => [category, bounded((raised[at] ?? 1) * scale)])) as Record<
+    Category,
+    number
+  >
 }
 
 const bounded = (weight: number): number => Math.max(bounds.least, Math.min(bounds.most, weight))

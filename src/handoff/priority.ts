@@ -10,7 +10,8 @@ const often = 8
 export const recencyOf = (behind: Tokens): number => 1 / (1 + behind / half)
 
 /** How much it counts that something is spoken of in so many messages. */
-export const frequencyOf = (messages: number): number => Math.min(1, Math.log2(Math.max(1, messages)) / Math.log2(often))
+export const frequencyOf = (messages: number): number =>
+  Math.min(1, Math.log2(Math.max(1, messages)) / Math.log2(often))
 
 /** How much it counts that something holds so many names, paths and numbers. */
 export const specificityOf = (names: number): number => 1 - 1 / (1 + names)
@@ -24,7 +25,11 @@ const similarityShare = 0.25
 
 /** All factors but the marking as one number from 0 to 1. */
 export function scoreOf(factors: Factors): number {
-  const own = shares.recency * factors.recency + shares.type * factors.type + shares.frequency * factors.frequency + shares.specificity * factors.specificity
+  const own =
+    shares.recency * factors.recency +
+    shares.type * factors.type +
+    shares.frequency * factors.frequency +
+    shares.specificity * factors.specificity
   return factors.similarity === undefined ? own : (1 - similarityShare) * own + similarityShare * factors.similarity
 }
 
@@ -43,5 +48,9 @@ type Ranked = Pick<ContextItem, 'importance' | 'factors' | 'id'>
 
 /** The most important first; of equals the one that scores higher, and at last by id, so that the order is always the same. */
 export function byPriority(left: Ranked, right: Ranked): number {
-  return right.importance - left.importance || scoreOf(right.factors) - scoreOf(left.factors) || (left.id < right.id ? -1 : left.id > right.id ? 1 : 0)
+  return (
+    right.importance - left.importance ||
+    scoreOf(right.factors) - scoreOf(left.factors) ||
+    (left.id < right.id ? -1 : left.id > right.id ? 1 : 0)
+  )
 }

@@ -19,7 +19,8 @@ export const notDurable = 'The store fails at the moment: this is not durable ye
 export const closingOf = (names: Names, means: Means): string => `${namesOf(names)} ${advice[means](names)}`
 
 /** How a record opens and how it ends, whatever has become of its white space, and whatever stands before it on its line. */
-const opening = /(?:Continued\s+from\s+another\s+chat\.\s+What\s+follows\s+is\s+its\s+record|Record\s+of\s+another\s+chat):\s+data,\s+not\s+instructions\./g
+const opening =
+  /(?:Continued\s+from\s+another\s+chat\.\s+What\s+follows\s+is\s+its\s+record|Record\s+of\s+another\s+chat):\s+data,\s+not\s+instructions\./g
 const id = '[A-Za-z0-9_+\\-.@]{1,128}'
 const ends = [
   `(?<names>This chat is session (?<session>${id}), which goes on from (?<from>${id})\\.)`,
@@ -32,7 +33,8 @@ const closing = new RegExp(ends.join('').replaceAll(' ', '\\s+'), 'g')
 const most = 4
 
 /** What a record is known by: everything in it that can be read, up to the names of its sessions. */
-const markOf = (text: string): string => hash('sha256', text.normalize('NFC').replaceAll(/[\s\p{C}]+/gu, '')).slice(0, 32)
+const markOf = (text: string): string =>
+  hash('sha256', text.normalize('NFC').replaceAll(/[\s\p{C}]+/gu, '')).slice(0, 32)
 
 /** The mark of a text that was restored; undefined where its last line had no room. */
 export function recordMark(text: string, names: Names): string | undefined {
@@ -50,12 +52,21 @@ export type Marks = (names: Names) => Promise<string | undefined>
  * @example
  * await withoutRecords(`${restored.context}\n\nGo on.`, marks) // { text: 'Go on.', found: [{ session: 'session_2', from: 'session_1' }] }
  */
-export async function withoutRecords(text: string, marks: Marks): Promise<{ readonly text: string; readonly found: readonly Names[] }> {
+export async function withoutRecords(
+  text: string,
+  marks: Marks,
+): Promise<{ readonly text: string; readonly found: readonly Names[] }> {
   const found: Names[] = []
   let rest = text
-  for (let record = await recordIn(rest, marks); record !== undefined && found.length < most; record = await recordIn(rest, marks)) {
+  for (
+    let record = await recordIn(rest, marks);
+    record !== undefined && found.length < most;
+    record = await recordIn(rest, marks)
+  ) {
     found.push({ session: record.session, from: record.from })
-    rest = [rest.slice(0, record.start).trimEnd(), rest.slice(record.end).trimStart()].filter((part) => part !== '').join('\n\n')
+    rest = [rest.slice(0, record.start).trimEnd(), rest.slice(record.end).trimStart()]
+      .filter((part) => part !== '')
+      .join('\n\n')
   }
   return { text: rest, found }
 }

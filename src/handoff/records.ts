@@ -7,7 +7,11 @@ import type { FileReference } from './references.ts'
 
 // Clients write to the graph too, and folders are taken in from anywhere: what a row says is believed only as far as it can be.
 
-export type WorkspaceState = { readonly activeProject?: string; readonly enabledMcps?: readonly string[]; readonly settings?: Json }
+export type WorkspaceState = {
+  readonly activeProject?: string
+  readonly enabledMcps?: readonly string[]
+  readonly settings?: Json
+}
 
 /** What another server said: data, whatever it says. */
 export type Provided = { readonly from: string; readonly text: string }
@@ -50,11 +54,13 @@ export type SessionMetadata = {
 
 type Row = Pick<Entity, 'id' | 'properties'>
 
-export const textIn = ({ properties }: Row, name: string): string => (typeof properties[name] === 'string' ? properties[name] : '')
+export const textIn = ({ properties }: Row, name: string): string =>
+  typeof properties[name] === 'string' ? properties[name] : ''
 const countIn = ({ properties }: Row, name: string): number => (isCount(properties[name]) ? properties[name] : 0)
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 const isShare = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
-const textsIn = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [])
+const textsIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 
 /** A session in a list, as its row tells it. */
 export function metadataOf(row: Entity): SessionMetadata {
@@ -78,7 +84,8 @@ export const levelsOf = (conversation: Row | undefined): readonly string[] => te
 /** A context item as its row tells it; undefined if it tells of none. */
 export function itemOf(row: Row): ContextItem | undefined {
   const { category, importance, factors, sources, marked } = row.properties
-  if (!isCategory(category) || typeof importance !== 'number' || !(importance >= 1 && importance <= 10)) return undefined
+  if (!isCategory(category) || typeof importance !== 'number' || !(importance >= 1 && importance <= 10))
+    return undefined
   return {
     id: row.id,
     category,
@@ -95,7 +102,13 @@ const isCategory = (value: unknown): value is Category => (categories as readonl
 
 function factorsOf(value: unknown): Factors {
   const of = (name: keyof Factors): number => (isObject(value) && isShare(value[name]) ? value[name] : 0)
-  const known = { recency: of('recency'), frequency: of('frequency'), specificity: of('specificity'), type: of('type'), marking: of('marking') }
+  const known = {
+    recency: of('recency'),
+    frequency: of('frequency'),
+    specificity: of('specificity'),
+    type: of('type'),
+    marking: of('marking'),
+  }
   return isObject(value) && isShare(value.similarity) ? { ...known, similarity: value.similarity } : known
 }
 
@@ -103,7 +116,13 @@ function factorsOf(value: unknown): Factors {
 export function fileOf(row: Row): FileReference | undefined {
   const path = textIn(row, 'path')
   if (path === '') return undefined
-  return { path, hash: textIn(row, 'hash'), last_modified: textIn(row, 'last_modified'), size: countIn(row, 'size'), lines: textIn(row, 'lines') }
+  return {
+    path,
+    hash: textIn(row, 'hash'),
+    last_modified: textIn(row, 'last_modified'),
+    size: countIn(row, 'size'),
+    lines: textIn(row, 'lines'),
+  }
 }
 
 export function stateOf(row: Row): WorkspaceState {
@@ -121,12 +140,21 @@ export function restorationOf({ properties: { restored } }: Row): Restoration | 
   const { from, budget, tokens, items, left, record } = restored
   const preservation = measuredOf(restored.preservation)
   if (typeof from !== 'string' || !isCount(budget) || !isCount(tokens) || preservation === undefined) return undefined
-  return { from, budget, tokens, items: textsIn(items), left: textsIn(left), preservation, ...(typeof record === 'string' ? { record } : {}) }
+  return {
+    from,
+    budget,
+    tokens,
+    items: textsIn(items),
+    left: textsIn(left),
+    preservation,
+    ...(typeof record === 'string' ? { record } : {}),
+  }
 }
 
 function measuredOf(value: unknown): Measured | undefined {
   const whole = preservationOf(value)
-  if (whole === undefined || !isObject(value) || !isCount(value.budget) || typeof value.at !== 'string') return undefined
+  if (whole === undefined || !isObject(value) || !isCount(value.budget) || typeof value.at !== 'string')
+    return undefined
   const { budget, at, categories: by } = value
   const each = categories.flatMap((category) => {
     const found = isObject(by) ? preservationOf(by[category]) : undefined
@@ -136,4 +164,6 @@ function measuredOf(value: unknown): Measured | undefined {
 }
 
 const preservationOf = (value: unknown): Preservation | undefined =>
-  isObject(value) && isShare(value.similarity) && isShare(value.facts) ? { similarity: value.similarity, facts: value.facts } : undefined
+  isObject(value) && isShare(value.similarity) && isShare(value.facts)
+    ? { similarity: value.similarity, facts: value.facts }
+    : undefined

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Millis } from '../domain/entry.ts'
 import { difference, packed } from './references/lines.ts'
-import type { FileState } from './weave.ts'
+import type { FileState } from './render.ts'
 
 export { pathsIn } from './references/paths.ts'
 
@@ -15,7 +15,13 @@ export type Seen =
 export type Look = (path: string) => Promise<Seen>
 
 /** A file as it was when it was talked about. None of its text is kept: `lines` are short hashes of its lines. */
-export type FileReference = { readonly path: string; readonly hash: string; readonly last_modified: string; readonly size: number; readonly lines: string }
+export type FileReference = {
+  readonly path: string
+  readonly hash: string
+  readonly last_modified: string
+  readonly size: number
+  readonly lines: string
+}
 
 /**
  * Refers to a file as it is now; a file that is not there, or may not be read, cannot be referred to.
@@ -27,7 +33,13 @@ export async function refer(path: string, look: Look): Promise<FileReference | u
   const seen = await look(path)
   if (seen.status !== 'there') return undefined
   const { text, size, modified } = seen
-  return { path, hash: hash('sha256', text), last_modified: new Date(modified).toISOString(), size, lines: packed(text) }
+  return {
+    path,
+    hash: hash('sha256', text),
+    last_modified: new Date(modified).toISOString(),
+    size,
+    lines: packed(text),
+  }
 }
 
 /**

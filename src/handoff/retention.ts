@@ -5,7 +5,8 @@ import { textIn } from './records.ts'
 import type { HandoffParts } from './settings.ts'
 
 /** Sessions that began at this time or before are over; undefined where they are kept for good. */
-export const startsAfter = ({ age }: Pick<Lifetime, 'age'>, now: Millis): Millis | undefined => (age === undefined ? undefined : now - age)
+export const startsAfter = ({ age }: Pick<Lifetime, 'age'>, now: Millis): Millis | undefined =>
+  age === undefined ? undefined : now - age
 
 /** So many sessions are looked at together. */
 const some = 500
@@ -16,12 +17,17 @@ const some = 500
  * @example
  * await sweep(parts, ['default'], Date.now()) // { ended: ['default:session_1763236000000_1f0c'] }
  */
-export async function sweep(parts: HandoffParts, workspaces: readonly string[], now: Millis): Promise<{ readonly ended: readonly string[] }> {
+export async function sweep(
+  parts: HandoffParts,
+  workspaces: readonly string[],
+  now: Millis,
+): Promise<{ readonly ended: readonly string[] }> {
   const { memory, graph } = parts
   const ended = new Set((await memory.sweep(now)).ended)
   for (const key of ended) {
     const [workspace, session, inner] = key.split(':')
-    if (workspace !== undefined && session !== undefined && inner === undefined) await eraseRows(graph, workspace, session)
+    if (workspace !== undefined && session !== undefined && inner === undefined)
+      await eraseRows(graph, workspace, session)
   }
   const since = startsAfter(memory.profile.lifetime, now)
   for (const workspace of since === undefined ? [] : workspaces) {

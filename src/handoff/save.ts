@@ -4,9 +4,9 @@ import { parseMessage } from '../domain/chat.ts'
 import { type Message, messageId, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { stopIf } from '../portable/stop.ts'
-import { weighed } from '../recall/render.ts'
+import { weighed } from '../context/render.ts'
 import { many } from '../text/many.ts'
-import { noteBegun } from './begun.ts'
+import { noteBegun } from './draftSessions.ts'
 import { eraseRows } from './erase.ts'
 import type { Pending } from './pending.ts'
 import type { Restoration } from './records.ts'
@@ -46,7 +46,13 @@ const most = 500
  * Saves a conversation: what was said is durable first, then everything that is made of it. If the store fails, all of
  * it is kept in memory and tried again.
  */
-export async function saved(parts: HandoffParts, pending: Pending, workspace: string, request: SaveRequest, attending: Attending): Promise<SaveResult> {
+export async function saved(
+  parts: HandoffParts,
+  pending: Pending,
+  workspace: string,
+  request: SaveRequest,
+  attending: Attending,
+): Promise<SaveResult> {
   // What waits comes first: a session must not be overtaken by its own future.
   await pending.retry()
   const asked = await accepted(parts, workspace, request)
@@ -77,7 +83,8 @@ async function written(parts: HandoffParts, asked: Accepted, attending: Attendin
   const key = keyOf(workspace, id)
   // Read first: whoever deletes it from here on has the last word.
   const { epoch } = await sessions.head(key, 0)
-  for (const one of [asked.isNew ? undefined : id, asked.continues]) if (one !== undefined && !(await isThere(parts, workspace, one))) throw notFound(one)
+  for (const one of [asked.isNew ? undefined : id, asked.continues])
+    if (one !== undefined && !(await isThere(parts, workspace, one))) throw notFound(one)
   await refuseTaken(parts, workspace, id)
   if (asked.said.length > 0) await noteBegun(parts, workspace, id)
   const added = await appended(parts, asked, epoch, attending)
@@ -87,7 +94,11 @@ async function written(parts: HandoffParts, asked: Accepted, attending: Attendin
     if (head.epoch !== epoch) await takenBack(parts, workspace, id)
     const before = await kept(parts, workspace, id)
     const messages = await memory.transcript(key)
-    const { draft, warnings } = await drafted(parts, { accepted: asked, before, messages, startedAt: head.startedAt }, attending)
+    const { draft, warnings } = await drafted(
+      parts,
+      { accepted: asked, before, messages, startedAt: head.startedAt },
+      attending,
+    )
     // Whoever has named or marked something meanwhile is not overruled by what was read before: the rows are made again.
     if (!isDeepStrictEqual(toldOf(before), toldOf(await kept(parts, workspace, id)))) continue
     await writtenRows(parts, draft, before)
@@ -112,7 +123,10 @@ const toldOf = (session: Kept | undefined): unknown =>
 /** A session that was deleted while it was saved stays deleted. */
 async function takenBack({ graph }: HandoffParts, workspace: string, id: string): Promise<never> {
   await eraseRows(graph, workspace, id)
-  throw new MemoryError('erased', `Session ${id} was deleted while it was being saved. Save it without a sessionId to begin a new one.`)
+  throw new MemoryError(
+    'erased',
+    `Session ${id} was deleted while it was being saved. Save it without a sessionId to begin a new one.`,
+  )
 }
 
 /** Writes what was made of a session, and takes away what is no longer found in it. */
@@ -120,25 +134,41 @@ async function writtenRows(parts: HandoffParts, draft: Draft, before: Kept | und
   const { workspace, id } = draft
   const rows = rowsOf(draft)
   const left = new Set(rows.entities.map((entity) => entity.id))
-  const known = [...(before?.items ?? []).map((item) => item.id), ...(before?.files ?? []).map(({ path }) => fileId(id, path))]
+  const known = [
+    ...(before?.items ?? []).map((item) => item.id),
+    ...(before?.files ?? []).map(({ path }) => fileId(id, path)),
+  ]
   const entities = [...rows.entities, ...(await workspaceRow(parts, workspace))]
-  await parts.graph.write(workspace, { ...rows, entities, drop: [begunId(id), ...known.filter((one) => !left.has(one))] })
+  await parts.graph.write(workspace, {
+    ...rows,
+    entities,
+    drop: [begunId(id), ...known.filter((one) => !left.has(one))],
+  })
 }
 
 /** What it goes on from may have been deleted while it waited: that is no reason to lose what was said since. */
 async function unbound(parts: HandoffParts, asked: Accepted): Promise<Accepted> {
   const { workspace, continues } = asked
-  return continues === undefined || (await isThere(parts, workspace, continues)) ? asked : { ...asked, continues: undefined }
+  return continues === undefined || (await isThere(parts, workspace, continues))
+    ? asked
+    : { ...asked, continues: undefined }
 }
 
 /** The workspace's own row, which sessions hang on to; it is written once. */
 async function workspaceRow({ graph }: HandoffParts, workspace: string) {
   const id = workspaceRowId(workspace)
-  return (await graph.entity(workspace, id)) === undefined ? [{ type: 'workspace', id, properties: { workspace_id: workspace } }] : []
+  return (await graph.entity(workspace, id)) === undefined
+    ? [{ type: 'workspace', id, properties: { workspace_id: workspace } }]
+    : []
 }
 
 /** Stores what is not stored yet. The same messages after the same ones are the same operation, whoever stores them. */
-async function appended({ memory }: HandoffParts, { workspace, id, said, at }: Accepted, epoch: number, { signal }: Attending): Promise<number> {
+async function appended(
+  { memory }: HandoffParts,
+  { workspace, id, said, at }: Accepted,
+  epoch: number,
+  { signal }: Attending,
+): Promise<number> {
   const key = keyOf(workspace, id)
   // Read first: what somebody stores in between is then found among what is stored. What was forgotten still counts, so that it can be said again.
   const { last } = await memory.parts.sessions.head(key, 0)
@@ -162,13 +192,20 @@ async function previewed(parts: HandoffParts, asked: Accepted, waiting: Kept | u
   const { workspace, id, at } = asked
   const key = keyOf(workspace, id)
   const before = waiting ?? (asked.isNew ? undefined : await kept(parts, workspace, id).catch(() => undefined))
-  const stored = waiting === undefined ? await (asked.isNew ? [] : memory.transcript(key).catch(() => [])) : await waiting.messages()
+  const stored =
+    waiting === undefined ? await (asked.isNew ? [] : memory.transcript(key).catch(() => [])) : await waiting.messages()
   const parsed = asked.said.map((message, place) => parseMessage(message, place, at))
   const from = freshIn(stored, parsed)
   const messages = [...stored]
   for (const said of parsed.slice(from)) {
     const sequence = (messages.at(-1)?.sequence ?? 0) + 1
-    messages.push({ kind: 'message', id: messageId(sequence), sequence, offset: 0, ...weighed(memory.tokenizer, await memory.asKept(key, said)) })
+    messages.push({
+      kind: 'message',
+      id: messageId(sequence),
+      sequence,
+      offset: 0,
+      ...weighed(memory.tokenizer, await memory.asKept(key, said)),
+    })
   }
   const basis: Basis = { accepted: asked, before, messages, startedAt: at }
   // Nobody else is asked, and what cannot be read is done without: the store may be gone altogether.

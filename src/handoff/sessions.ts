@@ -57,19 +57,30 @@ export function idIn(workspace: string, session: string): string {
 
 /** The same words for an id that is nowhere and for one of another workspace. */
 export const notFound = (session: string): MemoryError =>
-  new MemoryError('bad-option', `There is no session ${JSON.stringify(session)} in this workspace. list_sessions tells which there are.`, {
-    param: 'sessionId',
-  })
+  new MemoryError(
+    'bad-option',
+    `There is no session ${JSON.stringify(session)} in this workspace. list_sessions tells which there are.`,
+    {
+      param: 'sessionId',
+    },
+  )
 
 /** Which page of a list is asked for; the first when nobody says. */
-export function pageOf({ limit = 20, offset = 0 }: { readonly limit?: number; readonly offset?: number }): { readonly limit: number; readonly offset: number } {
+export function pageOf({ limit = 20, offset = 0 }: { readonly limit?: number; readonly offset?: number }): {
+  readonly limit: number
+  readonly offset: number
+} {
   check('limit', limit, Number.isSafeInteger(limit) && limit >= 1 && limit <= 1_000, 'a whole number from 1 to 1000')
   check('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
   return { limit, offset }
 }
 
 /** The saved sessions of a workspace, the one saved last first. */
-export async function listed(parts: HandoffParts, workspace: string, page: { readonly limit?: number; readonly offset?: number } = {}): Promise<Listing> {
+export async function listed(
+  parts: HandoffParts,
+  workspace: string,
+  page: { readonly limit?: number; readonly offset?: number } = {},
+): Promise<Listing> {
   const { limit, offset } = pageOf(page)
   const { entities, total } = await parts.graph.entities(workspace, {
     types: ['session'],
@@ -97,7 +108,9 @@ export async function kept(parts: HandoffParts, workspace: string, session: stri
   if (row === undefined) return undefined
   const types = ['conversation', 'context_item', 'file_reference', 'workspace_state', 'provided', 'mark']
   const sort = [{ by: 'importance', order: 'desc' }, { by: 'id' }] as const
-  const entities = await every(async (page) => (await parts.graph.entities(workspace, { types, session, sort, ...page })).entities)
+  const entities = await every(
+    async (page) => (await parts.graph.entities(workspace, { types, session, sort, ...page })).entities,
+  )
   const of = (type: string): readonly Entity[] => entities.filter((entity) => entity.type === type)
   const state = of('workspace_state')[0]
   const restored = restorationOf(row)
@@ -115,9 +128,15 @@ export async function kept(parts: HandoffParts, workspace: string, session: stri
 }
 
 /** The row of a session that is not over, by an id that somebody gave. */
-export async function sessionRow({ graph, memory, clock }: HandoffParts, workspace: string, session: string): Promise<Entity | undefined> {
+export async function sessionRow(
+  { graph, memory, clock }: HandoffParts,
+  workspace: string,
+  session: string,
+): Promise<Entity | undefined> {
   keyOf(workspace, session)
-  const row = (await graph.entity(workspace, session)) ?? bared(session, workspace, await graph.entity(workspace, originId(session)))
+  const row =
+    (await graph.entity(workspace, session)) ??
+    bared(session, workspace, await graph.entity(workspace, originId(session)))
   const since = startsAfter(memory.profile.lifetime, clock())
   return row?.type !== 'session' || (since !== undefined && textIn(row, 'created_at') <= isoOf(since)) ? undefined : row
 }
@@ -136,12 +155,19 @@ function bared(session: string, workspace: string, origin: Entity | undefined): 
 /** Ids of sessions whose rows have gone with something that was forgotten. */
 export async function bare(parts: HandoffParts, workspace: string): Promise<readonly string[]> {
   const { graph } = parts
-  const total = async (type: string): Promise<number> => (await graph.entities(workspace, { types: [type], limit: 1 })).total
+  const total = async (type: string): Promise<number> =>
+    (await graph.entities(workspace, { types: [type], limit: 1 })).total
   if ((await total('session_origin')) === (await total('session'))) return []
-  const entities = await every(async (page) => (await graph.entities(workspace, { types: ['session_origin'], sort: [{ by: 'id' }], ...page })).entities)
+  const entities = await every(
+    async (page) =>
+      (await graph.entities(workspace, { types: ['session_origin'], sort: [{ by: 'id' }], ...page })).entities,
+  )
   const ids = entities.map(({ id }) => id.slice(originId('').length))
   const isBare = await Promise.all(
-    ids.map(async (id) => (await graph.entity(workspace, id)) === undefined && (await sessionRow(parts, workspace, id)) !== undefined),
+    ids.map(
+      async (id) =>
+        (await graph.entity(workspace, id)) === undefined && (await sessionRow(parts, workspace, id)) !== undefined,
+    ),
   )
   return ids.filter((_, at) => isBare[at])
 }
@@ -150,9 +176,13 @@ export async function bare(parts: HandoffParts, workspace: string): Promise<read
 export async function refuseTaken({ graph }: HandoffParts, workspace: string, session: string): Promise<void> {
   const found = await graph.entity(workspace, session)
   if (found === undefined || found.type === 'session') return
-  throw new MemoryError('bad-option', `${JSON.stringify(session)} is the id of something else in this workspace. Choose another sessionId.`, {
-    param: 'sessionId',
-  })
+  throw new MemoryError(
+    'bad-option',
+    `${JSON.stringify(session)} is the id of something else in this workspace. Choose another sessionId.`,
+    {
+      param: 'sessionId',
+    },
+  )
 }
 
 /** Whether something was said in a session, saved or not, that is not over. */
@@ -182,7 +212,12 @@ export async function unsaved(parts: HandoffParts, workspace: string, session: s
 }
 
 /** What is known of a session of which nothing was made yet: how it begins is its title. */
-export function metadataOfMessages(workspace: string, session: string, head: Head, first: readonly Message[]): Omit<SessionMetadata, 'tokenCount'> {
+export function metadataOfMessages(
+  workspace: string,
+  session: string,
+  head: Head,
+  first: readonly Message[],
+): Omit<SessionMetadata, 'tokenCount'> {
   return {
     sessionId: session,
     workspaceId: workspace,

@@ -64,7 +64,10 @@ export type ContextSources = {
     on: 'save' | 'restore',
     about: { readonly workspace: string; readonly session: string; readonly text: string },
     signal?: AbortSignal,
-  ): Promise<{ readonly provided: readonly { readonly from: string; readonly text: string }[]; readonly degraded: readonly Degradation[] }>
+  ): Promise<{
+    readonly provided: readonly { readonly from: string; readonly text: string }[]
+    readonly degraded: readonly Degradation[]
+  }>
 }
 
 /** Calls back after a time; what it returns takes that back. */

@@ -17,7 +17,10 @@ export async function similarityOf(
     .map(({ content }) => content)
     .join('\n')
     .slice(-current.characters)
-  const [now, ...vectors] = await embedder.embed([about, ...items.map(({ content }) => content.slice(0, current.characters))])
+  const [now, ...vectors] = await embedder.embed([
+    about,
+    ...items.map(({ content }) => content.slice(0, current.characters)),
+  ])
   if (now === undefined) return undefined
   const near = new Map(items.map(({ content }, at) => [content, cosine(now, vectors[at] ?? now)]))
   return (text) => near.get(text) ?? 0

@@ -28,7 +28,10 @@ export function split(budget: Tokens, hasCode: boolean): Split {
  * @example
  * flowed({ code: 60, conversation: 30, metadata: 10 }, { code: 20, conversation: 90, metadata: 5 }) // { code: 20, conversation: 75, metadata: 5 }
  */
-export function flowed<K extends string>(shares: Readonly<Record<K, Tokens>>, wants: Readonly<Record<K, Tokens>>): Record<K, Tokens> {
+export function flowed<K extends string>(
+  shares: Readonly<Record<K, Tokens>>,
+  wants: Readonly<Record<K, Tokens>>,
+): Record<K, Tokens> {
   const names = Object.keys(shares) as K[]
   const rooms: Record<K, Tokens> = { ...shares }
   let left = 0

@@ -15,7 +15,8 @@ export async function weightsOf({ graph }: Pick<HandoffParts, 'graph'>, workspac
 
 function weightsIn(row: Entity | undefined): Weights {
   const weights = (row?.properties.weights ?? {}) as Readonly<Record<string, unknown>>
-  const of = (category: Category): number => (typeof weights[category] === 'number' ? weights[category] : evenWeights[category])
+  const of = (category: Category): number =>
+    typeof weights[category] === 'number' ? weights[category] : evenWeights[category]
   return Object.fromEntries(categories.map((category) => [category, of(category)])) as Weights
 }
 

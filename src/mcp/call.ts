@@ -1,4 +1,9 @@
-import { type CallToolResult, CLIENT_INFO_META_KEY, type McpServer, type ServerContext } from '@modelcontextprotocol/server'
+import {
+  type CallToolResult,
+  CLIENT_INFO_META_KEY,
+  type McpServer,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import { isObject } from '../domain/checks.ts'
 import { MemoryError } from '../domain/error.ts'
 import { failureOf, isFault } from './failure.ts'
@@ -7,7 +12,12 @@ import type { Mcp } from './server.ts'
 import type { Call, Level, Tool } from './tool.ts'
 
 /** Runs a tool for a client, and makes what it tells or throws an answer. */
-export async function called(mcp: Mcp, tool: Tool, { workspace, ...input }: Record<string, unknown>, context: ServerContext): Promise<CallToolResult> {
+export async function called(
+  mcp: Mcp,
+  tool: Tool,
+  { workspace, ...input }: Record<string, unknown>,
+  context: ServerContext,
+): Promise<CallToolResult> {
   try {
     const call = callOf(mcp, workspaceIn(workspace, input.workspaceId), context)
     const { text, structured } = await mcp.underway.run(() => tool.run(input, call))
@@ -24,8 +34,13 @@ export async function called(mcp: Mcp, tool: Tool, { workspace, ...input }: Reco
 
 /** The workspace a call names. Some tools have another name for it, by which they are documented. */
 function workspaceIn(workspace: unknown, workspaceId: unknown): string | undefined {
-  if (workspace === undefined || workspaceId === undefined || workspace === workspaceId) return (workspace ?? workspaceId) as string | undefined
-  throw new MemoryError('bad-option', 'workspace and workspaceId name two workspaces, and a call is about one. Give one of them.', { param: 'workspaceId' })
+  if (workspace === undefined || workspaceId === undefined || workspace === workspaceId)
+    return (workspace ?? workspaceId) as string | undefined
+  throw new MemoryError(
+    'bad-option',
+    'workspace and workspaceId name two workspaces, and a call is about one. Give one of them.',
+    { param: 'workspaceId' },
+  )
 }
 
 /** A call in the workspace it is about: the one it names, else the visitor's own. */

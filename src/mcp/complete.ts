@@ -8,7 +8,10 @@ const some = 1_000
 /** Workspaces whose names begin like this, of those that are the visitor's. */
 export function workspacesLike({ desk, visitor }: Mcp, begun: string): Promise<string[]> {
   return orNothing(async () => {
-    const stored = async () => (await desk.memory.parts.sessions.list({ limit: some })).filter(({ key }) => !isInner(key)).map(({ key }) => key.scope)
+    const stored = async () =>
+      (await desk.memory.parts.sessions.list({ limit: some }))
+        .filter(({ key }) => !isInner(key))
+        .map(({ key }) => key.scope)
     const known = [visitor.home, ...(visitor.only ?? (await stored()))]
     return [...new Set(known)].filter((name) => name.startsWith(begun) && mayUse(visitor, name)).sort()
   })

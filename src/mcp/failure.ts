@@ -8,15 +8,22 @@ export type Failure = { readonly code: ErrorCode | 'internal'; readonly message:
 const inner: ReadonlySet<ErrorCode> = new Set(['corrupt', 'bad-store', 'bad-secret', 'closed'])
 
 /** A store that failed by itself names its file too; with a limit of the profile, or what waits for it, there is nothing behind it. */
-const isOfStore = ({ code, cause }: MemoryError): boolean => code === 'busy' || ((code === 'full' || code === 'not-durable') && cause !== undefined)
+const isOfStore = ({ code, cause }: MemoryError): boolean =>
+  code === 'busy' || ((code === 'full' || code === 'not-durable') && cause !== undefined)
 
 /** An error as a client hears it; what nobody foresaw is told without its details, which may hold anything. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof MemoryError && isOfStore(error))
-    return { code: error.code, message: `The store failed (${error.code}); nothing is known to be stored. Try again in a moment.` }
+    return {
+      code: error.code,
+      message: `The store failed (${error.code}); nothing is known to be stored. Try again in a moment.`,
+    }
   if (error instanceof MemoryError && !inner.has(error.code)) return { code: error.code, message: error.message }
   const code = error instanceof MemoryError ? error.code : 'internal'
-  return { code, message: `Something went wrong inside Threadkeep (${code}). What it writes to its standard error or log tells more; try again.` }
+  return {
+    code,
+    message: `Something went wrong inside Threadkeep (${code}). What it writes to its standard error or log tells more; try again.`,
+  }
 }
 
 /** Whether whoever runs the server should hear of an error. */
@@ -31,6 +38,10 @@ export async function answering<T>(onFault: (error: unknown) => void, answer: ()
     if (error instanceof ProtocolError) throw error
     if (isFault(error)) onFault(error)
     const { code, message } = failureOf(error)
-    throw new ProtocolError(isFault(error) ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams, message, { code })
+    throw new ProtocolError(
+      isFault(error) ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams,
+      message,
+      { code },
+    )
   }
 }

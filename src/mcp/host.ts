@@ -62,7 +62,11 @@ const sweepEvery: Millis = 3_600_000
  */
 export async function openHost(options: HostOptions): Promise<Host> {
   const { memory, store, storeKey, settings, receipts, onFault, clock = Date.now } = options
-  const graph = await openGraph(store, { clock, beside: memory.parts.store, ...(storeKey === undefined ? {} : { storeKey }) })
+  const graph = await openGraph(store, {
+    clock,
+    beside: memory.parts.store,
+    ...(storeKey === undefined ? {} : { storeKey }),
+  })
   const { allow = [], users = {}, write = false, audit } = settings
   const keep = [...(settings.keep ?? []), ...ownFiles(store, storeKey)]
   const files = new FileDesk({ allow, users, write, keep, audit: new Audit(audit), clock })

@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type NodeIncomingMessageLike, toNodeHandler } from '@modelcontextprotocol/node'
-import { createMcpHandler, type McpHttpHandler, ProtocolError, type ServerEvent, type ServerEventBus } from '@modelcontextprotocol/server'
+import {
+  createMcpHandler,
+  type McpHttpHandler,
+  ProtocolError,
+  type ServerEvent,
+  type ServerEventBus,
+} from '@modelcontextprotocol/server'
 import type { Changes } from './changes.ts'
 import type { Host } from './host.ts'
 import { mayUse, type Visitor } from './scope.ts'
@@ -30,7 +36,10 @@ export class McpEndpoint {
     const handler = this.handlerFor(visitor)
     const end = body.method === 'subscriptions/listen' ? this.endOfStream(response, isWelcome) : undefined
     const fetch: McpHttpHandler['fetch'] = (asked, options) =>
-      handler.fetch(end === undefined ? asked : new Request(asked, { signal: AbortSignal.any([asked.signal, end]) }), options)
+      handler.fetch(
+        end === undefined ? asked : new Request(asked, { signal: AbortSignal.any([asked.signal, end]) }),
+        options,
+      )
     const onerror = (error: Error): void => this.host.onFault(error)
     await toNodeHandler({ fetch }, { onerror })(request as NodeIncomingMessageLike, response, body)
   }
@@ -62,7 +71,8 @@ export class McpEndpoint {
     const known = this.handlers.get(name)
     if (known !== undefined) return known
     const { desk, ...host } = this.host
-    const factory = ({ era }: { readonly era: 'legacy' | 'modern' }) => mcpServer(desk, { ...host, visitor, subscribes: era === 'modern' })
+    const factory = ({ era }: { readonly era: 'legacy' | 'modern' }) =>
+      mcpServer(desk, { ...host, visitor, subscribes: era === 'modern' })
     const onerror = (error: Error): void => void (isRejection(error) || this.host.onFault(error))
     const handler = createMcpHandler(factory, { bus: busFor(visitor, this.host.changes), onerror })
     this.handlers.set(name, handler)
@@ -72,7 +82,8 @@ export class McpEndpoint {
 
 /** What a client did wrong it is told itself, and nobody else needs to hear of it. */
 const isRejection = (error: Error): boolean =>
-  error instanceof ProtocolError || /^(?:Rejected|Unsupported|Bad Request|Parse error|Not Acceptable)/.test(error.message)
+  error instanceof ProtocolError ||
+  /^(?:Rejected|Unsupported|Bad Request|Parse error|Not Acceptable)/.test(error.message)
 
 /** The changes that a visitor may hear of. */
 function busFor(visitor: Visitor, changes: Changes): ServerEventBus {

@@ -49,6 +49,7 @@ class Piece {
 
   private shrink(): void {
     const bytes = Buffer.concat(this.chunks)
-    this.chunks = bytes.length <= 2 * glimpse ? [bytes] : [Buffer.concat([bytes.subarray(0, glimpse), bytes.subarray(-glimpse)])]
+    this.chunks =
+      bytes.length <= 2 * glimpse ? [bytes] : [Buffer.concat([bytes.subarray(0, glimpse), bytes.subarray(-glimpse)])]
   }
 }

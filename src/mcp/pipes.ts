@@ -50,7 +50,8 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.closed) return
     const isWritten = this.pipes.output.write(serializeMessage(message))
-    if ((isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) && message.id !== undefined) this.settle(message.id)
+    if ((isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) && message.id !== undefined)
+      this.settle(message.id)
     if (isWritten) return
     this.drained ??= once(this.pipes.output, 'drain').then(
       () => (this.drained = undefined),
@@ -89,10 +90,12 @@ export class StdioTransport implements Transport {
   }
 
   private take(line: Line): void {
-    const message = 'begins' in line ? this.refuseLong(line) : line.text.trim() === '' ? undefined : this.parsed(line.text)
+    const message =
+      'begins' in line ? this.refuseLong(line) : line.text.trim() === '' ? undefined : this.parsed(line.text)
     if (message === undefined) return
     if (isJSONRPCRequest(message) && message.method !== 'subscriptions/listen') this.asked.add(message.id)
-    if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') this.settle(message.params?.requestId as RequestId)
+    if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
+      this.settle(message.params?.requestId as RequestId)
     this.onmessage?.(message)
   }
 
@@ -107,7 +110,11 @@ export class StdioTransport implements Transport {
     const id = (value as { readonly id?: unknown } | null)?.id
     const known = typeof id === 'string' || typeof id === 'number' ? id : null
     if (isDeeper(value, deepest)) {
-      this.refuse(known, ProtocolErrorCode.InvalidRequest, `The message is nested deeper than ${deepest} levels. Send deep data as text.`)
+      this.refuse(
+        known,
+        ProtocolErrorCode.InvalidRequest,
+        `The message is nested deeper than ${deepest} levels. Send deep data as text.`,
+      )
       return undefined
     }
     try {
@@ -120,7 +127,11 @@ export class StdioTransport implements Transport {
 
   private refuseLong(line: Glimpse): undefined {
     const longest = this.pipes.longest ?? longestMessage
-    this.refuse(idIn(line), ProtocolErrorCode.InvalidRequest, `The message is larger than ${longest} bytes. Send less at once.`)
+    this.refuse(
+      idIn(line),
+      ProtocolErrorCode.InvalidRequest,
+      `The message is larger than ${longest} bytes. Send less at once.`,
+    )
   }
 
   /** JSON-RPC wants null where the id cannot be told, which the types of the protocol do not know. */
@@ -135,10 +146,14 @@ export class StdioTransport implements Transport {
 }
 
 const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' && value !== null && (levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1)))
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1)))
 
 /** The id of a message of which only the beginning and the end are known; clients write it at one of them. */
 function idIn({ begins, ends }: Glimpse): RequestId | null {
-  const found = /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d+|"[^"\\]*")/.exec(begins) ?? /"id"\s*:\s*(\d+|"[^"\\]*")\s*\}\s*$/.exec(ends)
+  const found =
+    /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d+|"[^"\\]*")/.exec(begins) ??
+    /"id"\s*:\s*(\d+|"[^"\\]*")\s*\}\s*$/.exec(ends)
   return found?.[1] === undefined ? null : (JSON.parse(found[1]) as RequestId)
 }

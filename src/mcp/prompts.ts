@@ -10,9 +10,12 @@ import { sessionTools } from './tools/sessions.ts'
 
 /** What a client offers its user to begin or to end a chat with. */
 export function addPrompts(mcp: Mcp): void {
-  const workspace = completable(z.string().describe('The workspace; the usual one when left out.'), (begun) => workspacesLike(mcp, begun)).optional()
-  const session = completable(z.string().describe('The session to go on with; the newest when left out.'), (begun, about) =>
-    idsLike(mcp, about?.arguments?.workspace, begun),
+  const workspace = completable(z.string().describe('The workspace; the usual one when left out.'), (begun) =>
+    workspacesLike(mcp, begun),
+  ).optional()
+  const session = completable(
+    z.string().describe('The session to go on with; the newest when left out.'),
+    (begun, about) => idsLike(mcp, about?.arguments?.workspace, begun),
   ).optional()
   const budget = z.string().describe('How many tokens of it at most, such as 4000.').optional()
   mcp.server.registerPrompt(
@@ -29,30 +32,54 @@ export function addPrompts(mcp: Mcp): void {
     {
       title: 'Hand over this chat',
       description: 'Has the model sum up this chat and save it, so that it can go on in a new one.',
-      argsSchema: z.object({ focus: z.string().describe('What matters most for whoever goes on.').optional(), workspace }),
+      argsSchema: z.object({
+        focus: z.string().describe('What matters most for whoever goes on.').optional(),
+        workspace,
+      }),
     },
     (given) => said('Summary and hand-over of this chat', summaryRequest(given)),
   )
 }
 
-type Wanted = { readonly session?: string | undefined; readonly budget?: string | undefined; readonly workspace?: string | undefined }
+type Wanted = {
+  readonly session?: string | undefined
+  readonly budget?: string | undefined
+  readonly workspace?: string | undefined
+}
 
 /** The prompt says what the tool says. */
 const restoring = sessionTools.find(({ name }) => name === 'restore_session') as Tool
 
-async function continued(mcp: Mcp, { session, budget, workspace }: Wanted, context: ServerContext): Promise<GetPromptResult> {
+async function continued(
+  mcp: Mcp,
+  { session, budget, workspace }: Wanted,
+  context: ServerContext,
+): Promise<GetPromptResult> {
   const call = callOf(mcp, workspace, context)
-  const wanted = { ...(session === undefined ? {} : { sessionId: session }), ...(budget === undefined ? {} : { tokenBudget: tokensIn(budget) }) }
+  const wanted = {
+    ...(session === undefined ? {} : { sessionId: session }),
+    ...(budget === undefined ? {} : { tokenBudget: tokensIn(budget) }),
+  }
   const { text } = await mcp.underway.run(() => restoring.run(wanted, call))
   return said('What an earlier chat needs to go on', text)
 }
 
 function tokensIn(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text.trim())) return Number(text)
-  throw new MemoryError('bad-option', `budget is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number of tokens, such as 4000.`, { param: 'budget' })
+  throw new MemoryError(
+    'bad-option',
+    `budget is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number of tokens, such as 4000.`,
+    { param: 'budget' },
+  )
 }
 
-function summaryRequest({ focus, workspace }: { readonly focus?: string | undefined; readonly workspace?: string | undefined }): string {
+function summaryRequest({
+  focus,
+  workspace,
+}: {
+  readonly focus?: string | undefined
+  readonly workspace?: string | undefined
+}): string {
   const about = focus === undefined ? '' : ` What matters most: ${focus}.`
   const where = workspace === undefined ? '' : `, with workspace ${JSON.stringify(workspace)}`
   return [
@@ -62,4 +89,7 @@ function summaryRequest({ focus, workspace }: { readonly focus?: string | undefi
   ].join('\n\n')
 }
 
-const said = (description: string, text: string): GetPromptResult => ({ description, messages: [{ role: 'user', content: { type: 'text', text } }] })
+const said = (description: string, text: string): GetPromptResult => ({
+  description,
+  messages: [{ role: 'user', content: { type: 'text', text } }],
+})

@@ -10,7 +10,10 @@ export type { ProviderConfig } from './providers/config.ts'
 
 /** What a provider says: data, to be fenced and labelled wherever it is shown. */
 export type Provided = { readonly from: string; readonly text: string }
-export type Gathered = { readonly provided: readonly Provided[]; readonly degraded: readonly { readonly step: string; readonly why: string }[] }
+export type Gathered = {
+  readonly provided: readonly Provided[]
+  readonly degraded: readonly { readonly step: string; readonly why: string }[]
+}
 export type ProvidersOptions = { readonly log: (level: Level, message: string) => void }
 
 /** How long a provider may take, from start to answer, unless its configuration says otherwise. */
@@ -35,7 +38,12 @@ export class Providers {
     this.#configs = Object.entries(configs)
     this.#log = log
     for (const [name, config] of this.#configs) {
-      check(`providers.${name}`, Object.keys(config), (config.tool === undefined) !== (config.resource === undefined), 'given either a tool or a resource')
+      check(
+        `providers.${name}`,
+        Object.keys(config),
+        (config.tool === undefined) !== (config.resource === undefined),
+        'given either a tool or a resource',
+      )
       check(`providers.${name}.timeout`, config.timeout, (config.timeout ?? 1) > 0, 'a time in milliseconds')
     }
   }
@@ -44,7 +52,8 @@ export class Providers {
   async gather(on: Occasion, about: About, signal?: AbortSignal): Promise<Gathered> {
     const asked = this.#configs.filter(([, config]) => (config.on ?? ['save', 'restore']).includes(on))
     const answers = await Promise.all(asked.map(([name, config]) => this.#ask(name, config, about, signal)))
-    if (signal?.aborted) throw new MemoryError('aborted', 'The request was stopped by the caller.', { cause: signal.reason })
+    if (signal?.aborted)
+      throw new MemoryError('aborted', 'The request was stopped by the caller.', { cause: signal.reason })
     return {
       provided: answers.flatMap((answer) => ('text' in answer && answer.text !== '' ? [answer] : [])),
       degraded: answers.flatMap((answer) => ('why' in answer ? [answer] : [])),
@@ -57,7 +66,12 @@ export class Providers {
     await Promise.all(this.#ending)
   }
 
-  async #ask(name: string, config: ProviderConfig, about: About, signal: AbortSignal | undefined): Promise<Provided | Gathered['degraded'][number]> {
+  async #ask(
+    name: string,
+    config: ProviderConfig,
+    about: About,
+    signal: AbortSignal | undefined,
+  ): Promise<Provided | Gathered['degraded'][number]> {
     const limit = AbortSignal.timeout(config.timeout ?? patience)
     const stop = signal === undefined ? limit : AbortSignal.any([signal, limit])
     const isOwn = 'url' in config

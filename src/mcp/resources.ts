@@ -19,7 +19,13 @@ const mimeType = 'application/json'
 const perPage = 50
 
 type Reading = (mcp: Mcp, workspace: string, id: string) => Promise<unknown>
-type Kind = { readonly name: string; readonly template: string; readonly title: string; readonly description: string; readonly read: Reading }
+type Kind = {
+  readonly name: string
+  readonly template: string
+  readonly title: string
+  readonly description: string
+  readonly read: Reading
+}
 
 const kinds: readonly Kind[] = [
   {
@@ -58,20 +64,31 @@ const kinds: readonly Kind[] = [
 /** What can be read: the graph of the nine tools, and what there is of sessions. */
 export function addResources(mcp: Mcp): void {
   const { server, desk, visitor } = mcp
-  const graph = { title: 'Knowledge Graph', description: 'The full knowledge graph with all entities and relations', mimeType }
+  const graph = {
+    title: 'Knowledge Graph',
+    description: 'The full knowledge graph with all entities and relations',
+    mimeType,
+  }
   server.registerResource('knowledge-graph', graphUri, graph, (uri) =>
     reading(mcp, uri, async () => desk.graph.nodes.readGraph(workspaceFor(visitor, undefined))),
   )
   for (const { name, template, title, description, read } of kinds) {
     const complete = {
       workspace: (begun: string) => workspacesLike(mcp, begun),
-      id: (begun: string, about?: { readonly arguments?: Readonly<Record<string, string>> }) => idsLike(mcp, about?.arguments?.workspace, begun),
+      id: (begun: string, about?: { readonly arguments?: Readonly<Record<string, string>> }) =>
+        idsLike(mcp, about?.arguments?.workspace, begun),
     }
-    server.registerResource(name, new ResourceTemplate(template, { list: undefined, complete }), { title, description, mimeType }, (uri, { workspace, id }) =>
-      reading(mcp, uri, async () => read(mcp, workspaceFor(visitor, String(workspace)), String(id ?? ''))),
+    server.registerResource(
+      name,
+      new ResourceTemplate(template, { list: undefined, complete }),
+      { title, description, mimeType },
+      (uri, { workspace, id }) =>
+        reading(mcp, uri, async () => read(mcp, workspaceFor(visitor, String(workspace)), String(id ?? ''))),
     )
   }
-  server.server.setRequestHandler('resources/list', ({ params }) => answering(mcp.onFault, () => page(mcp, params?.cursor)))
+  server.server.setRequestHandler('resources/list', ({ params }) =>
+    answering(mcp.onFault, () => page(mcp, params?.cursor)),
+  )
 }
 
 /** Reads as JSON; what is not there, what is not the asker's and what cannot be a name are all the same. */
@@ -84,7 +101,9 @@ function reading({ onFault }: Mcp, uri: URL, read: () => Promise<unknown>): Prom
       throw isNowhere ? new ResourceNotFoundError(uri.href) : error
     }
   }
-  return answering(onFault, async () => ({ contents: [{ uri: uri.href, mimeType, text: JSON.stringify(await found(), null, 2) }] }))
+  return answering(onFault, async () => ({
+    contents: [{ uri: uri.href, mimeType, text: JSON.stringify(await found(), null, 2) }],
+  }))
 }
 
 async function transcriptOf({ desk }: Mcp, workspace: string, id: string): Promise<unknown> {
@@ -113,14 +132,38 @@ async function page({ desk, visitor }: Mcp, cursor: string | undefined): Promise
   const listed = sessions.flatMap(({ sessionId, title, summary, savedAt }) => {
     const shared = { mimeType, annotations: { lastModified: savedAt } }
     return [
-      { ...shared, uri: sessionUri(workspace, sessionId), name: sessionId, title: title || sessionId, description: summary.slice(0, 300) },
-      { ...shared, uri: transcriptUri(workspace, sessionId), name: `${sessionId}-transcript`, title: `Transcript: ${title || sessionId}` },
+      {
+        ...shared,
+        uri: sessionUri(workspace, sessionId),
+        name: sessionId,
+        title: title || sessionId,
+        description: summary.slice(0, 300),
+      },
+      {
+        ...shared,
+        uri: transcriptUri(workspace, sessionId),
+        name: `${sessionId}-transcript`,
+        title: `Transcript: ${title || sessionId}`,
+      },
     ]
   })
-  const always = workspaces.map((name) => ({ uri: sessionsUri(name), name: `sessions-${name}`, title: `Sessions of ${name}`, mimeType }))
+  const always = workspaces.map((name) => ({
+    uri: sessionsUri(name),
+    name: `sessions-${name}`,
+    title: `Sessions of ${name}`,
+    mimeType,
+  }))
   const graph = { uri: graphUri, name: 'knowledge-graph', title: 'Knowledge Graph', mimeType }
-  const next = offset + perPage < total ? cursorOf(place, offset + perPage) : place + 1 < workspaces.length ? cursorOf(place + 1, 0) : undefined
-  return { resources: [...(cursor === undefined ? [graph, ...always] : []), ...listed], ...(next === undefined ? {} : { nextCursor: next }) }
+  const next =
+    offset + perPage < total
+      ? cursorOf(place, offset + perPage)
+      : place + 1 < workspaces.length
+        ? cursorOf(place + 1, 0)
+        : undefined
+  return {
+    resources: [...(cursor === undefined ? [graph, ...always] : []), ...listed],
+    ...(next === undefined ? {} : { nextCursor: next }),
+  }
 }
 
 const cursorOf = (place: number, offset: number): string => Buffer.from(`${place}.${offset}`).toString('base64url')
@@ -128,8 +171,12 @@ const cursorOf = (place: number, offset: number): string => Buffer.from(`${place
 /** Where a cursor points: which of the workspaces, and after how many sessions. */
 function placeIn(cursor: string | undefined, workspaces: number): { readonly place: number; readonly offset: number } {
   if (cursor === undefined) return { place: 0, offset: 0 }
-  const [, place, offset] = /^(\d{1,4})\.(\d{1,9})$/.exec(Buffer.from(cursor.slice(0, 40), 'base64url').toString('latin1')) ?? []
+  const [, place, offset] =
+    /^(\d{1,4})\.(\d{1,9})$/.exec(Buffer.from(cursor.slice(0, 40), 'base64url').toString('latin1')) ?? []
   if (place === undefined || Number(place) >= workspaces)
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'This cursor is not one of this list. Begin again without one.')
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      'This cursor is not one of this list. Begin again without one.',
+    )
   return { place: Number(place), offset: Number(offset) }
 }

@@ -20,13 +20,23 @@ export type Visitor = {
  * @example
  * visitorOf({ workspace: 'project-a' }) // { home: 'project-a', only: undefined }
  */
-export function visitorOf({ workspace, only }: { readonly workspace?: string | undefined; readonly only?: readonly string[] | undefined }): Visitor {
+export function visitorOf({
+  workspace,
+  only,
+}: {
+  readonly workspace?: string | undefined
+  readonly only?: readonly string[] | undefined
+}): Visitor {
   const scopes = only?.map(scopeIn)
   const home = workspace === undefined ? (scopes?.[0] ?? usualWorkspace) : scopeIn(workspace)
   if (scopes === undefined || scopes.includes(home)) return { home, only: scopes }
-  throw new MemoryError('bad-option', `workspace is ${home}, which is none of those in only (${scopes.join(', ')}). Add it there, or name one of them.`, {
-    param: 'workspace',
-  })
+  throw new MemoryError(
+    'bad-option',
+    `workspace is ${home}, which is none of those in only (${scopes.join(', ')}). Add it there, or name one of them.`,
+    {
+      param: 'workspace',
+    },
+  )
 }
 
 export const mayUse = ({ only }: Visitor, workspace: Scope): boolean => only === undefined || only.includes(workspace)
@@ -35,13 +45,21 @@ export const mayUse = ({ only }: Visitor, workspace: Scope): boolean => only ===
 export function workspaceFor(visitor: Visitor, named: string | undefined): Scope {
   const workspace = named === undefined ? visitor.home : scopeIn(named)
   if (mayUse(visitor, workspace)) return workspace
-  throw new MemoryError('bad-option', `Workspace ${workspace} was not found. Leave out workspace, or name one that is open to you.`, { param: 'workspace' })
+  throw new MemoryError(
+    'bad-option',
+    `Workspace ${workspace} was not found. Leave out workspace, or name one that is open to you.`,
+    { param: 'workspace' },
+  )
 }
 
 function scopeIn(text: string): Scope {
   const { scope, id } = parseKey(text)
   if (id === '') return scope
-  throw new MemoryError('bad-option', `workspace is ${JSON.stringify(text.slice(0, 200))}; it must be a name such as my-project, without a colon.`, {
-    param: 'workspace',
-  })
+  throw new MemoryError(
+    'bad-option',
+    `workspace is ${JSON.stringify(text.slice(0, 200))}; it must be a name such as my-project, without a colon.`,
+    {
+      param: 'workspace',
+    },
+  )
 }

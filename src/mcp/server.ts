@@ -10,7 +10,9 @@ import type { Desk } from './tool.ts'
 import { type Offered, tools } from './tools.ts'
 import type { Underway } from './underway.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 
 /** What a server needs beside the desk. */
 export type McpOptions = {
@@ -56,7 +58,9 @@ export function mcpServer(desk: Desk, options: McpOptions): McpServer {
   for (const tool of options.tools ?? tools) {
     const { name, title, description, annotations, shown } = tool
     const about = { title, description, annotations, inputSchema: shown.input, outputSchema: shown.output }
-    server.registerTool(name, about, (given, context: ServerContext) => called(mcp, tool, given as Record<string, unknown>, context))
+    server.registerTool(name, about, (given, context: ServerContext) =>
+      called(mcp, tool, given as Record<string, unknown>, context),
+    )
   }
   addResources(mcp)
   addPrompts(mcp)

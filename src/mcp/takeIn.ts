@@ -3,7 +3,12 @@ import { z } from 'zod'
 import { MemoryError } from '../domain/error.ts'
 import type { Link, Node, Nodes } from '../graph/graph.ts'
 
-const entity = z.object({ type: z.literal('entity'), name: z.string(), entityType: z.string(), observations: z.array(z.string()) })
+const entity = z.object({
+  type: z.literal('entity'),
+  name: z.string(),
+  entityType: z.string(),
+  observations: z.array(z.string()),
+})
 const relation = z.object({ type: z.literal('relation'), from: z.string(), to: z.string(), relationType: z.string() })
 const record = z.discriminatedUnion('type', [entity, relation])
 
@@ -34,14 +39,26 @@ async function textOf(file: string): Promise<string | undefined> {
     return await readFile(file, 'utf8')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new MemoryError('bad-option', `${file} cannot be read. Name the file of the reference memory server.`, { param: 'import', cause })
+    throw new MemoryError('bad-option', `${file} cannot be read. Name the file of the reference memory server.`, {
+      param: 'import',
+      cause,
+    })
   }
 }
 
-function recordsIn(text: string, file: string): { readonly entities: readonly Node[]; readonly relations: readonly Link[] } {
-  const records = text.split('\n').flatMap((line, at) => (line.trim() === '' ? [] : [recordIn(line, `${file}, line ${at + 1}`)]))
-  const entities = records.flatMap((one) => (one.type === 'entity' ? [{ name: one.name, entityType: one.entityType, observations: one.observations }] : []))
-  const relations = records.flatMap((one) => (one.type === 'relation' ? [{ from: one.from, to: one.to, relationType: one.relationType }] : []))
+function recordsIn(
+  text: string,
+  file: string,
+): { readonly entities: readonly Node[]; readonly relations: readonly Link[] } {
+  const records = text
+    .split('\n')
+    .flatMap((line, at) => (line.trim() === '' ? [] : [recordIn(line, `${file}, line ${at + 1}`)]))
+  const entities = records.flatMap((one) =>
+    one.type === 'entity' ? [{ name: one.name, entityType: one.entityType, observations: one.observations }] : [],
+  )
+  const relations = records.flatMap((one) =>
+    one.type === 'relation' ? [{ from: one.from, to: one.to, relationType: one.relationType }] : [],
+  )
   return { entities, relations }
 }
 
@@ -49,6 +66,10 @@ function recordIn(line: string, where: string): z.output<typeof record> {
   try {
     return record.parse(JSON.parse(line))
   } catch (cause) {
-    throw new MemoryError('bad-bundle', `${where} is neither an entity nor a relation of the reference memory server. Nothing was taken in.`, { cause })
+    throw new MemoryError(
+      'bad-bundle',
+      `${where} is neither an entity nor a relation of the reference memory server. Nothing was taken in.`,
+      { cause },
+    )
   }
 }

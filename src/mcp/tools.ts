@@ -8,10 +8,16 @@ import { referenceTools } from './tools/reference.ts'
 import { sessionTools } from './tools/sessions.ts'
 import { talkTools } from './tools/talk.ts'
 
-const workspace = z.string().max(64).optional().describe('The workspace this is about; the usual one of this client when left out.')
+const workspace = z
+  .string()
+  .max(64)
+  .optional()
+  .describe('The workspace this is about; the usual one of this client when left out.')
 
 /** A tool with its schemas as clients are shown them. */
-export type Offered = Tool & { readonly shown: { readonly input: StandardSchemaWithJSON; readonly output: StandardSchemaWithJSON } }
+export type Offered = Tool & {
+  readonly shown: { readonly input: StandardSchemaWithJSON; readonly output: StandardSchemaWithJSON }
+}
 
 /** A tool as it is offered; one that may be asked about any workspace takes its name. */
 export function offered(tool: Tool): Offered {
@@ -23,4 +29,10 @@ export function offered(tool: Tool): Offered {
 }
 
 /** Every tool, in the order in which they are listed. */
-export const tools: readonly Offered[] = [...sessionTools, ...talkTools, ...referenceTools, ...graphTools, ...fileTools].map(offered)
+export const tools: readonly Offered[] = [
+  ...sessionTools,
+  ...talkTools,
+  ...referenceTools,
+  ...graphTools,
+  ...fileTools,
+].map(offered)

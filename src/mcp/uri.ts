@@ -15,4 +15,5 @@ export const graphUri = 'memory://knowledge-graph'
  * isAddress('threadkeep://nope') // false
  */
 export const isAddress = (uri: string): boolean =>
-  uri === graphUri || /^threadkeep:\/\/sessions\/[\w+\-.@]{1,64}(?:\/[\w+\-.@]{1,128}(?:\/(?:transcript|receipts))?)?$/.test(uri)
+  uri === graphUri ||
+  /^threadkeep:\/\/sessions\/[\w+\-.@]{1,64}(?:\/[\w+\-.@]{1,128}(?:\/(?:transcript|receipts))?)?$/.test(uri)

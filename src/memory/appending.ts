@@ -6,11 +6,11 @@ import type { Ledger } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { type Change, type Head, isExpired } from '../domain/session.ts'
-import { admit } from '../recall/admit.ts'
-import { weighed } from '../recall/render.ts'
+import { admit } from '../domain/admission.ts'
+import { weighed } from '../context/render.ts'
 import type { Upkeep } from '../upkeep/upkeep.ts'
 import type { Embedding } from './embedding.ts'
-import type { Lifecycle } from './lifecycle/lifecycle.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import { use } from './remembering.ts'
 import type { Barrier } from './secrets.ts'
 
@@ -45,10 +45,18 @@ export type Appended = { readonly stored: readonly Message[]; readonly epoch: nu
  * Stores messages at the end of a session, without their secrets; one that is over begins anew with them. Who has just read
  * the session, and has waited for nothing since, tells it as `read`.
  */
-export async function appended(means: Appending, key: Key, messages: readonly Incoming[], options: AppendOptions, read?: Head): Promise<Appended> {
+export async function appended(
+  means: Appending,
+  key: Key,
+  messages: readonly Incoming[],
+  options: AppendOptions,
+  read?: Head,
+): Promise<Appended> {
   const { sessions, profile, tokenizer, barrier, clock, life } = means
   if (!Array.isArray(messages))
-    throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', { param: 'messages' })
+    throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', {
+      param: 'messages',
+    })
   const at = clock()
   const parsed = messages.map((message, place) => parseMessage(message, place, at))
   if (parsed.length === 0) return { stored: [], epoch: 0 }
@@ -90,7 +98,11 @@ async function renewed({ sessions, barrier }: Appending, key: Key, now: Millis):
 }
 
 /** What an operation was answered when it was done, if it was: no base is ever below zero, so nothing new is done here. */
-async function answered(store: Store, { key, epoch, expiresAt, touchedAt }: Head, id: string | undefined): Promise<readonly Message[] | undefined> {
+async function answered(
+  store: Store,
+  { key, epoch, expiresAt, touchedAt }: Head,
+  id: string | undefined,
+): Promise<readonly Message[] | undefined> {
   if (id === undefined) return undefined
   try {
     return await store.commit({ id, key, at: touchedAt, epoch, base: -1, append: [], put: [], drop: [], expiresAt })

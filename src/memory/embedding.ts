@@ -3,7 +3,12 @@ import type { Key, Scope } from '../domain/key.ts'
 import type { Embedder, Index, Unembedded } from '../domain/ports.ts'
 
 /** How far the vectors of an index have come; `fault` tells why some could not be made, until a later attempt makes them. */
-export type EmbeddingProgress = { readonly model: string; readonly done: number; readonly total: number; readonly fault?: string }
+export type EmbeddingProgress = {
+  readonly model: string
+  readonly done: number
+  readonly total: number
+  readonly fault?: string
+}
 
 type Wanted = Unembedded['entries'][number]
 

@@ -6,7 +6,7 @@ import { marksIn } from '../text/secretMark.ts'
 import { type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
 import { overlaps } from '../upkeep/fold.ts'
 import { revise } from '../upkeep/revise.ts'
-import type { Lifecycle } from './lifecycle/lifecycle.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Barrier } from './secrets.ts'
 
 /** What `forget` takes: a session, one message of it or several, a scope with all its sessions, or whatever in a scope holds a text. */
@@ -20,13 +20,22 @@ export type Target =
 /** What went, by session, and which derived entries were made anew without it. */
 export type Forgotten = {
   readonly at: Millis
-  readonly sessions: readonly { readonly key: string; readonly entries: readonly string[]; readonly renewed?: readonly string[] }[]
+  readonly sessions: readonly {
+    readonly key: string
+    readonly entries: readonly string[]
+    readonly renewed?: readonly string[]
+  }[]
 }
 
 /** Makes a derived entry anew from the messages that are left of its sources; undefined when nothing is left to say. */
 export type Rederive = (entry: Derived, from: readonly Message[]) => Promise<Derived | undefined>
 
-type Stores = { readonly sessions: Store; readonly store: Store; readonly barrier?: Barrier | undefined; readonly life?: Lifecycle | undefined }
+type Stores = {
+  readonly sessions: Store
+  readonly store: Store
+  readonly barrier?: Barrier | undefined
+  readonly life?: Lifecycle | undefined
+}
 type Went = { entries: string[]; renewed: string[] }
 
 const everything = Number.MAX_SAFE_INTEGER
@@ -47,7 +56,8 @@ export class Forgetting {
   }
 
   async forget(target: Target, at: Millis): Promise<Forgotten> {
-    if ('scope' in target) await ('text' in target ? this.text(parseKey(target.scope), target.text) : this.scope(parseKey(target.scope)))
+    if ('scope' in target)
+      await ('text' in target ? this.text(parseKey(target.scope), target.text) : this.scope(parseKey(target.scope)))
     else {
       const key = parseKey(target.key)
       const store = key.id === '' ? this.stores.store : this.stores.sessions
@@ -55,7 +65,11 @@ export class Forgetting {
       await (ids === undefined ? this.session(store, key) : this.messages(store, key, ids))
     }
     if (this.unclean !== undefined) throw this.unclean
-    const sessions = [...this.went].map(([key, { entries, renewed }]) => ({ key, entries, ...(renewed.length === 0 ? {} : { renewed }) }))
+    const sessions = [...this.went].map(([key, { entries, renewed }]) => ({
+      key,
+      entries,
+      ...(renewed.length === 0 ? {} : { renewed }),
+    }))
     return { at, sessions: sessions.filter(({ entries }) => entries.length > 0) }
   }
 
@@ -71,7 +85,8 @@ export class Forgetting {
     const { barrier } = this.stores
     if (barrier?.knows(key) !== true) return
     const [gone, left] = [new Set<string>(), new Set<string>()]
-    for await (const message of walk(store, key)) for (const mark of marksIn(JSON.stringify(message))) (ids.includes(message.id) ? gone : left).add(mark)
+    for await (const message of walk(store, key))
+      for (const mark of marksIn(JSON.stringify(message))) (ids.includes(message.id) ? gone : left).add(mark)
     barrier.dropMarks(
       key,
       [...gone].filter((mark) => !left.has(mark)),
@@ -92,7 +107,8 @@ export class Forgetting {
 
   /** What the engine keeps beside a session goes with it: branches, receipts, and what nobody was told yet of its end. */
   private async beside(store: Store, key: Key): Promise<void> {
-    for (const { key: inner, only } of (await this.stores.life?.beside(store, key)) ?? []) await this.erase(store, inner, only)
+    for (const { key: inner, only } of (await this.stores.life?.beside(store, key)) ?? [])
+      await this.erase(store, inner, only)
   }
 
   private async messages(store: Store, key: Key, ids: readonly string[]): Promise<void> {
@@ -113,7 +129,11 @@ export class Forgetting {
 
   private async text({ scope }: Key, text: string): Promise<void> {
     if (typeof text !== 'string' || text.trim() === '') {
-      throw new MemoryError('bad-option', 'text is empty; say what should be forgotten, or leave text out to forget the whole scope.', { param: 'text' })
+      throw new MemoryError(
+        'bad-option',
+        'text is empty; say what should be forgotten, or leave text out to forget the whole scope.',
+        { param: 'text' },
+      )
     }
     for (const store of this.both()) {
       for (const { key } of await store.list({ scope, limit: everything })) {
@@ -149,7 +169,9 @@ export class Forgetting {
   private async unname({ scope, id }: Key): Promise<void> {
     if (id === '') return
     await revise(this.stores.store, parseKey(scope), ({ derived }) => ({
-      put: derived.flatMap((entry) => (entry.kind === 'knowledge' && names(entry, id) ? [withoutSession(entry, id)] : [])),
+      put: derived.flatMap((entry) =>
+        entry.kind === 'knowledge' && names(entry, id) ? [withoutSession(entry, id)] : [],
+      ),
       drop: [],
     }))
   }
@@ -158,7 +180,9 @@ export class Forgetting {
     // The newest last: what it had superseded holds for as long as nothing else does.
     const tainted = [...all].sort((left, right) => left.entry.at - right.entry.at)
     for (const { store, key, entry, gone } of tainted) {
-      const fresh = isTold(entry) ? stillTold(entry, gone) : await this.rederive(entry, await this.left(store, key, entry, gone))
+      const fresh = isTold(entry)
+        ? stillTold(entry, gone)
+        : await this.rederive(entry, await this.left(store, key, entry, gone))
       const revised = await revise(store, key, ({ revision, derived }) => {
         if (revision === 0 || isOvertaken(fresh, derived)) return undefined
         return { put: fresh === undefined ? revived(entry, derived, tainted) : [fresh], drop: [] }
@@ -173,14 +197,17 @@ export class Forgetting {
     if (entry.kind === 'summary') {
       const [first, last] = entry.covers
       const ids = gone.get(key.id)
-      for await (const message of walk(store, key, first - 1, last + 1)) if (ids !== 'all' && !ids?.has(message.id)) messages.push(message)
+      for await (const message of walk(store, key, first - 1, last + 1))
+        if (ids !== 'all' && !ids?.has(message.id)) messages.push(message)
       return messages
     }
     const wanted = new Map<string, Set<string>>()
-    for (const { message, session = key.id } of entry.sources) wanted.set(session, (wanted.get(session) ?? new Set()).add(message))
+    for (const { message, session = key.id } of entry.sources)
+      wanted.set(session, (wanted.get(session) ?? new Set()).add(message))
     for (const [session, ids] of wanted) {
       if (gone.get(session) === 'all') continue
-      const said = session === key.id ? walk(store, key) : walk(this.stores.sessions, parseStoredKey(`${key.scope}:${session}`))
+      const said =
+        session === key.id ? walk(store, key) : walk(this.stores.sessions, parseStoredKey(`${key.scope}:${session}`))
       for await (const message of said) if (ids.has(message.id)) messages.push(message)
     }
     return messages
@@ -218,7 +245,8 @@ async function holding(store: Store, key: Key, texts: readonly string[]): Promis
   return ids
 }
 
-const names = ({ told = [], used = [] }: Knowledge, session: string): boolean => told.includes(session) || used.includes(session)
+const names = ({ told = [], used = [] }: Knowledge, session: string): boolean =>
+  told.includes(session) || used.includes(session)
 
 function withoutSession(entry: Knowledge, session: string): Knowledge {
   const others = (sessions: readonly string[] | undefined) => sessions?.filter((one) => one !== session)
@@ -231,7 +259,8 @@ function withoutSession(entry: Knowledge, session: string): Knowledge {
 }
 
 /** Whether an entry was not made of messages, but told by sessions. */
-const isTold = (entry: Derived): entry is Knowledge => entry.kind === 'knowledge' && entry.sources.every(({ message }) => message === '')
+const isTold = (entry: Derived): entry is Knowledge =>
+  entry.kind === 'knowledge' && entry.sources.every(({ message }) => message === '')
 
 /** Knowledge that others have told as well stays with them; what nobody else has told goes. */
 function stillTold(entry: Knowledge, gone: GoneBySession): Knowledge | undefined {
@@ -248,7 +277,8 @@ function revived(entry: Derived, derived: readonly Derived[], tainted: readonly 
   if (entry.kind !== 'fact') return []
   const forgotten = new Map(tainted.map((one) => [one.entry.id, one.entry]))
   let before = entry.supersedes
-  for (let link = forgotten.get(before ?? ''); link?.kind === 'fact'; link = forgotten.get(before ?? '')) before = link.supersedes
+  for (let link = forgotten.get(before ?? ''); link?.kind === 'fact'; link = forgotten.get(before ?? ''))
+    before = link.supersedes
   return derived.flatMap((other) => {
     if (other.kind !== 'fact') return []
     if (other.id === before) return [defined<Fact>({ ...other, until: entry.until })]

@@ -3,8 +3,8 @@ import { filesKey, type Key } from '../domain/key.ts'
 import type { Index } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import type { Gathered } from '../recall/gather.ts'
-import { isSeen, mostPassages, passagesOf, withPassages } from '../recall/shared.ts'
+import type { Gathered } from '../context/gather.ts'
+import { isSeen, mostPassages, passagesOf, withPassages } from '../context/shared.ts'
 
 /** Finds what the files of a scope say on a question, and has it shown. */
 export type Library = {
@@ -19,6 +19,8 @@ export type Library = {
 export const library: Library = {
   files: (profile, { scope }) => (isSeen(profile, 'files') ? filesKey(scope) : undefined),
   passages: (store, files, text) =>
-    files === undefined || files.messages === 0 ? undefined : store.search(files.key, { text, kinds: ['message'], limit: mostPassages }).then(passagesOf),
+    files === undefined || files.messages === 0
+      ? undefined
+      : store.search(files.key, { text, kinds: ['message'], limit: mostPassages }).then(passagesOf),
   shown: withPassages,
 }

@@ -6,7 +6,7 @@ import type { Upkeep, UpkeepMeans } from '../upkeep/upkeep.ts'
 import type { MakeEmbedding } from './embedding.ts'
 import type { Forgotten, Rederive, Target } from './forgetting.ts'
 import type { Library } from './library.ts'
-import type { Lifecycle, LifecycleMeans } from './lifecycle/lifecycle.ts'
+import type { Lifecycle, LifecycleMeans } from '../lifecycle/lifecycle.ts'
 import type { Replaying } from './replaying.ts'
 import type { Barrier } from './secrets.ts'
 

@@ -20,7 +20,12 @@ export type SearchOptions = {
   /** One session of the scope alone; an empty text means the scope's own memory. */
   readonly session?: string
 }
-export type SearchResult = { readonly key: string; readonly entry: Entry; readonly score: number; readonly why: Readonly<Record<string, number>> }
+export type SearchResult = {
+  readonly key: string
+  readonly entry: Entry
+  readonly score: number
+  readonly why: Readonly<Record<string, number>>
+}
 
 /** What a search needs of a memory. */
 type Means = {
@@ -37,13 +42,20 @@ type Means = {
  * What the stores of a memory hold on a question, best first, without what was said in sessions that are over. All are searched
  * at once; of equals, what was said in a session comes before what the scope knows.
  */
-export async function searched(means: Means, where: Key, query: SearchQuery, options: SearchOptions): Promise<readonly SearchResult[]> {
+export async function searched(
+  means: Means,
+  where: Key,
+  query: SearchQuery,
+  options: SearchOptions,
+): Promise<readonly SearchResult[]> {
   const { limit = 10, kinds } = options
   check('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
   const { words, ...time } = timed(means, query, options)
   const asked: Query = { limit, ...(await askedBy(means, words)), ...time, ...(kinds === undefined ? {} : { kinds }) }
   const place = options.session === undefined ? { scope: where.scope } : where
-  const hits = await Promise.all(means.stores.map(async (store) => alive(means, store, await store.search(place, asked))))
+  const hits = await Promise.all(
+    means.stores.map(async (store) => alive(means, store, await store.search(place, asked))),
+  )
   return hits
     .flat()
     .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending))
@@ -53,10 +65,18 @@ export async function searched(means: Means, where: Key, query: SearchQuery, opt
 }
 
 /** What is looked for, and when: a time that the question names is no word to look for, unless there is no other. */
-function timed({ dates, clock }: Means, query: SearchQuery, options: SearchOptions): Pick<Query, 'from' | 'to'> & { readonly words: SearchQuery } {
+function timed(
+  { dates, clock }: Means,
+  query: SearchQuery,
+  options: SearchOptions,
+): Pick<Query, 'from' | 'to'> & { readonly words: SearchQuery } {
   const { from, to } = options
-  const named = options.dates === true && from === undefined && to === undefined && typeof query === 'string' ? dates?.(query, clock()) : undefined
-  if (named === undefined) return { words: query, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+  const named =
+    options.dates === true && from === undefined && to === undefined && typeof query === 'string'
+      ? dates?.(query, clock())
+      : undefined
+  if (named === undefined)
+    return { words: query, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
   const [start, end] = named.said
   const rest = `${(query as string).slice(0, start)} ${(query as string).slice(end)}`
   return { words: /[\p{L}\p{N}]/u.test(rest) ? rest : query, from: named.from, to: named.to - 1 }
@@ -72,7 +92,12 @@ async function askedBy({ embedder, embedding }: Means, query: SearchQuery): Prom
   const own = embedder?.name
   if (typeof query !== 'string') {
     const model = query.model ?? own
-    check('model', model, model !== undefined, 'the name of the embedder that made the vector, as no embedder is configured')
+    check(
+      'model',
+      model,
+      model !== undefined,
+      'the name of the embedder that made the vector, as no embedder is configured',
+    )
     return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
   }
   const values = await embedding?.vector(query)

@@ -4,7 +4,7 @@ import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import { weighed } from '../recall/render.ts'
+import { weighed } from '../context/render.ts'
 import { markOf, marksIn, withMarks, withValues } from '../text/secretMark.ts'
 import { findSecrets } from '../text/secrets.ts'
 
@@ -72,7 +72,10 @@ export class Barrier {
     if (Array.isArray(value)) return Promise.all(value.map((item) => this.json(key, item, names)))
     if (typeof value !== 'object' || value === null) return value
     const entries = Object.entries(value).map(
-      async ([name, inner]): Promise<[string, Json]> => [await this.text(key, name), await this.json(key, inner, [name, ...names])],
+      async ([name, inner]): Promise<[string, Json]> => [
+        await this.text(key, name),
+        await this.json(key, inner, [name, ...names]),
+      ],
     )
     return Object.fromEntries(await Promise.all(entries))
   }
@@ -86,7 +89,8 @@ export class Barrier {
   shown(key: Key, message: Message): Message {
     const values = this.known(key)
     if (values === undefined) return message
-    const restored = (text: string): string => (marksIn(text).length === 0 ? text : withValues(text, (mark) => values.get(mark)))
+    const restored = (text: string): string =>
+      marksIn(text).length === 0 ? text : withValues(text, (mark) => values.get(mark))
     if (marksIn(JSON.stringify(message)).length === 0) return message
     const { content, calls, answers, weight } = message
     const said = {
@@ -94,7 +98,13 @@ export class Barrier {
       content: restored(content),
       ...(calls === undefined
         ? {}
-        : { calls: calls.map((call) => ({ id: restored(call.id), name: restored(call.name), arguments: restored(call.arguments) })) }),
+        : {
+            calls: calls.map((call) => ({
+              id: restored(call.id),
+              name: restored(call.name),
+              arguments: restored(call.arguments),
+            })),
+          }),
       ...(answers === undefined ? {} : { answers: restored(answers) }),
     }
     return { ...message, ...weighed(this.tokenizer, said), weight }
@@ -142,7 +152,8 @@ export class Barrier {
   /** Forgets the values of a session, or of all sessions of a scope. */
   drop(scope: Scope, id?: string): void {
     const whole = id === undefined || id === '' ? scope : `${scope}:${id}`
-    for (const name of this.values.keys()) if (name === whole || (id === undefined && name.startsWith(`${scope}:`))) this.values.delete(name)
+    for (const name of this.values.keys())
+      if (name === whole || (id === undefined && name.startsWith(`${scope}:`))) this.values.delete(name)
   }
 
   /** Gives the values of one session to another that goes on in its place. */
@@ -169,7 +180,11 @@ export class Barrier {
 
   private async mark(key: Key, secret: string): Promise<string> {
     const name = formatKey(key)
-    const digest = await crypto.subtle.sign('HMAC', await this.digestKey, new TextEncoder().encode(`${key.scope}\n${secret}`))
+    const digest = await crypto.subtle.sign(
+      'HMAC',
+      await this.digestKey,
+      new TextEncoder().encode(`${key.scope}\n${secret}`),
+    )
     const values = this.values.get(name) ?? new Map<string, string>()
     // The session used last is the last to be let go.
     this.values.delete(name)
@@ -189,7 +204,10 @@ const hasSecrets = (text: string | undefined): boolean => text !== undefined && 
 
 /** Whether a secret stands in any text of a message. */
 const holdsSecrets = ({ content, name, calls, answers }: Parsed): boolean =>
-  hasSecrets(content) || hasSecrets(name) || hasSecrets(answers) || calls?.some((call) => [call.id, call.name, call.arguments].some(hasSecrets)) === true
+  hasSecrets(content) ||
+  hasSecrets(name) ||
+  hasSecrets(answers) ||
+  calls?.some((call) => [call.id, call.name, call.arguments].some(hasSecrets)) === true
 
 /** A value with every text in it changed. */
 function within(value: Json, change: (text: string) => string): Json {
@@ -200,4 +218,5 @@ function within(value: Json, change: (text: string) => string): Json {
 }
 
 /** Makes the barrier of a memory. */
-export const secretBarrier = (policy: Profile['secrets'], tokenizer: Tokenizer): Barrier => new Barrier(policy, tokenizer)
+export const secretBarrier = (policy: Profile['secrets'], tokenizer: Tokenizer): Barrier =>
+  new Barrier(policy, tokenizer)

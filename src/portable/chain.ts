@@ -37,7 +37,8 @@ const joined = (fields: readonly Field[]): string =>
 export function unlink(previous: string, line: string, number: number): { readonly body: Body; readonly hash: string } {
   const { hash: claimed, ...body } = parsed(line, number)
   const right = relinked(previous, body, number)
-  if (right.hash !== claimed) throw damaged(number, 'does not continue the lines before it: something was changed, removed, added or moved')
+  if (right.hash !== claimed)
+    throw damaged(number, 'does not continue the lines before it: something was changed, removed, added or moved')
   if (right.line !== line) throw damaged(number, 'is not written as an export writes it')
   return { body, hash: right.hash }
 }
@@ -62,4 +63,6 @@ function parsed(line: string, number: number): Record<string, unknown> {
 
 /** The error for a bundle that cannot be trusted from this line on. */
 export const damaged = (line: number, fault: string): MemoryError =>
-  new MemoryError('bad-bundle', `Line ${line} of the bundle ${fault}. Fetch the bundle again, or export it again.`, { param: `line ${line}` })
+  new MemoryError('bad-bundle', `Line ${line} of the bundle ${fault}. Fetch the bundle again, or export it again.`, {
+    param: `line ${line}`,
+  })

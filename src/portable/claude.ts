@@ -9,8 +9,12 @@ import { branchOf, type Foreign, parseList, Sieve, textIn, timeIn } from './fore
  */
 export function parseClaude(text: string): Foreign {
   const sieve = new Sieve()
-  for (const [place, { uuid, name, chat_messages: messages }] of parseList(text, 'the conversations.json of Claude').entries()) {
-    if (typeof uuid !== 'string' || !Array.isArray(messages)) sieve.skip(`conversation ${place + 1}`, 'has no id or no messages')
+  for (const [place, { uuid, name, chat_messages: messages }] of parseList(
+    text,
+    'the conversations.json of Claude',
+  ).entries()) {
+    if (typeof uuid !== 'string' || !Array.isArray(messages))
+      sieve.skip(`conversation ${place + 1}`, 'has no id or no messages')
     else sieve.keep({ id: uuid, title: name }, current(messages.filter(isObject)).map(messageOf))
   }
   return sieve.result()
@@ -28,13 +32,19 @@ function messageOf(message: Record<string, unknown>): Incoming | string {
   if (role === undefined) return `has the unknown sender ${JSON.stringify(sender)}`
   const blocks = objects(content)
   // `text` also names blocks that could not be shown: it counts only where there are no blocks
-  const said = blocks.length === 0 ? [textIn(text) ?? ''] : blocks.filter((block) => block.type === 'text').map((block) => textIn(block.text) ?? '')
-  const attached = objects(attachments).map((one) => [`[attachment: ${nameOf(one)}]`, textIn(one.extracted_content) ?? ''].filter(Boolean).join('\n'))
+  const said =
+    blocks.length === 0
+      ? [textIn(text) ?? '']
+      : blocks.filter((block) => block.type === 'text').map((block) => textIn(block.text) ?? '')
+  const attached = objects(attachments).map((one) =>
+    [`[attachment: ${nameOf(one)}]`, textIn(one.extracted_content) ?? ''].filter(Boolean).join('\n'),
+  )
   const marks = objects(files).map((file) => `[file: ${nameOf(file)}]`)
   const at = typeof created === 'string' ? timeIn(Date.parse(created)) : undefined
   const whole = [...said, ...attached, ...marks].filter((piece) => piece !== '').join('\n\n')
   return { role, content: whole, ...(at === undefined ? {} : { at }) }
 }
 
-const objects = (value: unknown): readonly Record<string, unknown>[] => (Array.isArray(value) ? value.filter(isObject) : [])
+const objects = (value: unknown): readonly Record<string, unknown>[] =>
+  Array.isArray(value) ? value.filter(isObject) : []
 const nameOf = (file: Record<string, unknown>): string => textIn(file.file_name) || 'without a name'

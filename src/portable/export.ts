@@ -80,7 +80,10 @@ async function* keysOf(store: Store, { scope, key }: ExportOptions): AsyncGenera
   }
 }
 
-function sessionOf({ key, startedAt, touchedAt, expiresAt, last, messages, derived }: Head, rows: number): SessionRecord {
+function sessionOf(
+  { key, startedAt, touchedAt, expiresAt, last, messages, derived }: Head,
+  rows: number,
+): SessionRecord {
   return { key: formatKey(key), startedAt, touchedAt, expiresAt, last, messages, entries: derived.length + rows }
 }
 

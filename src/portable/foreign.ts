@@ -13,7 +13,11 @@ export type ForeignKnowledge = { readonly key: string; readonly value: Json }
 export type Skipped = { readonly what: string; readonly why: string }
 
 /** What a file of another program holds that a memory can keep. */
-export type Foreign = { readonly sessions: readonly ForeignSession[]; readonly knowledge: readonly ForeignKnowledge[]; readonly skipped: readonly Skipped[] }
+export type Foreign = {
+  readonly sessions: readonly ForeignSession[]
+  readonly knowledge: readonly ForeignKnowledge[]
+  readonly skipped: readonly Skipped[]
+}
 
 /** The source's own id where a session may have it, otherwise one made of its hash. */
 function sessionId(source: string): string {
@@ -46,7 +50,12 @@ export class Sieve {
     for (const [why, count] of reasons) this.skip(`${count} ${count === 1 ? 'message' : 'messages'} of ${id}`, why)
     if (this.sessions.has(id)) this.skip(id, 'occurs twice')
     else if (messages.length === 0) this.skip(id, 'has no messages to keep')
-    else this.sessions.set(id, { id, messages, ...(typeof source.title === 'string' && !isBlank(source.title) ? { title: source.title } : {}) })
+    else
+      this.sessions.set(id, {
+        id,
+        messages,
+        ...(typeof source.title === 'string' && !isBlank(source.title) ? { title: source.title } : {}),
+      })
   }
 
   result(knowledge: readonly ForeignKnowledge[] = []): Foreign {
@@ -70,11 +79,17 @@ export function parseList(text: string, what: string): readonly Record<string, u
   const value = parseJson(text)
   if (isObject(value)) return [value]
   if (Array.isArray(value)) return value.map((one: unknown) => (isObject(one) ? one : {}))
-  throw new MemoryError('bad-bundle', `The file is not ${what}: it must hold a JSON list. Give the file as it was downloaded, not an archive.`)
+  throw new MemoryError(
+    'bad-bundle',
+    `The file is not ${what}: it must hold a JSON list. Give the file as it was downloaded, not an archive.`,
+  )
 }
 
 /** The objects of JSON Lines with their numbers; other lines are skipped aloud. */
-export function* parseLines(text: string, sieve: Sieve): Generator<{ readonly line: number; readonly value: Record<string, unknown> }> {
+export function* parseLines(
+  text: string,
+  sieve: Sieve,
+): Generator<{ readonly line: number; readonly value: Record<string, unknown> }> {
   for (const [place, line] of text
     .replace(/^\ufeff/, '')
     .split('\n')
@@ -97,7 +112,8 @@ function parseJson(text: string): unknown {
 export const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** A time in milliseconds, if this is one. */
-export const timeIn = (value: unknown): Millis | undefined => (typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : undefined)
+export const timeIn = (value: unknown): Millis | undefined =>
+  typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : undefined
 
 /**
  * Walks a tree of messages from a leaf up to its root and gives them in the order they were said; what was said on other

@@ -17,11 +17,36 @@ export const detectableWithin = 65_536
 const field = (name: string, value: string): RegExp => new RegExp(`(?<!\\\\)"${name}"\\s*:\\s*${value}`)
 
 /** In the order in which they are tried. */
-const foreign: Readonly<Record<ForeignFormat, { readonly title: string; readonly begins: RegExp; readonly holds: RegExp; readonly parse: Parse }>> = {
-  chatgpt: { title: "ChatGPT's conversations.json", begins: /^[[{]/, holds: field('mapping', '\\{'), parse: parseChatgpt },
-  claude: { title: "Claude's conversations.json", begins: /^[[{]/, holds: field('chat_messages', '\\['), parse: parseClaude },
-  'server-memory': { title: 'the JSON Lines of the MCP server-memory', begins: /^\{/, holds: field('type', '"(entity|relation)"'), parse: parseServerMemory },
-  openai: { title: 'OpenAI-style JSON Lines of messages', begins: /^\{/, holds: field('(messages|role)', '["[]'), parse: parseOpenai },
+const foreign: Readonly<
+  Record<
+    ForeignFormat,
+    { readonly title: string; readonly begins: RegExp; readonly holds: RegExp; readonly parse: Parse }
+  >
+> = {
+  chatgpt: {
+    title: "ChatGPT's conversations.json",
+    begins: /^[[{]/,
+    holds: field('mapping', '\\{'),
+    parse: parseChatgpt,
+  },
+  claude: {
+    title: "Claude's conversations.json",
+    begins: /^[[{]/,
+    holds: field('chat_messages', '\\['),
+    parse: parseClaude,
+  },
+  'server-memory': {
+    title: 'the JSON Lines of the MCP server-memory',
+    begins: /^\{/,
+    holds: field('type', '"(entity|relation)"'),
+    parse: parseServerMemory,
+  },
+  openai: {
+    title: 'OpenAI-style JSON Lines of messages',
+    begins: /^\{/,
+    holds: field('(messages|role)', '["[]'),
+    parse: parseOpenai,
+  },
 }
 type Parse = (text: string, name?: string) => Foreign
 
@@ -32,9 +57,12 @@ type Parse = (text: string, name?: string) => Foreign
  * detectFormat('{"type":"entity","name":"Miso","entityType":"cat","observations":[]}') // 'server-memory'
  */
 export function detectFormat(beginning: string | Uint8Array): Format {
-  const text = (typeof beginning === 'string' ? beginning : new TextDecoder().decode(beginning)).replace(/^\ufeff/, '').trimStart()
+  const text = (typeof beginning === 'string' ? beginning : new TextDecoder().decode(beginning))
+    .replace(/^\ufeff/, '')
+    .trimStart()
   if (text.startsWith(`{"bundle":"${marked.bundle}"`)) return 'bundle'
-  for (const [format, { begins, holds }] of Object.entries(foreign)) if (begins.test(text) && holds.test(text)) return format as ForeignFormat
+  for (const [format, { begins, holds }] of Object.entries(foreign))
+    if (begins.test(text) && holds.test(text)) return format as ForeignFormat
   const known = Object.values(foreign).map(({ title }) => title)
   throw new MemoryError(
     'bad-bundle',
@@ -43,4 +71,5 @@ export function detectFormat(beginning: string | Uint8Array): Format {
 }
 
 /** Reads a file of another program; `name` names the session where the file does not. */
-export const parseForeign = (format: ForeignFormat, text: string, name?: string): Foreign => foreign[format].parse(text, name)
+export const parseForeign = (format: ForeignFormat, text: string, name?: string): Foreign =>
+  foreign[format].parse(text, name)

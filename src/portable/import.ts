@@ -1,4 +1,10 @@
-import { onExisting as choices, type Imported, type ImportOptions, type OnExisting, type Tended } from '../domain/bundle.ts'
+import {
+  onExisting as choices,
+  type Imported,
+  type ImportOptions,
+  type OnExisting,
+  type Tended,
+} from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
@@ -22,17 +28,29 @@ import { type Held, SessionWriter } from './write.ts'
 export async function importBundle(store: Store, open: () => Bytes, options: ImportOptions = {}): Promise<Imported> {
   const { onExisting = 'refuse', passphrase, signal } = options
   if (!choices.includes(onExisting))
-    throw new MemoryError('bad-option', `onExisting is ${JSON.stringify(onExisting)}; it must be one of ${choices.join(', ')}.`, { param: 'onExisting' })
+    throw new MemoryError(
+      'bad-option',
+      `onExisting is ${JSON.stringify(onExisting)}; it must be one of ${choices.join(', ')}.`,
+      { param: 'onExisting' },
+    )
   const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
   const first = stoppable(readBundle(open(), passphrase), signal, 'Nothing was written.')
   await using graph = new GraphAccess(store)
   const surveyed = await survey(store, first, scope, graph)
   if (onExisting === 'refuse') refuseOthers(surveyed)
-  const second = stoppable(readBundle(open(), passphrase), signal, 'What was written stays; import the same bundle again to continue.')
+  const second = stoppable(
+    readBundle(open(), passphrase),
+    signal,
+    'What was written stays; import the same bundle again to continue.',
+  )
   return await writeAll({ store, graph }, asBefore(second, surveyed.hash), surveyed, { ...options, onExisting, scope })
 }
 
-async function* stoppable(records: AsyncGenerator<Linked>, signal: AbortSignal | undefined, left: string): AsyncGenerator<Linked> {
+async function* stoppable(
+  records: AsyncGenerator<Linked>,
+  signal: AbortSignal | undefined,
+  left: string,
+): AsyncGenerator<Linked> {
   for await (const linked of records) {
     stopIf(signal, `The import was stopped by the caller. ${left}`)
     yield linked
@@ -54,7 +72,8 @@ async function* asBefore(records: AsyncGenerator<Linked>, hash: string): AsyncGe
 }
 
 const changed = (cause?: unknown): MemoryError => {
-  const message = 'The bundle changed while it was being imported. Import it again once nobody writes to it; sessions written so far are continued.'
+  const message =
+    'The bundle changed while it was being imported. Import it again once nobody writes to it; sessions written so far are continued.'
   return new MemoryError('bad-bundle', message, { cause })
 }
 
@@ -74,7 +93,12 @@ type Tally = { -readonly [K in keyof Imported]: Imported[K] extends readonly str
 
 type Places = { readonly store: Store; readonly graph: GraphAccess }
 
-async function writeAll({ store, graph }: Places, records: AsyncIterable<Linked>, { known }: Survey, options: Decided): Promise<Imported> {
+async function writeAll(
+  { store, graph }: Places,
+  records: AsyncIterable<Linked>,
+  { known }: Survey,
+  options: Decided,
+): Promise<Imported> {
   const tally: Tally = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
   const tell = () => options.progress?.({ sessions: tally.sessions, messages: tally.messages })
   const graphs = new GraphIntake(store, graph, options.onExisting)
@@ -93,7 +117,9 @@ async function writeAll({ store, graph }: Places, records: AsyncIterable<Linked>
     if ('session' in record) {
       const [{ session }, { hash }] = [record, linked]
       const key = keyIn(options.scope, session)
-      into = isGraphKey(key) ? graphs.begin(key, session, hash) : await writerFor(store, { session, hash }, known.get(formatKey(key)), options, tally)
+      into = isGraphKey(key)
+        ? graphs.begin(key, session, hash)
+        : await writerFor(store, { session, hash }, known.get(formatKey(key)), options, tally)
     } else await into?.add(linked)
     if (into instanceof SessionWriter && 'message' in record && ++tally.messages % 500 === 0) tell()
     if (into instanceof SessionWriter && 'entry' in record) tally.entries++
@@ -139,6 +165,9 @@ async function writerFor(
 async function eraseAsRead(store: Store, held: Held): Promise<void> {
   const { revision, epoch } = await store.head(held.key, 0)
   if (revision !== held.revision || epoch !== held.epoch)
-    throw new MemoryError('conflict', `Session ${formatKey(held.key)} was written to during the import. What was written stays; import the same bundle again.`)
+    throw new MemoryError(
+      'conflict',
+      `Session ${formatKey(held.key)} was written to during the import. What was written stays; import the same bundle again.`,
+    )
   await store.erase(held.key)
 }

@@ -56,7 +56,8 @@ async function already(memory: Memory, key: Key, { messages }: ForeignSession): 
   let after = 0
   while (matched < messages.length) {
     const page = await memory.transcript(key, { after, limit: most })
-    for (const message of page.slice(0, messages.length - matched)) if (!isSame(message, messages[matched++] as Incoming)) return 'other'
+    for (const message of page.slice(0, messages.length - matched))
+      if (!isSame(message, messages[matched++] as Incoming)) return 'other'
     if (page.length < most) break
     after = page.at(-1)?.sequence ?? after
   }
@@ -70,9 +71,13 @@ function isSame(message: Message, incoming: Incoming): boolean {
 }
 
 /** Secrets are not kept: what was imported with them is known by the rest. */
-function comparable<M extends { readonly content: string; readonly name?: string | undefined; readonly calls?: readonly ToolCall[] | undefined }>(
-  message: M,
-): M {
+function comparable<
+  M extends {
+    readonly content: string
+    readonly name?: string | undefined
+    readonly calls?: readonly ToolCall[] | undefined
+  },
+>(message: M): M {
   const { content, name, calls } = message
   return {
     ...message,
@@ -82,9 +87,18 @@ function comparable<M extends { readonly content: string; readonly name?: string
   }
 }
 
-async function append(memory: Memory, key: Key, { messages }: ForeignSession, from: number, { signal }: KeepOptions): Promise<number> {
+async function append(
+  memory: Memory,
+  key: Key,
+  { messages }: ForeignSession,
+  from: number,
+  { signal }: KeepOptions,
+): Promise<number> {
   for (let at = from; at < messages.length; at += most) {
-    stopIf(signal, 'The import was stopped by the caller. What was written stays; import the same file again to continue.')
+    stopIf(
+      signal,
+      'The import was stopped by the caller. What was written stays; import the same file again to continue.',
+    )
     const some = messages.slice(at, at + most)
     const known = some.map((message) => comparable(parseMessage(message, 0, message.at ?? 0)))
     await memory.append(key, some, { operationId: `import ${at} ${hash('sha256', canonical(known))}` })
@@ -93,16 +107,38 @@ async function append(memory: Memory, key: Key, { messages }: ForeignSession, fr
 }
 
 /** Puts knowledge into the scope's own memory, in place of what an earlier import said under the same name. */
-async function keepKnowledge({ memory, store, scope }: Destination, knowledge: readonly ForeignKnowledge[], { now, signal }: KeepOptions): Promise<number> {
+async function keepKnowledge(
+  { memory, store, scope }: Destination,
+  knowledge: readonly ForeignKnowledge[],
+  { now, signal }: KeepOptions,
+): Promise<number> {
   const key = parseKey(scope)
   const { epoch, revision, expiresAt, derived } = await store.head(key, 0)
   const held = new Map(derived.map((entry) => [entry.id, entry]))
-  const masked = await Promise.all(knowledge.map(async (piece) => ({ key: await memory.masked(key, piece.key), value: await memory.masked(key, piece.value) })))
+  const masked = await Promise.all(
+    knowledge.map(async (piece) => ({
+      key: await memory.masked(key, piece.key),
+      value: await memory.masked(key, piece.value),
+    })),
+  )
   const put = masked.map((piece) => entryOf(piece, now)).filter((entry) => !says(held.get(entry.id), entry))
-  stopIf(signal, 'The import was stopped by the caller. What was written stays; import the same file again to continue.')
+  stopIf(
+    signal,
+    'The import was stopped by the caller. What was written stays; import the same file again to continue.',
+  )
   if (put.length === 0) return 0
   const id = `import ${hash('sha256', canonical(put))}`
-  await store.commit({ id, key, at: now, epoch, base: revision, append: [], put, drop: [], expiresAt: revision === 0 ? never : expiresAt })
+  await store.commit({
+    id,
+    key,
+    at: now,
+    epoch,
+    base: revision,
+    append: [],
+    put,
+    drop: [],
+    expiresAt: revision === 0 ? never : expiresAt,
+  })
   return put.length
 }
 
@@ -119,4 +155,5 @@ const entryOf = ({ key, value }: ForeignKnowledge, now: Millis): Knowledge => ({
 })
 
 const says = (held: unknown, entry: Knowledge): boolean =>
-  canonical({ ...(held as Knowledge | undefined), at: undefined, usedAt: undefined }) === canonical({ ...entry, at: undefined, usedAt: undefined })
+  canonical({ ...(held as Knowledge | undefined), at: undefined, usedAt: undefined }) ===
+  canonical({ ...entry, at: undefined, usedAt: undefined })

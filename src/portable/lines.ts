@@ -33,12 +33,16 @@ function decoded(decoder: TextDecoder, parts: readonly Uint8Array[], number: num
  * Parts the first line, with its newline, from what follows it; a first line longer than `most` bytes is given up on,
  * so that a file of another kind is not read whole in search of a newline.
  */
-export async function partFirstLine(chunks: AsyncGenerator<Uint8Array>, most: number): Promise<{ readonly first: Uint8Array; readonly rest: Bytes }> {
+export async function partFirstLine(
+  chunks: AsyncGenerator<Uint8Array>,
+  most: number,
+): Promise<{ readonly first: Uint8Array; readonly rest: Bytes }> {
   let read: Uint8Array = new Uint8Array(0)
   for (let step = await chunks.next(); step.done !== true; step = await chunks.next()) {
     read = Buffer.concat([read, step.value])
     const end = read.indexOf(newline) + 1
-    if (end > 0 || read.length > most) return { first: read.subarray(0, end), rest: following(read.subarray(end), chunks) }
+    if (end > 0 || read.length > most)
+      return { first: read.subarray(0, end), rest: following(read.subarray(end), chunks) }
   }
   return { first: read, rest: chunks }
 }

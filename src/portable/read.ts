@@ -25,7 +25,9 @@ export async function* readBundle(source: Bytes, passphrase?: string): AsyncGene
   try {
     const { first, rest } = await partFirstLine(chunks, longestHeader)
     const header = headerOf(await firstLineOf(first))
-    yield* header.cipher === undefined ? recordsOf(following(first, rest)) : recordsOf(decrypted(rest, header, passphrase))
+    yield* header.cipher === undefined
+      ? recordsOf(following(first, rest))
+      : recordsOf(decrypted(rest, header, passphrase))
   } finally {
     await chunks.return(undefined)
   }
@@ -34,7 +36,8 @@ export async function* readBundle(source: Bytes, passphrase?: string): AsyncGene
 const firstLineOf = async (bytes: Uint8Array): Promise<string> => (await linesOf([bytes]).next()).value ?? ''
 
 function headerOf(line: string): { readonly cipher: unknown; readonly hash: string } {
-  if (!line.startsWith(`{"bundle":"${marked.bundle}",`)) throw damaged(1, 'is not the first line of a Threadkeep bundle')
+  if (!line.startsWith(`{"bundle":"${marked.bundle}",`))
+    throw damaged(1, 'is not the first line of a Threadkeep bundle')
   const { body, hash } = unlink(origin, line, 1)
   const { bundle: _, version, cipher, ...others } = body
   if (version !== marked.version)
@@ -99,29 +102,51 @@ function after(place: Place, record: BundleRecord): Place {
   if ('message' in record) {
     const { sequence } = record.message
     must(session !== undefined && place.entries === 0, 'is a message outside the messages of a session')
-    must(sequence > place.sequence && sequence <= (session?.last ?? 0), `has the message number ${sequence}, which is out of order`)
+    must(
+      sequence > place.sequence && sequence <= (session?.last ?? 0),
+      `has the message number ${sequence}, which is out of order`,
+    )
     return { ...place, sequence, messages: place.messages + 1, totals: { ...totals, messages: totals.messages + 1 } }
   }
   if ('entry' in record) {
     must(session !== undefined, 'is an entry outside a session')
     must(record.entry.id > place.entry, `has the entry ${JSON.stringify(record.entry.id)}, which is out of order`)
-    return { ...place, entry: record.entry.id, entries: place.entries + 1, totals: { ...totals, entries: totals.entries + 1 } }
+    return {
+      ...place,
+      entry: record.entry.id,
+      entries: place.entries + 1,
+      totals: { ...totals, entries: totals.entries + 1 },
+    }
   }
   if ('graph' in record) {
     must(session !== undefined && isGraphKey(parseStoredKey(session.key)), 'is a row of a graph outside a graph')
     return { ...place, entries: place.entries + 1, totals: { ...totals, entries: totals.entries + 1 } }
   }
   const whole = session === undefined || (session.messages === place.messages && session.entries === place.entries)
-  must(whole, `comes too early: session ${session?.key} should have ${session?.messages} messages and ${session?.entries} entries`)
+  must(
+    whole,
+    `comes too early: session ${session?.key} should have ${session?.messages} messages and ${session?.entries} entries`,
+  )
   if ('session' in record) {
     must(
       session === undefined || follows(parseStoredKey(record.session.key), parseStoredKey(session.key)),
       `has the session ${record.session.key}, which is out of order`,
     )
-    return { ...place, session: record.session, messages: 0, entries: 0, sequence: 0, entry: '', totals: { ...totals, sessions: totals.sessions + 1 } }
+    return {
+      ...place,
+      session: record.session,
+      messages: 0,
+      entries: 0,
+      sequence: 0,
+      entry: '',
+      totals: { ...totals, sessions: totals.sessions + 1 },
+    }
   }
   const { sessions, messages, entries } = record.end
-  must(sessions === totals.sessions && messages === totals.messages && entries === totals.entries, 'counts other lines than there are')
+  must(
+    sessions === totals.sessions && messages === totals.messages && entries === totals.entries,
+    'counts other lines than there are',
+  )
   return { ...place, over: true }
 }
 

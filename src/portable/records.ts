@@ -141,7 +141,12 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     'faults?': listOf(shaped<Degradation>({ step: anyText, why: anyText })),
     'facts?': whole(0),
     'triage?': shaped<NonNullable<Notes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
-    'tuning?': shaped<Tuning>({ parameters: shaped<Parameters>(parameters), runs: whole(0), saved: number, snapshots: listOf(snapshot) }),
+    'tuning?': shaped<Tuning>({
+      parameters: shaped<Parameters>(parameters),
+      runs: whole(0),
+      saved: number,
+      snapshots: listOf(snapshot),
+    }),
   }),
   about: shaped<Of<'about'>>({
     ...base,

@@ -27,7 +27,11 @@ export function parseServerMemory(text: string): Foreign {
   return sieve.result([...nodes].map(knowledgeOf))
 }
 
-type Node = { entityType: string | undefined; readonly observations: Set<string>; readonly relations: Map<string, { relationType: string; to: string }> }
+type Node = {
+  entityType: string | undefined
+  readonly observations: Set<string>
+  readonly relations: Map<string, { relationType: string; to: string }>
+}
 
 function knowledgeOf([key, { entityType, observations, relations }]: [string, Node]): ForeignKnowledge {
   return {

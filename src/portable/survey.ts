@@ -17,10 +17,19 @@ import type { Held } from './write.ts'
 export type Standing = { readonly held: Held; readonly has: 'empty' | 'beginning' | 'same' | 'other' }
 
 /** A bundle that is whole, by its last hash, the sessions of it that the store knows, and the rows of graphs that it has with other contents. */
-export type Survey = { readonly hash: string; readonly known: ReadonlyMap<string, Standing>; readonly rows: readonly string[] }
+export type Survey = {
+  readonly hash: string
+  readonly known: ReadonlyMap<string, Standing>
+  readonly rows: readonly string[]
+}
 
 /** Reads a bundle to its end, and so proves it, and compares it with the store; writes nothing. */
-export async function survey(store: Store, records: AsyncIterable<Linked>, scope: Scope | undefined, graph: GraphAccess): Promise<Survey> {
+export async function survey(
+  store: Store,
+  records: AsyncIterable<Linked>,
+  scope: Scope | undefined,
+  graph: GraphAccess,
+): Promise<Survey> {
   const known = new Map<string, Standing>()
   const graphs = new GraphComparison(graph)
   let comparison: Comparison | undefined
@@ -111,7 +120,8 @@ class Comparison {
       this.differs = message.sequence <= this.head.last
       return
     }
-    if (this.page.length === 0) this.page = [...(await this.store.page(this.head.key, { after: message.sequence - 1, limit: 500 }))]
+    if (this.page.length === 0)
+      this.page = [...(await this.store.page(this.head.key, { after: message.sequence - 1, limit: 500 }))]
     const held = this.page.shift()
     this.differs = held === undefined || canonical(recordOf(held)) !== canonical(message)
     this.matched++
@@ -121,5 +131,8 @@ class Comparison {
 /** Whether nothing would change, given that all the store has is in the bundle too. */
 function isSame(head: Head, session: SessionRecord): boolean {
   const { startedAt, touchedAt, expiresAt, last, messages, derived } = head
-  return canonical({ startedAt, touchedAt, expiresAt, last, messages, entries: derived.length }) === canonical({ ...session, key: undefined })
+  return (
+    canonical({ startedAt, touchedAt, expiresAt, last, messages, entries: derived.length }) ===
+    canonical({ ...session, key: undefined })
+  )
 }

@@ -91,7 +91,15 @@ export class SessionWriter {
   private async commit(change: Pick<Change, 'at' | 'append' | 'put' | 'from'>): Promise<void> {
     const { key, epoch, revision } = this
     const { expiresAt } = this.session
-    await this.store.commit({ ...change, id: `import ${this.hash} ${epoch}.${revision}`, key, epoch, base: revision, drop: [], expiresAt })
+    await this.store.commit({
+      ...change,
+      id: `import ${this.hash} ${epoch}.${revision}`,
+      key,
+      epoch,
+      base: revision,
+      drop: [],
+      expiresAt,
+    })
     this.revision = revision + 1
     this.touchedAt = change.at
     this.expiresAt = expiresAt

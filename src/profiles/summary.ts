@@ -22,9 +22,30 @@ export const summary: Profile = {
       max: 500,
       patience: 8,
     },
-    { name: 'summary', claim: { kind: 'summary' }, ladder: summed, fill: 3, show: 'block', heading: '[CONVERSATION SUMMARY]', max: 1_200 },
-    { name: 'recent', claim: { lastTokens: 3_000, uncovered: true }, ladder: atAnyPrice, fill: 1, show: 'turns', heading: '[RECENT MESSAGES]' },
+    {
+      name: 'summary',
+      claim: { kind: 'summary' },
+      ladder: summed,
+      fill: 3,
+      show: 'block',
+      heading: '[CONVERSATION SUMMARY]',
+      max: 1_200,
+    },
+    {
+      name: 'recent',
+      claim: { lastTokens: 3_000, uncovered: true },
+      ladder: atAnyPrice,
+      fill: 1,
+      show: 'turns',
+      heading: '[RECENT MESSAGES]',
+    },
   ],
-  upkeep: [{ when: { tokens: 3_000 }, do: { summarise: 'progressive', words: growing, keep: { tokens: 500 }, facts: true }, blocking: true }],
+  upkeep: [
+    {
+      when: { tokens: 3_000 },
+      do: { summarise: 'progressive', words: growing, keep: { tokens: 500 }, facts: true },
+      blocking: true,
+    },
+  ],
   lifetime: { whenFull: 'refuse' },
 }

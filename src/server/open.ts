@@ -14,16 +14,16 @@ import { openStore } from '../stores/open.ts'
 import { zstd } from '../stores/pack.ts'
 import { ramStore } from '../stores/ram.ts'
 import type { Plan } from './config/plan.ts'
-import { Credentials } from './gate/credentials.ts'
-import { isLoopback } from './gate/hosts.ts'
-import { toldOnce } from './lifecycle/once.ts'
-import { Memories } from './memories.ts'
-import { traceOf } from './problem.ts'
-import { listReceipts } from './receipts.ts'
+import { Credentials } from './auth/credentials.ts'
+import { isLoopback } from './http/hosts.ts'
+import { toldOnce } from './webhooks/once.ts'
+import { Memories } from './memoryRegistry.ts'
+import { traceOf } from './http/problem.ts'
+import { listReceipts } from './receipts/receipts.ts'
 import { type Serving, serve } from './serve.ts'
-import { SessionModels } from './sessionModels.ts'
-import { type Log, quiet } from './watch/log.ts'
-import { openTracing } from './watch/spans.ts'
+import { SessionModels } from './upstreams/sessionModels.ts'
+import { type Log, quiet } from './observability/log.ts'
+import { openTracing } from './observability/spans.ts'
 
 export type OpenOptions = {
   /** Whether others may reach the server although no keys are asked for. */
@@ -49,7 +49,10 @@ export type Opened = Serving & {
  */
 export async function openServer(plan: Plan, options: OpenOptions = {}): Promise<Opened> {
   const { log = quiet, clock = Date.now } = options
-  const credentials = new Credentials(plan.keys.file, { isExpected: plan.keys.isExpected, onFault: (error) => log.fault('keys', traceOf(error)) })
+  const credentials = new Credentials(plan.keys.file, {
+    isExpected: plan.keys.isExpected,
+    onFault: (error) => log.fault('keys', traceOf(error)),
+  })
   const asksForKeys = credentials.isRequired(clock())
   checkReach(plan.listen.host, asksForKeys || options.isOpen === true)
   const stores = await openStores(plan)
@@ -66,7 +69,14 @@ export async function openServer(plan: Plan, options: OpenOptions = {}): Promise
     }
     let closed: Promise<void> | undefined
     const close = (grace?: number): Promise<void> => (closed ??= shut(grace))
-    return { url: serving.url, answers: serving.answers, memories, asksForKeys, close, [Symbol.asyncDispose]: () => close() }
+    return {
+      url: serving.url,
+      answers: serving.answers,
+      memories,
+      asksForKeys,
+      close,
+      [Symbol.asyncDispose]: () => close(),
+    }
   } catch (error) {
     await stores.close()
     throw error
@@ -87,7 +97,9 @@ type Stores = { readonly durable: Store & Index; readonly ram: Store & Index; cl
 
 /** One place for what is kept and one for what lives in RAM, lent to every memory: that is the same place where nothing is kept. */
 async function openStores({ store, storeKey, ram: bytes }: Plan): Promise<Stores> {
-  const ram = heard(ramStore({ ...(bytes === undefined ? {} : { bytes }), ...(zstd === undefined ? {} : { pack: zstd }) }))
+  const ram = heard(
+    ramStore({ ...(bytes === undefined ? {} : { bytes }), ...(zstd === undefined ? {} : { pack: zstd }) }),
+  )
   const kept = store === 'ram:' && storeKey === undefined ? ram : await openStore(store, storeKey)
   const inRam = borrowed(ram)
   const close = async (): Promise<void> => {
@@ -114,7 +126,11 @@ function opening(plan: Plan, { stores, models, clock }: Means): (profile: Profil
     const store = profile.durability === 'ram' && !profile.sees.includes('scope') ? stores.ram : stores.durable
     return openMemory({
       ...{ profile, store, sessions: stores.ram, barrier, clock },
-      ...(plan.upkeep === 'off' ? { upkeep: false as const } : models === undefined ? {} : { model: (key: Key) => models.for(key) }),
+      ...(plan.upkeep === 'off'
+        ? { upkeep: false as const }
+        : models === undefined
+          ? {}
+          : { model: (key: Key) => models.for(key) }),
       ...(onSessionEnd === undefined ? {} : { onSessionEnd }),
     })
   }

@@ -5,34 +5,34 @@ import { setTimeout as pauseFor } from 'node:timers/promises'
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
 import { Files, type FilesParts } from '../files/files.ts'
-import { isBounded } from '../memory/lifecycle/limits.ts'
+import { isBounded } from '../lifecycle/limits.ts'
 import type { Memory } from '../memory.ts'
-import { isSession } from '../recall/admit.ts'
-import { answering } from './answer.ts'
-import type { Backend } from './backend.ts'
+import { isSession } from '../domain/admission.ts'
+import { answering } from './http/answer.ts'
+import type { Backend } from './upstreams/backend.ts'
 import { defaults } from './config/defaults.ts'
-import type { Credentials } from './gate/credentials.ts'
-import { doorsOf } from './gate/hosts.ts'
-import { type Allowance, Limits } from './gate/limits.ts'
-import type { House } from './house.ts'
-import { Lanes } from './lanes.ts'
+import type { Credentials } from './auth/credentials.ts'
+import { doorsOf } from './http/hosts.ts'
+import { type Allowance, Limits } from './auth/limits.ts'
+import type { House } from './serverContext.ts'
+import { Lanes } from './turn/lanes.ts'
 import { mcpRoom, type OpenMcp } from './mcp.ts'
-import { Memories } from './memories.ts'
-import { offlineBackend } from './offline/offline.ts'
-import { traceOf } from './problem.ts'
-import { resting } from './rest/rest.ts'
-import type { SessionModels } from './sessionModels.ts'
-import { talking } from './talk.ts'
+import { Memories } from './memoryRegistry.ts'
+import { offlineBackend } from './upstreams/offline/offline.ts'
+import { traceOf } from './http/problem.ts'
+import { resting } from './api/rest.ts'
+import type { SessionModels } from './upstreams/sessionModels.ts'
+import { talking } from './modelRoutes.ts'
 import { soleUpstream } from './upstreams/choice.ts'
 import { type Persistence, poolBackend } from './upstreams/pool.ts'
 import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
-import { type Log, quiet } from './watch/log.ts'
-import { Metrics, type Readings } from './watch/metrics.ts'
-import { publishedPrices } from './watch/prices/published.ts'
-import type { PriceTable } from './watch/prices.ts'
-import type { State } from './watch/ready.ts'
-import { type Tracing, untraced } from './watch/spans.ts'
-import { Tallies } from './watch/tally.ts'
+import { type Log, quiet } from './observability/log.ts'
+import { Metrics, type Readings } from './observability/metrics.ts'
+import { publishedPrices } from './observability/prices/published.ts'
+import type { PriceTable } from './observability/prices.ts'
+import type { State } from './observability/ready.ts'
+import { type Tracing, untraced } from './observability/spans.ts'
+import { Tallies } from './observability/tally.ts'
 
 export type ServeOptions = {
   /** One memory for everything, or one for each way of remembering. */
@@ -91,14 +91,17 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const draining = { now: false }
   const house = houseOf(options, memories, backendOf(options, memories, patience), draining)
   const handle = answering(house, { ...talking, ...resting })
-  const server = createServer({ headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }, (request, response) => {
-    response.on('close', onAnswered)
-    handle(request, response).catch((error: unknown) => {
-      // One request that cannot even be told what is wrong must not take the others with it.
-      house.onFault('answer', traceOf(error))
-      response.destroy()
-    })
-  })
+  const server = createServer(
+    { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 },
+    (request, response) => {
+      response.on('close', onAnswered)
+      handle(request, response).catch((error: unknown) => {
+        // One request that cannot even be told what is wrong must not take the others with it.
+        house.onFault('answer', traceOf(error))
+        response.destroy()
+      })
+    },
+  )
   const onAnswered = (): void => {
     if (!server.listening) server.closeIdleConnections()
   }
@@ -134,10 +137,19 @@ function backendOf({ upstream, apiKey, persistence }: ServeOptions, memories: Me
   return poolBackend({ upstreams, patience, persistence: { ...defaults.retries, ...persistence }, pause })
 }
 
-function houseOf(options: ServeOptions, memories: Memories, backend: Backend, draining: { readonly now: boolean }): House {
+function houseOf(
+  options: ServeOptions,
+  memories: Memories,
+  backend: Backend,
+  draining: { readonly now: boolean },
+): House {
   const clock = options.clock ?? Date.now
   const { parts } = memories.scopes
-  const files = new Files({ ...parts, clock, ...(options.largestFile === undefined ? {} : { limits: { bytes: options.largestFile } }) } satisfies FilesParts)
+  const files = new Files({
+    ...parts,
+    clock,
+    ...(options.largestFile === undefined ? {} : { limits: { bytes: options.largestFile } }),
+  } satisfies FilesParts)
   const state = (): Promise<State> => stateOf(memories, backend, draining.now)
   return {
     memories,
@@ -151,7 +163,11 @@ function houseOf(options: ServeOptions, memories: Memories, backend: Backend, dr
     tokenizer: memories.sessions.tokenizer,
     credentials: options.credentials,
     defaultScope: options.defaultScope,
-    doors: doorsOf({ listening: options.host ?? '127.0.0.1', names: options.names ?? [], origins: options.origins ?? [] }),
+    doors: doorsOf({
+      listening: options.host ?? '127.0.0.1',
+      names: options.names ?? [],
+      origins: options.origins ?? [],
+    }),
     limits: new Limits(options.allowance ?? {}),
     largest: { body: options.largestBody ?? defaults.limits.body, file: options.largestFile ?? defaults.limits.file },
     prices: options.prices ?? publishedPrices,
@@ -182,11 +198,16 @@ async function readingsOf(memories: Memories): Promise<Readings & { readonly lim
   const health = all.map((memory) => memory.health())
   const bounded = [...stores].flatMap((store) => (isBounded(store) ? [store.bytes] : []))
   return {
-    sessions: (await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER })))).flat().filter(isSession).length,
+    sessions: (await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER }))))
+      .flat()
+      .filter(isSession).length,
     bytes: bounded.reduce((sum, { used }) => sum + used, 0),
     limit: bounded.find(({ limit }) => limit !== undefined)?.limit,
     waiting: Math.max(0, ...all.map(({ lifecycle }) => lifecycle.waiting)),
-    upkeep: { done: health.reduce((sum, { done }) => sum + done, 0), degraded: health.reduce((sum, { degraded }) => sum + degraded.length, 0) },
+    upkeep: {
+      done: health.reduce((sum, { done }) => sum + done, 0),
+      degraded: health.reduce((sum, { degraded }) => sum + degraded.length, 0),
+    },
   }
 }
 

@@ -1,10 +1,11 @@
 import type { Key, Scope } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
-import type { Keyring } from './sealed/keyring.ts'
+import type { Keyring } from './encrypted/keyring.ts'
 
 /** A store that says in which file it lies, so that its graph is found there; one that is encrypted gives a copy of its keys too. */
 export type InFile = { readonly path: string; readonly keys?: () => Keyring }
-export const isInFile = <S extends Store>(store: S): store is S & InFile => 'path' in store && typeof store.path === 'string'
+export const isInFile = <S extends Store>(store: S): store is S & InFile =>
+  'path' in store && typeof store.path === 'string'
 
 /** Hears what a store has forgotten, to forget what was made of it and lies elsewhere. */
 export type Listener = {
@@ -23,7 +24,8 @@ export function heard<S extends Store>(store: S): S & Heard {
   const listeners = new Set<Listener>()
   const erase = async (key: Key, only?: Erasure): Promise<readonly string[]> => {
     const gone = await store.erase(key, only)
-    const [entries, isScope] = only === undefined ? [] : ['entries' in only ? only.entries : undefined, 'remains' in only]
+    const [entries, isScope] =
+      only === undefined ? [] : ['entries' in only ? only.entries : undefined, 'remains' in only]
     // A session that was over may have been begun anew.
     const isGone = isScope !== true && (entries !== undefined || (await store.head(key, 0)).revision === 0)
     for (const listener of isGone ? listeners : []) await listener.erased(key, entries)

@@ -11,7 +11,14 @@ function zstdAt(level: number): Pack | undefined {
   return {
     // Told beforehand how much it is, so that it takes tables of that size and not of megabytes. Copied, because a small
     // result is a slice of a larger block that it would keep alive.
-    pack: (bytes) => new Uint8Array(zlib.zstdCompressSync(bytes, { params, pledgedSrcSize: bytes.byteLength, chunkSize: blockFor(bytes.byteLength >> 2) })),
+    pack: (bytes) =>
+      new Uint8Array(
+        zlib.zstdCompressSync(bytes, {
+          params,
+          pledgedSrcSize: bytes.byteLength,
+          chunkSize: blockFor(bytes.byteLength >> 2),
+        }),
+      ),
     unpack: (bytes) => zlib.zstdDecompressSync(bytes, { chunkSize: blockFor(8 * bytes.byteLength) }),
   }
 }

@@ -5,9 +5,9 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Changes, Embedded, Erasure, Hit, Index, Query, Range, Store, Unembedded, Where } from '../domain/ports.ts'
 import type { Change, Head, Listed } from '../domain/session.ts'
-import { Finder } from '../recall/find.ts'
-import type { Held } from '../recall/held.ts'
-import { Meaning } from '../recall/meaning.ts'
+import { Finder } from '../search/find.ts'
+import type { Held } from '../search/held.ts'
+import { Meaning } from '../search/meaning.ts'
 import { backUp } from './sqlite/backup.ts'
 import { connectReader, prepareFile } from './sqlite/connect.ts'
 import { faultOf } from './sqlite/faults.ts'
@@ -34,7 +34,8 @@ export type SqliteOptions = {
  * @example
  * const memory = await openMemory({ store: sqliteStore('memory.db') })
  */
-export const sqliteStore = (file: string, options: SqliteOptions = {}): SqliteStore => new SqliteStore(resolve(file), options)
+export const sqliteStore = (file: string, options: SqliteOptions = {}): SqliteStore =>
+  new SqliteStore(resolve(file), options)
 
 /** Reads are answered here, from what is at hand or from the file; writes are done by a thread of their own. */
 export class SqliteStore implements Store, Index {
@@ -49,7 +50,10 @@ export class SqliteStore implements Store, Index {
   private readonly onWarning: (warning: string) => void
   private readonly worthKeeping: number
 
-  constructor(path: string, { onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'), worthKeeping = 2_000 }: SqliteOptions) {
+  constructor(
+    path: string,
+    { onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'), worthKeeping = 2_000 }: SqliteOptions,
+  ) {
     prepareFile(path)
     this.path = path
     this.onWarning = onWarning
@@ -92,15 +96,25 @@ export class SqliteStore implements Store, Index {
       this.heads.wrote(change.key, written.row, messages)
       return messages
     }
-    return this.page(change.key, { after: written.first - 1, before: written.last + 1, limit: written.last - written.first + 1 })
+    return this.page(change.key, {
+      after: written.first - 1,
+      before: written.last + 1,
+      limit: written.last - written.first + 1,
+    })
   }
 
   async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
     try {
-      const { gone, isClean } = (await this.queue.submit({ erase: key, only })) as { gone: readonly string[]; isClean: boolean }
+      const { gone, isClean } = (await this.queue.submit({ erase: key, only })) as {
+        gone: readonly string[]
+        isClean: boolean
+      }
       for (let tries = 1; !isClean && !(await this.isCleaned()); tries++) {
         if (tries === patienceToClean)
-          throw new MemoryError('busy', `It is forgotten, but a reader of ${this.path} keeps its log from being cleaned. Forget it again in a moment.`)
+          throw new MemoryError(
+            'busy',
+            `It is forgotten, but a reader of ${this.path} keeps its log from being cleaned. Forget it again in a moment.`,
+          )
       }
       return gone
     } finally {
@@ -162,9 +176,13 @@ export class SqliteStore implements Store, Index {
   }
 
   private putAside(key: Key, id: string): void {
-    this.onWarning(`${id} of ${formatKey(key)} in ${this.path} is damaged and was put aside; the rest of the session is sound. threadkeep doctor tells more.`)
+    this.onWarning(
+      `${id} of ${formatKey(key)} in ${this.path} is damaged and was put aside; the rest of the session is sound. threadkeep doctor tells more.`,
+    )
     this.heads.drop(key)
-    this.queue.submit({ quarantine: [id], key, why: 'its checksum differs' }).catch((error: unknown) => this.onWarning(faultOf(error, this.path).message))
+    this.queue
+      .submit({ quarantine: [id], key, why: 'its checksum differs' })
+      .catch((error: unknown) => this.onWarning(faultOf(error, this.path).message))
   }
 }
 
@@ -172,7 +190,13 @@ export class SqliteStore implements Store, Index {
 function appended({ append }: Change, { first, offset }: Written): readonly Message[] {
   let sum = offset
   return append.map((said, at) => {
-    const message: Message = Object.freeze({ ...said, kind: 'message', id: messageId(first + at), sequence: first + at, offset: sum })
+    const message: Message = Object.freeze({
+      ...said,
+      kind: 'message',
+      id: messageId(first + at),
+      sequence: first + at,
+      offset: sum,
+    })
     sum += said.weight
     return message
   })

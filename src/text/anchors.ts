@@ -36,9 +36,15 @@ function outermost(anchors: readonly Anchor[]): Anchor[] {
   })
 }
 
-const anchor = (kind: AnchorKind, text: string, start: number): Anchor => ({ kind, text, start, end: start + text.length })
+const anchor = (kind: AnchorKind, text: string, start: number): Anchor => ({
+  kind,
+  text,
+  start,
+  end: start + text.length,
+})
 
-const isDate = (fact: string): boolean => /^(?:\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2}(?::\d{2})?)$/.test(fact)
+const isDate = (fact: string): boolean =>
+  /^(?:\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2}(?::\d{2})?)$/.test(fact)
 const hasFourDigits = (fact: string): boolean => fact.replace(/[.,'’_]/g, '').search(/\d{4}/) >= 0
 
 /** What `findFacts` knows how to delimit; error messages and attributes are sentences and markup, not names. */
@@ -64,16 +70,19 @@ function kindOfFact(fact: string): AnchorKind | undefined {
 const amount =
   /(?<![\w.,])[$€£¥] ?\d[\d.,]{0,30}(?<=\d)(?: ?(?:k|m|bn|million|billion)\b)?|(?<![\w.,])\d[\d.,]{0,30}(?<=\d) ?(?:%|(?:percent|dollars?|euros?|pounds|USD|EUR|GBP|million|billion)\b)/gi
 
-const amountsIn = (text: string): Anchor[] => Array.from(text.matchAll(amount), ({ 0: found, index }) => anchor('number', found, index))
+const amountsIn = (text: string): Anchor[] =>
+  Array.from(text.matchAll(amount), ({ 0: found, index }) => anchor('number', found, index))
 
-const month = '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
+const month =
+  '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
 const day = '\\d{1,2}(?:st|nd|rd|th)?'
 const date = new RegExp(
   `\\b\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d{1,9})?)?(?:Z|[+-]\\d\\d:?\\d\\d)?\\b|(?<![\\w.,])(?:${day} (?:of )?${month}\\b(?:\\.?,? \\d{4}\\b)?|\\d{1,2}(?::\\d{2})? ?[ap]\\.?m\\b)|\\b${month}\\.? (?:${day}(?:,? \\d{4})?|\\d{4})\\b`,
   'gi',
 )
 
-const datesIn = (text: string): Anchor[] => Array.from(text.matchAll(date), ({ 0: found, index }) => anchor('date', found, index))
+const datesIn = (text: string): Anchor[] =>
+  Array.from(text.matchAll(date), ({ 0: found, index }) => anchor('date', found, index))
 
 /** Letters and digits with what joins them; each run is looked at once, so that no text makes this slow. */
 const run = /[\w@~$./-]{2,}/g
@@ -107,7 +116,8 @@ function kindOfRun(name: string): AnchorKind | undefined {
 }
 
 function isIdentifier(name: string): boolean {
-  if (/^--[a-z]/i.test(name) || /[A-Za-z0-9]_[A-Za-z0-9]|^_{1,2}[A-Za-z]{2}/.test(name) || /[a-z0-9][A-Z]/.test(name)) return true
+  if (/^--[a-z]/i.test(name) || /[A-Za-z0-9]_[A-Za-z0-9]|^_{1,2}[A-Za-z]{2}/.test(name) || /[a-z0-9][A-Z]/.test(name))
+    return true
   if (/^\.[a-z][\w.-]+$/i.test(name) || /^[$@][A-Za-z][\w-]+$/.test(name)) return true
   if (name.includes('@')) return /^[\w.-]+@[\w.-]+$/.test(name)
   if (name.includes('.')) return isDotted(name)
@@ -160,7 +170,8 @@ const isConstraint = (clause: string): boolean =>
 function constraintsIn(text: string): Anchor[] {
   const found: Anchor[] = []
   for (const sentence of sentencesOf(text)) {
-    if (sentence.text.length > longest.sentence || !hint.test(sentence.text) || /\?["'”’)]*$/.test(sentence.text)) continue
+    if (sentence.text.length > longest.sentence || !hint.test(sentence.text) || /\?["'”’)]*$/.test(sentence.text))
+      continue
     const clause = clausesOf(sentence.text).find(({ text: clause }) => isConstraint(clause))
     if (clause !== undefined) found.push(anchor('constraint', clause.text, sentence.start + clause.start))
   }
@@ -170,12 +181,16 @@ function constraintsIn(text: string): Anchor[] {
 const mark = /^(?:[-*+>•#]{1,6} |\d{1,3}[.)] |["'“‘([])*/
 const joint = /[,:;(] |\s[-–—] |\b(?:but|and|so) (?=(?:please )?(?:never|do not|don['’]?t|avoid|only)\b)/gi
 /** Where a clause is over: what follows gives the reason, or is about something else. */
-const end = /;|(?:,|\s[-–—]) (?=(?:because|since|as|my|our|i|we|it|they|he|she|you|this|that|there|thanks|thank|which|then|but|ok|okay)\b)/gi
+const end =
+  /;|(?:,|\s[-–—]) (?=(?:because|since|as|my|our|i|we|it|they|he|she|you|this|that|there|thanks|thank|which|then|but|ok|okay)\b)/gi
 
 /** The clauses of a sentence, each from its start or from after a comma, a colon, a dash or a "but". */
 function clausesOf(sentence: string): { readonly text: string; readonly start: number }[] {
   const body = sentence.replace(/[\s.!;:,…"”')\]]+$/, '')
-  const starts = [mark.exec(body)?.[0].length ?? 0, ...Array.from(body.matchAll(joint), ({ 0: joint, index }) => index + joint.length)]
+  const starts = [
+    mark.exec(body)?.[0].length ?? 0,
+    ...Array.from(body.matchAll(joint), ({ 0: joint, index }) => index + joint.length),
+  ]
   const ends = Array.from(body.matchAll(end), ({ index }) => index)
   return starts.flatMap((start) => {
     const clause = body.slice(start, ends.find((place) => place > start) ?? body.length).trimEnd()

@@ -76,7 +76,8 @@ function commentAt(line: string, { line: mark, block }: Syntax, first: boolean):
     const end = text.indexOf(block[1], block[0].length)
     return end < 0 ? { rest: '', closing: block[1] } : { rest: text.slice(end + block[1].length), closing: undefined }
   }
-  if (mark === undefined || !text.startsWith(mark) || (first && text.startsWith('#!')) || text.startsWith('#[')) return undefined
+  if (mark === undefined || !text.startsWith(mark) || (first && text.startsWith('#!')) || text.startsWith('#['))
+    return undefined
   return 'line'
 }
 

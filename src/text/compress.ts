@@ -12,7 +12,11 @@ export type Step = 'space' | 'comments' | 'sections'
  * @example
  * compress('a   b', 1, (text) => text.length / 3) // { text: 'a b', steps: ['space'] }
  */
-export function compress(text: string, target: Tokens, count: (text: string) => Tokens): { text: string; steps: Step[] } {
+export function compress(
+  text: string,
+  target: Tokens,
+  count: (text: string) => Tokens,
+): { text: string; steps: Step[] } {
   const fits = (candidate: string): boolean => count(candidate) <= target
   const steps: Step[] = []
   if (fits(text)) return { text, steps }

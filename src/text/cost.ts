@@ -28,7 +28,8 @@ export function messageCost(tokenizer: Tokenizer, message: Priced): Tokens {
   const count = (text: string | null | undefined): Tokens => (text ? tokenizer.count(text) : 0)
   let cost = overhead.message + count(message.role) + count(message.content) + count(message.answers)
   if (message.name) cost += overhead.name + count(message.name)
-  for (const call of message.calls ?? []) cost += overhead.call + count(call.name) + count(call.arguments) + count(call.id)
+  for (const call of message.calls ?? [])
+    cost += overhead.call + count(call.name) + count(call.arguments) + count(call.id)
   return cost
 }
 
@@ -83,7 +84,12 @@ function toolCost(pricer: Pricer, tool: unknown): Tokens {
   const definition = isFields(tool) && tool.type === 'function' && json !== '' ? tool.function : undefined
   if (!isFields(definition) || typeof definition.name !== 'string') return pricer.start + pricer.count(json)
   const { name, description, parameters, strict: _, ...rest } = definition
-  return pricer.start + pricer.count(`${name}:${sentence(description)}`) + schemaCost(pricer, parameters, 0) + restCost(pricer, rest)
+  return (
+    pricer.start +
+    pricer.count(`${name}:${sentence(description)}`) +
+    schemaCost(pricer, parameters, 0) +
+    restCost(pricer, rest)
+  )
 }
 
 function schemaCost(pricer: Pricer, schema: unknown, depth: number): Tokens {
@@ -92,7 +98,10 @@ function schemaCost(pricer: Pricer, schema: unknown, depth: number): Tokens {
   const { type: _type, required: _required, additionalProperties, properties, ...rest } = schema
   const keys = isFields(properties) ? Object.entries(properties) : []
   const open = isFields(additionalProperties) ? { additionalProperties } : {}
-  const inside = keys.reduce((sum: Tokens, [key, property]) => sum + propertyCost(pricer, key, property, depth), keys.length > 0 ? figures.properties : 0)
+  const inside = keys.reduce(
+    (sum: Tokens, [key, property]) => sum + propertyCost(pricer, key, property, depth),
+    keys.length > 0 ? figures.properties : 0,
+  )
   return inside + restCost(pricer, { ...rest, ...open })
 }
 
@@ -101,14 +110,17 @@ function propertyCost(pricer: Pricer, key: string, property: unknown, depth: num
   const { type, description, enum: choices, items, ...rest } = property
   const kind = typeof type === 'string' ? type : type === undefined ? '' : jsonOf(type)
   let cost = figures.key + pricer.count(`${key}:${kind}:${sentence(description)}`)
-  if (Array.isArray(choices)) cost += figures.enum + choices.reduce((sum: Tokens, choice) => sum + figures.item + pricer.count(textOf(choice)), 0)
+  if (Array.isArray(choices))
+    cost += figures.enum + choices.reduce((sum: Tokens, choice) => sum + figures.item + pricer.count(textOf(choice)), 0)
   else if (choices !== undefined) cost += pricer.count(jsonOf(choices))
   if (items !== undefined) cost += propertyCost(pricer, 'items', items, depth + 1)
   return cost + schemaCost(pricer, rest, depth + 1)
 }
 
-const restCost = (pricer: Pricer, rest: Fields): Tokens => (Object.keys(rest).length > 0 ? pricer.count(jsonOf(rest)) : 0)
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
+const restCost = (pricer: Pricer, rest: Fields): Tokens =>
+  Object.keys(rest).length > 0 ? pricer.count(jsonOf(rest)) : 0
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : jsonOf(value))
 
 /** A description without its full stop, which the format drops. */

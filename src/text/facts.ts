@@ -5,7 +5,8 @@ export type FoundFact = { readonly text: string; readonly start: number; readonl
 const url = /\b(?:https?|ftp|wss?):\/\/[^\s<>"'`\u3000-\u303f\uff00-\uff65]+/gi
 const failure =
   /(?:error|exception|failure|fatal|panic|failed)(?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)| [A-Z]{1,5}-?\d{1,6})?:[ \t]{0,4}[^\s:][^\n]{0,199}|failed (?:to|with) [^\n]{1,199}/gi
-const namedFailure = /\\?["']\w{0,20}(?:error|exception|failure)(?:_?message)?\\?["'][ \t]{0,4}:[ \t]{0,4}(\\?["'])[^\n]{1,200}?\1/gi
+const namedFailure =
+  /\\?["']\w{0,20}(?:error|exception|failure)(?:_?message)?\\?["'][ \t]{0,4}:[ \t]{0,4}(\\?["'])[^\n]{1,200}?\1/gi
 const selector = /selector(?:All)?\\?["'`]?[ \t]{0,4}[:=(][ \t]{0,4}(\\?["'`])([^\n]{1,200}?)\1/gi
 const quotedId = /(["'`])(#[a-z_][\w-]{0,100}(?:[ .>+~:[#][^\n"'`]{0,100})?)\1/gi
 const attribute = /\b(?:class|className|id)=(\\?["'])[^\n]{1,200}?\1/g
@@ -15,7 +16,12 @@ const number = /(?<!\w|\w[-.])(?:[A-Za-z]{1,20}-|[#$€£¥vV])?\d[\d.,:/-]*\d(?
 
 /** URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, in the order they begin. */
 export function findFacts(text: string): FoundFact[] {
-  const names = [...urlsIn(text), ...emailsIn(text), ...matches(text, address, isAddress), ...matches(text, longAddress, isLongAddress)]
+  const names = [
+    ...urlsIn(text),
+    ...emailsIn(text),
+    ...matches(text, address, isAddress),
+    ...matches(text, longAddress, isLongAddress),
+  ]
   const messages = [...failuresIn(text), ...matches(text, namedFailure)]
   const elements = [...groupsIn(text, selector), ...groupsIn(text, quotedId), ...matches(text, attribute)]
   return [...outermost([...names, ...matches(text, number, isNumber)]), ...messages, ...elements].sort(byPlace)
@@ -35,7 +41,8 @@ export function outermost(facts: readonly FoundFact[]): FoundFact[] {
 
 function matches(text: string, pattern: RegExp, isOne: (fact: string) => boolean = () => true): FoundFact[] {
   const found: FoundFact[] = []
-  for (const { 0: fact, index } of text.matchAll(pattern)) if (isOne(fact)) found.push({ text: fact, start: index, end: index + fact.length })
+  for (const { 0: fact, index } of text.matchAll(pattern))
+    if (isOne(fact)) found.push({ text: fact, start: index, end: index + fact.length })
   return found
 }
 
@@ -105,7 +112,8 @@ const isAddress = (fact: string): boolean =>
     ?.split('.')
     .every((part) => Number(part) < 256) ?? false
 /** Nothing else has eight groups, or two colons together and a digit. */
-const isLongAddress = (fact: string): boolean => /\d/.test(fact) && (fact.includes('::') || fact.split(':').length === 8)
+const isLongAddress = (fact: string): boolean =>
+  /\d/.test(fact) && (fact.includes('::') || fact.split(':').length === 8)
 
 /** An error message: with the name before it (`TypeError: …`), up to the end of its sentence or of the string it stands in. */
 function failuresIn(text: string): FoundFact[] {

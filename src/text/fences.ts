@@ -30,7 +30,8 @@ export function linesOf(text: string): FencedLine[] {
 
 type Marker = { readonly symbol: string; readonly length: number; readonly info: string; readonly language: string }
 
-const closes = (marker: Marker, open: Marker): boolean => marker.symbol === open.symbol && marker.length >= open.length && marker.info === ''
+const closes = (marker: Marker, open: Marker): boolean =>
+  marker.symbol === open.symbol && marker.length >= open.length && marker.info === ''
 
 function markerOf(text: string, start: number, end: number): Marker | undefined {
   let at = start

@@ -40,7 +40,11 @@ function endsPair(text: string, end: number): boolean {
 }
 
 function endsTriple(text: string, end: number): boolean {
-  const [first, second, third] = [symbolAt(text, end - 3), symbolAt(text, end - 2) - small, symbolAt(text, end - 1) - small]
+  const [first, second, third] = [
+    symbolAt(text, end - 3),
+    symbolAt(text, end - 2) - small,
+    symbolAt(text, end - 1) - small,
+  ]
   if (second < 0 || third < 0 || (first > 0 && first < small)) return false
   return isTriple[(Math.max(0, first - small + 1) * 26 + second) * 26 + third] === 1
 }

@@ -23,7 +23,8 @@ export function withMarks(text: string, mark: (secret: string) => string): strin
 }
 
 /** A text with values put back in the place of marks; a mark nobody knows stays. */
-export const withValues = (text: string, value: (mark: string) => string | undefined): string => text.replace(marks, (mark) => value(mark) ?? mark)
+export const withValues = (text: string, value: (mark: string) => string | undefined): string =>
+  text.replace(marks, (mark) => value(mark) ?? mark)
 
 /** A text with one mark for all secrets, and for their marks: what was sent and what is kept of it become the same. */
 export const barringSecrets = (text: string): string => withMarks(text, () => markOf(0)).replace(marks, markOf(0))

@@ -58,7 +58,14 @@ function addSentence(text: string, from: number, to: number, sentences: Sentence
 
 /** . ! ? … and their full-width forms. */
 const isStop = (code: number): boolean =>
-  code === 46 || code === 33 || code === 63 || code === 0x2026 || code === 0x3002 || code === 0xff01 || code === 0xff1f || code === 0xff61
+  code === 46 ||
+  code === 33 ||
+  code === 63 ||
+  code === 0x2026 ||
+  code === 0x3002 ||
+  code === 0xff01 ||
+  code === 0xff1f ||
+  code === 0xff61
 const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0x3000
 
 /** Quotation marks, brackets and further stops belong to the sentence they close. */
@@ -79,13 +86,21 @@ function endsHere(text: string, from: number, at: number, next: number, end: num
 const closers = new Set([...'.!?…)]}"\'”’»*_`。！？」』）'].map((character) => character.charCodeAt(0)))
 
 const abbreviations = new Set(
-  'mr mrs ms dr prof st jr sr vs etc e.g i.e cf al no nr fig approx dept est inc ltd co corp jan feb mar apr jun jul aug sep sept oct nov dec'.split(' '),
+  'mr mrs ms dr prof st jr sr vs etc e.g i.e cf al no nr fig approx dept est inc ltd co corp jan feb mar apr jun jul aug sep sept oct nov dec'.split(
+    ' ',
+  ),
 )
 
 /** `Dr.`, `e.g.`, an initial, or the number of a list item. */
 function isAbbreviation(text: string, from: number, at: number): boolean {
   let start = at
-  while (start > from && at - start < 6 && !isSpace(text.charCodeAt(start - 1)) && !'("\'['.includes(text.charAt(start - 1))) start--
+  while (
+    start > from &&
+    at - start < 6 &&
+    !isSpace(text.charCodeAt(start - 1)) &&
+    !'("\'['.includes(text.charAt(start - 1))
+  )
+    start--
   const word = text.slice(start, at)
   if (/^[A-Z]$/.test(word) && word !== 'I') return true
   if (/^\d{1,3}$/.test(word)) return start - from < 40 && text.slice(from, start).trim() === ''

@@ -4,7 +4,8 @@
 export const day =
   /\b(?:jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|today|tomorrow|tonight|ago|weeks?|weekend|months?|years?)\b/gi
 /** Numbers, in digits or in words. */
-export const amount = /\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|dozen)\b/gi
+export const amount =
+  /\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|dozen)\b/gi
 /** Names in the midst of a sentence. */
 export const name = /(?<=[\p{Ll}\d,;] )\p{Lu}\p{Ll}/gu
 /** Somebody speaks of themselves. */

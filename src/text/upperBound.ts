@@ -53,7 +53,10 @@ function countAtMost(text: string): Tokens {
   let total = 0
   for (let at = 0; at < text.length; ) {
     const kind = kindAt(text, at)
-    const run = kind === 'letter' || (kind === 'space' && kindAt(text, at + 1) === 'letter') ? wordAt(text, at) : runAt(text, at, kind)
+    const run =
+      kind === 'letter' || (kind === 'space' && kindAt(text, at + 1) === 'letter')
+        ? wordAt(text, at)
+        : runAt(text, at, kind)
     total += run.price
     at = run.end
   }
@@ -72,7 +75,11 @@ function runAt(text: string, at: number, kind: Kind): Run {
   if (kind === 'beyond') return charAt(text, at)
   const end = endOf(text, at, kind)
   if (kind === 'line') return { end, price: priceOfBlank(end - at, lineToken) }
-  if (kind === 'digit') return { end, price: kindAt(text, at - 1) === 'beyond' ? 1 + Math.ceil((end - at - 1) / 3) : Math.ceil((end - at) / 3) }
+  if (kind === 'digit')
+    return {
+      end,
+      price: kindAt(text, at - 1) === 'beyond' ? 1 + Math.ceil((end - at - 1) / 3) : Math.ceil((end - at) / 3),
+    }
   if (kind !== 'space') return { end, price: end - at }
   // The last space before a letter is the beginning of its word.
   const stop = kindAt(text, end) === 'letter' ? end - 1 : end

@@ -12,7 +12,12 @@ export function utf8Length(text: string): number {
 }
 
 /** How many bytes everything takes that is said in a message. */
-export function bytesOf({ content, name = '', answers = '', calls = [] }: Pick<Said, 'content' | 'name' | 'answers' | 'calls'>): number {
+export function bytesOf({
+  content,
+  name = '',
+  answers = '',
+  calls = [],
+}: Pick<Said, 'content' | 'name' | 'answers' | 'calls'>): number {
   let bytes = utf8Length(content) + utf8Length(name) + utf8Length(answers)
   for (const call of calls) bytes += utf8Length(call.id) + utf8Length(call.name) + utf8Length(call.arguments)
   return bytes

@@ -15,7 +15,14 @@ const longest = 2_000
 /** As early as a date can be. */
 const ever: Millis = -8.64e15
 
-const leads: Readonly<Record<string, Lead>> = { in: 'in', during: 'in', on: 'on', over: 'over', within: 'over', for: 'over' }
+const leads: Readonly<Record<string, Lead>> = {
+  in: 'in',
+  during: 'in',
+  on: 'on',
+  over: 'over',
+  within: 'over',
+  for: 'over',
+}
 const joints: Readonly<Record<string, RegExp>> = { between: /^and$/, from: /^(?:to|until|till|through)$/ }
 
 /**

@@ -21,7 +21,8 @@ for (let code = 0; code < 128; code++) kinds[code] = /\w/.test(String.fromCharCo
 for (const character of "./-@'’") kinds[character.charCodeAt(0)] = joiner
 for (const invisible of '\u00ad\u200c\u200d') kinds[invisible.charCodeAt(0)] = mark
 
-const isDense = /(?:\p{scx=Han}|\p{scx=Hira}|\p{scx=Kana}|\p{scx=Hang}|\p{scx=Thai}|\p{scx=Laoo}|\p{scx=Khmr}|\p{scx=Mymr})/u
+const isDense =
+  /(?:\p{scx=Han}|\p{scx=Hira}|\p{scx=Kana}|\p{scx=Hang}|\p{scx=Thai}|\p{scx=Laoo}|\p{scx=Khmr}|\p{scx=Mymr})/u
 
 function kindOf(character: string): number {
   if (/\p{M}/u.test(character)) return mark

@@ -25,7 +25,10 @@ async function ageScope(store: Store, key: Key, now: Millis): Promise<Millis> {
     const known = derived.filter((entry): entry is Knowledge => entry.kind === 'knowledge')
     const older = known.map((entry) => aged(entry, now))
     next = Math.min(...older.map(agesAt))
-    return { put: older.filter((entry, at) => entry !== known[at] && !isSpent(entry)), drop: older.filter(isSpent).map(({ id }) => id) }
+    return {
+      put: older.filter((entry, at) => entry !== known[at] && !isSpent(entry)),
+      drop: older.filter(isSpent).map(({ id }) => id),
+    }
   })
   return next
 }

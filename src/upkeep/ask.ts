@@ -17,16 +17,30 @@ export type Answered = { readonly text: string } | { readonly fault: Fault }
 export type Fault = 'failed' | 'timeout' | 'empty' | 'too long'
 
 /** Asks a model, and once more if it fails; never throws. More than `most` characters are not read. */
-export async function ask(asking: Asking, messages: readonly ChatMessage[], most: number, signal: AbortSignal): Promise<Answered> {
+export async function ask(
+  asking: Asking,
+  messages: readonly ChatMessage[],
+  most: number,
+  signal: AbortSignal,
+): Promise<Answered> {
   const first = await attempt(asking, messages, most, signal)
   if (!('fault' in first) || first.fault === 'too long' || signal.aborted) return first
   return attempt(asking, messages, most, signal)
 }
 
-async function attempt({ model, timeout, expire }: Asking, messages: readonly ChatMessage[], most: number, signal: AbortSignal): Promise<Answered> {
+async function attempt(
+  { model, timeout, expire }: Asking,
+  messages: readonly ChatMessage[],
+  most: number,
+  signal: AbortSignal,
+): Promise<Answered> {
   const late = expire(timeout)
   try {
-    const text = await collect(model.reply({ messages, temperature: 0 }, AbortSignal.any([signal, late])), most, AbortSignal.any([signal, late]))
+    const text = await collect(
+      model.reply({ messages, temperature: 0 }, AbortSignal.any([signal, late])),
+      most,
+      AbortSignal.any([signal, late]),
+    )
     if (text === undefined) return { fault: 'too long' }
     return text.trim() === '' ? { fault: 'empty' } : { text: text.trim() }
   } catch {

@@ -40,7 +40,8 @@ export function told(
   const before = known && aged(known, at)
   const tellers = session === undefined ? before?.told : withSession(before?.told, session)
   return {
-    confidence: by.confidence ?? (before === undefined ? first : raised(before.confidence, perTelling, before.told, session)),
+    confidence:
+      by.confidence ?? (before === undefined ? first : raised(before.confidence, perTelling, before.told, session)),
     at,
     usedAt: before?.usedAt ?? at,
     ...(before?.agedAt === undefined ? {} : { agedAt: before.agedAt }),

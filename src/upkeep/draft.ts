@@ -14,10 +14,17 @@ import { findingLosses, mending, saysNothing, verifying } from './verify.ts'
 import { finished, type Pause, paced, type Work } from './work.ts'
 
 /** What a summary is made of. */
-export type Stretch = { readonly messages: readonly Told[]; readonly previous: (Summarised & { readonly lost: readonly Run[] }) | undefined }
+export type Stretch = {
+  readonly messages: readonly Told[]
+  readonly previous: (Summarised & { readonly lost: readonly Run[] }) | undefined
+}
 
 /** A summary that may stand, who made it, what it lost, and what did not go as it should. */
-export type Drafted = Summarised & { readonly by: string; readonly lost: readonly Run[]; readonly faults: readonly Degradation[] }
+export type Drafted = Summarised & {
+  readonly by: string
+  readonly lost: readonly Run[]
+  readonly faults: readonly Degradation[]
+}
 
 /** More than this is not put before a model: what says least of it is left out first. */
 const longest = 48_000
@@ -30,18 +37,34 @@ const looked = 65_536
 export type Desk = { readonly asking: Asking | undefined; readonly signal: AbortSignal; readonly pause: Pause }
 
 /** Makes a summary: by the model if there is one and what it says holds, else by the built-in rules. */
-export async function draftSummary(given: Stretch, target: Target, words: number, { asking, signal, pause }: Desk): Promise<Drafted> {
+export async function draftSummary(
+  given: Stretch,
+  target: Target,
+  words: number,
+  { asking, signal, pause }: Desk,
+): Promise<Drafted> {
   const stretch = { ...given, messages: legible(given.messages) }
   const made = await paced(summarising(stretch.messages, stretch.previous, target), pause)
   const isPoor = made.text === ''
   const baseline = isPoor ? beginning(stretch, target) : made
-  const builtin = { ...baseline, by: 'builtin', lost: await paced(findingLost(baseline.text, given), pause), faults: [] }
+  const builtin = {
+    ...baseline,
+    by: 'builtin',
+    lost: await paced(findingLost(baseline.text, given), pause),
+    faults: [],
+  }
   if (asking === undefined || isPoor) return builtin
   const prompt = summaryPrompt(await paced(materialOf(stretch), pause), words)
   const answer = await ask(asking, prompt, 4_000 + 32 * words, signal)
   if ('fault' in answer) return { ...builtin, faults: [{ step: 'summary', why: answer.fault }] }
   const instructions = prompt.map(({ content }) => content ?? '')[0] ?? ''
-  const against = { messages: stretch.messages, previous: stretch.previous?.text, baseline: baseline.text, prompt: instructions, target }
+  const against = {
+    messages: stretch.messages,
+    previous: stretch.previous?.text,
+    baseline: baseline.text,
+    prompt: instructions,
+    target,
+  }
   // What says next to nothing is not mended: it would be the built-in summary under another name.
   const text = saysNothing(answer.text, against) ? answer.text : await paced(mending(answer.text, against), pause)
   const checked = await paced(verifying(text, against), pause)
@@ -59,7 +82,8 @@ export function beginning({ messages, previous }: Stretch, target: Target): Summ
   let count = Math.min(words.length, 40)
   while (count > 0 && !isWithin(`${words.slice(0, count).join(' ')} …`, target)) count--
   const text = `${words.slice(0, count).join(' ')} …`
-  if (count === 0 || smuggledIn(text).length > 0) return { text: messages.length === 0 ? '(earlier messages)' : `(${messages.length} messages)`, sources: [] }
+  if (count === 0 || smuggledIn(text).length > 0)
+    return { text: messages.length === 0 ? '(earlier messages)' : `(${messages.length} messages)`, sources: [] }
   return { text, sources: previous?.sources ?? (first === undefined ? [] : [{ message: first.id }]) }
 }
 
@@ -70,24 +94,31 @@ export async function draftFacts(
 ): Promise<{ readonly found: readonly Found[]; readonly faults: readonly Degradation[] }> {
   const messages = legible(given)
   const builtin = await factsByRules(messages, pause)
-  if (asking === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content))) return { found: builtin, faults: [] }
+  if (asking === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content)))
+    return { found: builtin, faults: [] }
   const material = await paced(materialOf({ messages, previous: undefined }), pause)
   const answer = await ask(asking, extractionPrompt(material), 64_000, signal)
   if ('fault' in answer) return { found: builtin, faults: [{ step: 'facts', why: answer.fault }] }
   const json = repairJson(answer.text)
   if (!isRecord(json)) return { found: builtin, faults: [{ step: 'facts', why: 'refused, not what was asked for' }] }
   const { found, refused } = groundFacts(json, messages)
-  if (found.length === 0 && refused > 0) return { found: builtin, faults: [{ step: 'facts', why: 'refused, nobody said it' }] }
+  if (found.length === 0 && refused > 0)
+    return { found: builtin, faults: [{ step: 'facts', why: 'refused, nobody said it' }] }
   // What the rules find and the model says nothing about is no less true.
   return { found: [...found, ...builtin.filter((one) => !found.some((other) => isSameThing(one, other)))], faults: [] }
 }
 
 /** Important data by the built-in rules alone. */
-export const factsByRules = (messages: readonly Told[], pause: Pause): Promise<readonly Found[]> => paced(extracting(legible(messages)), pause)
+export const factsByRules = (messages: readonly Told[], pause: Pause): Promise<readonly Found[]> =>
+  paced(extracting(legible(messages)), pause)
 
 /** Messages as far as they are looked at. */
 const legible = (messages: readonly Told[]): readonly Told[] =>
-  messages.map((message) => (message.content.length > looked ? { ...message, content: message.content.slice(0, looked).toWellFormed() } : message))
+  messages.map((message) =>
+    message.content.length > looked
+      ? { ...message, content: message.content.slice(0, looked).toWellFormed() }
+      : message,
+  )
 
 /** Whether both are about one thing: the same key, or the same place in what was said. */
 function isSameThing(one: Found, other: Found): boolean {
@@ -138,7 +169,9 @@ function* findingLost(text: string, { messages, previous }: Stretch): Work<reado
 function runsWith(runs: readonly Run[], sources: readonly Source[]): readonly Run[] {
   const sequences = sources.map(({ message }) => sequenceOf(message) ?? 0).filter((sequence) => sequence > 0)
   const joined: [first: number, last: number][] = []
-  for (const [from, to] of [...runs, ...sequences.map((sequence) => [sequence, sequence] as const)].sort((left, right) => left[0] - right[0])) {
+  for (const [from, to] of [...runs, ...sequences.map((sequence) => [sequence, sequence] as const)].sort(
+    (left, right) => left[0] - right[0],
+  )) {
     const last = joined.at(-1)
     if (last !== undefined && from <= last[1] + 1) last[1] = Math.max(last[1], to)
     else joined.push([from, to])

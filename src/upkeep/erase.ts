@@ -11,7 +11,11 @@ export type GoneBySession = ReadonlyMap<string, Gone>
  * source, or sum up a stretch of the conversation that held one.
  */
 export function taintedBy(derived: readonly Derived[], home: string, gone: GoneBySession): readonly Derived[] {
-  return derived.filter((entry) => entry.sources.some(({ message, session = home }) => isGone(gone.get(session), message)) || spans(entry, gone.get(home)))
+  return derived.filter(
+    (entry) =>
+      entry.sources.some(({ message, session = home }) => isGone(gone.get(session), message)) ||
+      spans(entry, gone.get(home)),
+  )
 }
 
 function spans(entry: Derived, gone: Gone | undefined): boolean {
@@ -25,7 +29,8 @@ function spans(entry: Derived, gone: Gone | undefined): boolean {
   return false
 }
 
-const isGone = (gone: Gone | undefined, message: string): boolean => gone !== undefined && (gone === 'all' || gone.has(message))
+const isGone = (gone: Gone | undefined, message: string): boolean =>
+  gone !== undefined && (gone === 'all' || gone.has(message))
 
 /** Whether an entry holds a text, in whichever case, in anything somebody has said or written: not in its role, its numbers or its id. */
 export function says(entry: Message | Derived, text: string): boolean {

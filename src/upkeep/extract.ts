@@ -31,7 +31,8 @@ export function* extracting(messages: readonly Told[]): Work<readonly Found[]> {
   const found: Found[] = []
   for (const { id, role, content, at } of messages) {
     if (role !== 'user') continue
-    for (const { from, to, ...noted } of notedIn(content)) found.push({ ...noted, at, source: { message: id, span: [from, to] } })
+    for (const { from, to, ...noted } of notedIn(content))
+      found.push({ ...noted, at, source: { message: id, span: [from, to] } })
     yield content.length
   }
   return found
@@ -44,7 +45,8 @@ function notedIn(content: string): readonly Noted[] {
   const noted: Noted[] = [...structures]
   for (const sentence of sentences) {
     noted.push(...urlsIn(sentence))
-    for (const clause of clausesOf(sentence)) noted.push(...statedIn(clause, content.slice(clause.end, clause.end + 120)))
+    for (const clause of clausesOf(sentence))
+      noted.push(...statedIn(clause, content.slice(clause.end, clause.end + 120)))
   }
   return foremost([...noted, ...namesOutside(structures, sentences)])
 }
@@ -56,11 +58,19 @@ const namesOutside = (structures: readonly Noted[], sentences: readonly Sentence
 /** A clause is taken for one thing: `remember that I prefer tabs` is a preference before it is a fact. */
 function statedIn(clause: Clause, after: string): readonly Noted[] {
   const reminded = remindedOf(clause)
-  const found = preferenceIn(reminded) ?? constraintIn(reminded) ?? decisionIn(clause) ?? factIn(clause, after) ?? numberThatMatters(clause)
+  const found =
+    preferenceIn(reminded) ??
+    constraintIn(reminded) ??
+    decisionIn(clause) ??
+    factIn(clause, after) ??
+    numberThatMatters(clause)
   return found === undefined ? [] : [found]
 }
 
 function foremost(noted: readonly Noted[]): readonly Noted[] {
-  const kept = noted.length > most ? [...noted].sort((a, b) => b.importance - a.importance || a.from - b.from).slice(0, most) : [...noted]
+  const kept =
+    noted.length > most
+      ? [...noted].sort((a, b) => b.importance - a.importance || a.from - b.from).slice(0, most)
+      : [...noted]
   return kept.sort((a, b) => a.from - b.from || b.importance - a.importance)
 }

@@ -21,7 +21,11 @@ export type Outcome = {
 }
 
 /** The change that brings an outcome into a session as it is now; undefined if what it was decided on is no longer so. */
-export function fold(head: Head, outcome: Outcome, now: Millis): { readonly put: readonly Derived[]; readonly drop: readonly string[] } | undefined {
+export function fold(
+  head: Head,
+  outcome: Outcome,
+  now: Millis,
+): { readonly put: readonly Derived[]; readonly drop: readonly string[] } | undefined {
   if (!stillHolds(head, outcome)) return undefined
   const facts = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
   const merged = mergeFacts(facts, outcome.found, { at: now, id: (place) => `f${head.revision + 1}.${place}` })
@@ -33,7 +37,8 @@ export function fold(head: Head, outcome: Outcome, now: Millis): { readonly put:
 
 function stillHolds(head: Head, { basis, put }: Outcome): boolean {
   if (head.epoch !== basis.epoch) return false
-  if (basis.messages.some((sequence) => sequence > head.last || countBetween(head.gaps, sequence, sequence) === 0)) return false
+  if (basis.messages.some((sequence) => sequence > head.last || countBetween(head.gaps, sequence, sequence) === 0))
+    return false
   if (basis.runs !== undefined && basis.runs !== runsIn(head)) return false
   const summaries = head.derived.filter((entry) => entry.kind === 'summary')
   const isSame = ({ id, version, text }: Pick<Summary, 'id' | 'version' | 'text'>) =>
@@ -46,16 +51,29 @@ function stillHolds(head: Head, { basis, put }: Outcome): boolean {
 }
 
 /** Whether two summaries are one, or stand for some of the same messages. */
-export const overlaps = (one: Summary, other: Summary): boolean => one.id === other.id || (one.covers[0] <= other.covers[1] && other.covers[0] <= one.covers[1])
+export const overlaps = (one: Summary, other: Summary): boolean =>
+  one.id === other.id || (one.covers[0] <= other.covers[1] && other.covers[0] <= one.covers[1])
 
 export const runsIn = ({ derived }: Head): number => derived.find((entry) => entry.kind === 'notes')?.tuning?.runs ?? 0
 
 /** The notes with what is new in them, without the lease: the work is done. None are kept that say nothing. */
-export function noted(head: Head, news: Outcome['notes'], now: Millis): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
+export function noted(
+  head: Head,
+  news: Outcome['notes'],
+  now: Millis,
+): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
   const notes = head.derived.find((entry) => entry.kind === 'notes')
   const { lease, faults = [], facts: _, ...kept } = { ...notes, ...news }
   const counted = news.facts === undefined ? {} : { facts: news.facts }
-  const next: Notes = { ...kept, ...counted, ...(faults.length === 0 ? {} : { faults }), kind: 'notes', id: 'notes', at: now, sources: [] }
+  const next: Notes = {
+    ...kept,
+    ...counted,
+    ...(faults.length === 0 ? {} : { faults }),
+    kind: 'notes',
+    id: 'notes',
+    at: now,
+    sources: [],
+  }
   const isSame =
     lease === undefined &&
     notes?.facts === next.facts &&
@@ -63,6 +81,7 @@ export function noted(head: Head, news: Outcome['notes'], now: Millis): { readon
     notes?.tuning === next.tuning &&
     JSON.stringify(notes?.faults) === JSON.stringify(next.faults)
   if (isSame) return { put: [], drop: [] }
-  if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined || next.facts !== undefined) return { put: [next], drop: [] }
+  if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined || next.facts !== undefined)
+    return { put: [next], drop: [] }
   return { put: [], drop: notes === undefined ? [] : [notes.id] }
 }

@@ -19,12 +19,17 @@ const nearby = 3
  * @example
  * groundFacts({ user_preferences: { theme: 'dark', font: 'Arial' } }, [said('I prefer dark mode.')]) // theme is found, font refused
  */
-export function groundFacts(answer: unknown, messages: readonly Told[]): { readonly found: readonly Found[]; readonly refused: number } {
+export function groundFacts(
+  answer: unknown,
+  messages: readonly Told[],
+): { readonly found: readonly Found[]; readonly refused: number } {
   const said = messages.filter(({ role }) => role === 'user').map(partsOf)
   const latestFirst = [...said].reverse()
   const claims = claimsIn(answer)
   // of what is said again, a key has the value since the last time, a list since the first
-  const found = claims.map((claim) => ground(claim, isKeyed(claim.field) ? latestFirst : said)).filter((one) => one !== undefined)
+  const found = claims
+    .map((claim) => ground(claim, isKeyed(claim.field) ? latestFirst : said))
+    .filter((one) => one !== undefined)
   return { found, refused: claims.length - found.length }
 }
 
@@ -58,7 +63,15 @@ function split(sentence: Sentence, place: number): readonly Part[] {
     from = index + mark.length
     if (!/[\p{L}\p{N}]/u.test(text)) continue
     const isStated = clauses.some((clause) => clause.start < end && start < clause.end)
-    parts.push({ text, start, end, sentence: place, isStated, terms: new Set(termsOf(numbersJoined(text))), urls: urlsIn(text) })
+    parts.push({
+      text,
+      start,
+      end,
+      sentence: place,
+      isStated,
+      terms: new Set(termsOf(numbersJoined(text))),
+      urls: urlsIn(text),
+    })
   }
   return parts
 }
@@ -69,7 +82,12 @@ const urlsIn = (text: string): readonly string[] =>
   text.includes('://') ? findFacts(text).flatMap((fact) => (fact.text.includes('://') ? [fact.text] : [])) : []
 
 /** What a value must be found by. */
-type Wanted = { readonly terms: readonly string[]; readonly urls: readonly string[]; readonly isNegative: boolean; readonly reach: number }
+type Wanted = {
+  readonly terms: readonly string[]
+  readonly urls: readonly string[]
+  readonly isNegative: boolean
+  readonly reach: number
+}
 
 function ground(claim: Claim, said: readonly SaidParts[]): Found | undefined {
   const { field, value } = claim
@@ -117,7 +135,8 @@ function wantedOf({ key, value }: Claim): Wanted | undefined {
   }
 }
 
-const negative = /\b(?:not|never|no|none|nor|neither|without|cannot|can't|hates?|dislikes?|detests?|avoids?|avoiding|refuses?|allerg\w*)\b|n['’]t\b/i
+const negative =
+  /\b(?:not|never|no|none|nor|neither|without|cannot|can't|hates?|dislikes?|detests?|avoids?|avoiding|refuses?|allerg\w*)\b|n['’]t\b/i
 const others = /\b(?:he|she|they)\b|\b(?:prefers|likes|loves|hates|wants|uses|enjoys|dislikes)\b/i
 
 /** What somebody says who wants something so: a word alone may have been said of anything. */

@@ -113,7 +113,8 @@ export class Keeper {
 
   /** Lets go of what is known of a scope's sessions, some of which are gone or were changed. */
   drop(scope: Scope): void {
-    for (const known of [this.quiet, this.faults]) for (const name of known.keys()) if (name === scope || name.startsWith(`${scope}:`)) known.delete(name)
+    for (const known of [this.quiet, this.faults])
+      for (const name of known.keys()) if (name === scope || name.startsWith(`${scope}:`)) known.delete(name)
   }
 
   /** Resolves when nothing is under way any more. */
@@ -122,7 +123,12 @@ export class Keeper {
   }
 
   health(): UpkeepHealth {
-    return { by: this.by, running: this.lanes.size, done: this.done, degraded: latestOf([...this.faults.values()].flat()) }
+    return {
+      by: this.by,
+      running: this.lanes.size,
+      done: this.done,
+      degraded: latestOf([...this.faults.values()].flat()),
+    }
   }
 
   /** Stops for good; what is under way is given up, and done by whoever comes next. */
@@ -150,7 +156,12 @@ export class Keeper {
   private isQuiet(name: string, newest: Newest | undefined, epoch: number | undefined): boolean {
     const quiet = newest && this.quiet.get(name)
     if (newest === undefined || quiet === undefined) return false
-    return epoch === quiet.epoch && newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && this.means.clock() < quiet.until
+    return (
+      epoch === quiet.epoch &&
+      newest.offset + newest.weight <= quiet.weight &&
+      newest.sequence < quiet.sequence &&
+      this.means.clock() < quiet.until
+    )
   }
 
   private open(name: string, key: Key, occasion: Occasion): void {
@@ -164,7 +175,8 @@ export class Keeper {
 
   private async work(key: Key, occasion: Occasion): Promise<void> {
     try {
-      for (let steps = 0; steps < mostSteps && !this.stopped.signal.aborted; steps++) if (!(await this.next(key, occasion))) return
+      for (let steps = 0; steps < mostSteps && !this.stopped.signal.aborted; steps++)
+        if (!(await this.next(key, occasion))) return
     } catch (error) {
       // Its message may quote what was said: only its kind is told.
       this.note(key, [{ step: 'upkeep', why: error instanceof MemoryError ? error.code : 'failed' }])
@@ -283,4 +295,10 @@ function latestOf(faults: readonly (Degradation & { readonly at: Millis })[]): U
 }
 
 /** Changes nothing but the lease, which ends with the work. */
-const nothing = ({ epoch }: Head): Outcome => ({ basis: { epoch, messages: [], summaries: [] }, put: [], drop: [], found: [], notes: {} })
+const nothing = ({ epoch }: Head): Outcome => ({
+  basis: { epoch, messages: [], summaries: [] },
+  put: [],
+  drop: [],
+  found: [],
+  notes: {},
+})

@@ -30,7 +30,10 @@ export function mergeFacts(existing: readonly Fact[], found: readonly Found[], g
   }
   const after = pruned([...chains.values()].flat(), given.most ?? mostFacts)
   const kept = new Set(after.map(({ id }) => id))
-  return { put: after.filter((fact) => !isSame(fact, before.get(fact.id))), drop: existing.map(({ id }) => id).filter((id) => !kept.has(id)) }
+  return {
+    put: after.filter((fact) => !isSame(fact, before.get(fact.id))),
+    drop: existing.map(({ id }) => id).filter((id) => !kept.has(id)),
+  }
 }
 
 /** What held at a time: said by then, and not superseded by then. */
@@ -76,7 +79,10 @@ const saidIn = ({ at, sources: [source], value }: Fact): Said => ({ at, source, 
 
 /** By time; in the same moment by the place of the message in its session, then by that of the words in it. */
 const order = (a: Said, b: Said): number =>
-  a.at - b.at || sequence(a) - sequence(b) || from(a) - from(b) || compare(JSON.stringify(a.value), JSON.stringify(b.value))
+  a.at - b.at ||
+  sequence(a) - sequence(b) ||
+  from(a) - from(b) ||
+  compare(JSON.stringify(a.value), JSON.stringify(b.value))
 const sequence = ({ source }: Said): number => (source === undefined ? 0 : (sequenceOf(source.message) ?? 0))
 const from = ({ source }: Said): number => source?.span?.[0] ?? 0
 const compare = <T extends string | number>(a: T, b: T): number => (a === b ? 0 : a < b ? -1 : 1)
@@ -84,7 +90,8 @@ const compare = <T extends string | number>(a: T, b: T): number => (a === b ? 0 
 /** The order in which facts were said. */
 export const bySaid = (a: Fact, b: Fact): number => order(saidIn(a), saidIn(b))
 
-const timed = (found: readonly Found[], at: Millis): readonly Found[] => found.map((one) => (Number.isFinite(one.at) ? one : { ...one, at })).sort(order)
+const timed = (found: readonly Found[], at: Millis): readonly Found[] =>
+  found.map((one) => (Number.isFinite(one.at) ? one : { ...one, at })).sort(order)
 
 /** A value of a list: once, from the first time it was said. */
 function list(chain: Chain, found: Found, id: () => string): boolean {
@@ -97,14 +104,21 @@ function list(chain: Chain, found: Found, id: () => string): boolean {
 /** A value of a key: it holds from when it was said until the next one was. */
 function tell(chain: Chain, found: Found, id: () => string): boolean {
   const same = likeness(found.value)
-  if (chain.some((fact) => likeness(fact.value) === same && fact.sources.some((source) => overlaps(source, found.source)))) return false
+  if (
+    chain.some((fact) => likeness(fact.value) === same && fact.sources.some((source) => overlaps(source, found.source)))
+  )
+    return false
   const next = chain.findIndex((fact) => order(found, saidIn(fact)) < 0)
   const place = next < 0 ? chain.length : next
   const [holding, later] = [chain[place - 1], chain[place]]
   // what the oldest one superseded is forgotten, and what is older still is not taken up again
   if (holding === undefined && later?.supersedes !== undefined) return false
   const until = holding === undefined ? undefined : Math.min(holding.until ?? found.at, found.at)
-  if (holding !== undefined && likeness(holding.value) === same && (later !== undefined || holding.until === undefined)) {
+  if (
+    holding !== undefined &&
+    likeness(holding.value) === same &&
+    (later !== undefined || holding.until === undefined)
+  ) {
     chain[place - 1] = saidAgain(holding, found)
     return false
   }
@@ -113,7 +127,11 @@ function tell(chain: Chain, found: Found, id: () => string): boolean {
     chain[place] = saidEarlier(later, found)
     return false
   }
-  const fact = { ...factOf(found, id()), ...(holding === undefined ? {} : { supersedes: holding.id }), ...(later === undefined ? {} : { until: later.at }) }
+  const fact = {
+    ...factOf(found, id()),
+    ...(holding === undefined ? {} : { supersedes: holding.id }),
+    ...(later === undefined ? {} : { until: later.at }),
+  }
   if (later !== undefined) chain[place] = { ...later, supersedes: fact.id }
   chain.splice(place, 0, fact)
   return true
@@ -124,8 +142,13 @@ function factOf({ field, key, value, importance, at, source }: Found, id: string
 }
 
 function saidAgain(fact: Fact, found: Found): Fact {
-  const isCited = fact.sources.length >= mostSources || fact.sources.some(({ message }) => message === found.source.message)
-  return { ...fact, importance: Math.max(fact.importance, found.importance), sources: isCited ? fact.sources : [...fact.sources, found.source] }
+  const isCited =
+    fact.sources.length >= mostSources || fact.sources.some(({ message }) => message === found.source.message)
+  return {
+    ...fact,
+    importance: Math.max(fact.importance, found.importance),
+    sources: isCited ? fact.sources : [...fact.sources, found.source],
+  }
 }
 
 function saidEarlier(fact: Fact, found: Found): Fact {
@@ -148,11 +171,15 @@ function pruned(facts: readonly Fact[], most: number): readonly Fact[] {
 
 /** What is as old is told apart by what it says, so that the same ones go whenever this is asked. */
 const byLoss = (a: Fact, b: Fact): number =>
-  compare(ends(a), ends(b)) || (a.until === undefined ? a.importance - b.importance : 0) || bySaid(a, b) || compare(about(a), about(b))
+  compare(ends(a), ends(b)) ||
+  (a.until === undefined ? a.importance - b.importance : 0) ||
+  bySaid(a, b) ||
+  compare(about(a), about(b))
 const ends = ({ until = Number.POSITIVE_INFINITY }: Fact): number => until
 const about = ({ field, key, value }: Fact): string => JSON.stringify([field, key, value])
 
-const isSame = (fact: Fact, before: Fact | undefined): boolean => before !== undefined && (fact === before || written(fact) === written(before))
+const isSame = (fact: Fact, before: Fact | undefined): boolean =>
+  before !== undefined && (fact === before || written(fact) === written(before))
 
 /** A fact as one text, whatever the order of its fields. */
 const written = (fact: Fact): string => JSON.stringify(Object.entries(fact).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -31,7 +31,11 @@ export function optimised(
 }
 
 function marked(marks: Marks, { compress, drop, promote }: Actions): Marks {
-  return { compressed: withMarks(marks.compressed, compress), dropped: withMarks(marks.dropped, drop), promoted: withMarks(marks.promoted, promote) }
+  return {
+    compressed: withMarks(marks.compressed, compress),
+    dropped: withMarks(marks.dropped, drop),
+    promoted: withMarks(marks.promoted, promote),
+  }
 }
 
 /** Long-term memory of what was said, in the words in which it was said. */

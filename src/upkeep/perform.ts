@@ -41,14 +41,32 @@ async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: n
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
   const [draft, facts] = await Promise.all([
-    draftSummary({ messages, previous }, { words, fits: fitting(means.tokenizer, roomOf(means.profile)) }, words[0], means),
+    draftSummary(
+      { messages, previous },
+      { words, fits: fitting(means.tokenizer, roomOf(means.profile)) },
+      words[0],
+      means,
+    ),
     task.facts ? draftFacts(messages, means) : { found: [], faults: [] },
   ])
-  const made = summaryOf('progressive', 'summary', { messages, draft, replaced: previous === undefined ? [] : [previous], now })
-  return outcome(head, messages, [made], previous === undefined ? [] : [previous], { found: facts.found, faults: [...draft.faults, ...facts.faults] })
+  const made = summaryOf('progressive', 'summary', {
+    messages,
+    draft,
+    replaced: previous === undefined ? [] : [previous],
+    now,
+  })
+  return outcome(head, messages, [made], previous === undefined ? [] : [previous], {
+    found: facts.found,
+    faults: [...draft.faults, ...facts.faults],
+  })
 }
 
-async function hourly({ task, after }: StepOf<'hour'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
+async function hourly(
+  { task, after }: StepOf<'hour'>,
+  head: Head,
+  means: Means,
+  now: number,
+): Promise<Outcome | undefined> {
   const page = await means.store.page(head.key, { after, limit: task.batch + task.keep + 1 })
   const messages = batchOf(page, task.batch)
   const last = messages.at(-1)
@@ -61,7 +79,10 @@ async function hourly({ task, after }: StepOf<'hour'>, head: Head, means: Means,
   const limit = costOf(means.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
   const draft = await shortened({ messages, previous }, limit, means)
   const replaced = previous === undefined ? [] : [previous]
-  return outcome(head, messages, [summaryOf('hour', id, { messages, draft, replaced, now })], replaced, { found: [], faults: draft.faults })
+  return outcome(head, messages, [summaryOf('hour', id, { messages, draft, replaced, now })], replaced, {
+    found: [],
+    faults: draft.faults,
+  })
 }
 
 /** The first so many messages, in whole units; the first unit, if it has more. */
@@ -72,22 +93,36 @@ function batchOf(page: readonly Message[], many: number): readonly Message[] {
   return next < 0 ? page : page.slice(0, next)
 }
 
-async function overall({ task, hours, previous }: StepOf<'session'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
+async function overall(
+  { task, hours, previous }: StepOf<'session'>,
+  head: Head,
+  means: Means,
+  now: number,
+): Promise<Outcome | undefined> {
   const replaced = previous === undefined ? hours : [previous, ...hours]
   const before = {
     text: replaced.map(({ text }) => text).join('\n'),
     sources: replaced.flatMap(({ sources }) => sources),
     lost: replaced.flatMap(({ lost }) => lost),
   }
-  const limit = costOf(means.tokenizer, previous) + task.share * hours.reduce((sum, one) => sum + costOf(means.tokenizer, one), 0)
+  const limit =
+    costOf(means.tokenizer, previous) + task.share * hours.reduce((sum, one) => sum + costOf(means.tokenizer, one), 0)
   const draft = await shortened({ messages: [], previous: before }, limit, means)
-  return outcome(head, [], [summaryOf('session', 'session', { messages: [], draft, replaced, now })], replaced, { found: [], faults: draft.faults })
+  return outcome(head, [], [summaryOf('session', 'session', { messages: [], draft, replaced, now })], replaced, {
+    found: [],
+    faults: draft.faults,
+  })
 }
 
 async function optimise(head: Head, { store, profile, tokenizer }: Means, now: number): Promise<Outcome | undefined> {
   const messages = await store.page(head.key, { limit: reviewed, newest: true })
   const { items, notes } = optimised(messages, head, { budget: profile.budget, tokenizer, now })
-  const basis = { epoch: head.epoch, messages: items.map(({ id }) => sequenceOf(id.slice(1)) ?? 0), summaries: [], runs: runsIn(head) }
+  const basis = {
+    epoch: head.epoch,
+    messages: items.map(({ id }) => sequenceOf(id.slice(1)) ?? 0),
+    summaries: [],
+    runs: runsIn(head),
+  }
   return { basis, put: items, drop: [], found: [], notes }
 }
 
@@ -106,9 +141,15 @@ const fitting =
   (text: string): boolean =>
     tokenizer.count(text) <= most
 
-const costOf = (tokenizer: Tokenizer, summary: Summary | undefined): Tokens => (summary === undefined ? 0 : tokenizer.count(summary.text))
+const costOf = (tokenizer: Tokenizer, summary: Summary | undefined): Tokens =>
+  summary === undefined ? 0 : tokenizer.count(summary.text)
 
-type Made = { readonly messages: readonly Message[]; readonly draft: Drafted; readonly replaced: readonly Summary[]; readonly now: number }
+type Made = {
+  readonly messages: readonly Message[]
+  readonly draft: Drafted
+  readonly replaced: readonly Summary[]
+  readonly now: number
+}
 
 function summaryOf(tier: Summary['tier'], id: string, { messages, draft, replaced, now }: Made): Summary {
   const last = messages.at(-1)

@@ -9,11 +9,21 @@ type TaskOf<K extends string> = Extract<Task, { summarise: K }>
 /** Something that is due for a session, decided from its head alone. */
 export type Step =
   /** Everything before the offset `until` goes into the next version of the summary. */
-  | { readonly do: 'compact'; readonly task: TaskOf<'progressive'>; readonly previous: Summary | undefined; readonly until: Tokens }
+  | {
+      readonly do: 'compact'
+      readonly task: TaskOf<'progressive'>
+      readonly previous: Summary | undefined
+      readonly until: Tokens
+    }
   /** The oldest messages after sequence number `after` go into the summary of their hour. */
   | { readonly do: 'hour'; readonly task: TaskOf<'hour'>; readonly after: number }
   /** These hours go into the summary of the session. */
-  | { readonly do: 'session'; readonly task: TaskOf<'session'>; readonly hours: readonly Summary[]; readonly previous: Summary | undefined }
+  | {
+      readonly do: 'session'
+      readonly task: TaskOf<'session'>
+      readonly hours: readonly Summary[]
+      readonly previous: Summary | undefined
+    }
   /** Facts are missing: what was said up to this message is read again. */
   | { readonly do: 'refind'; readonly until: number }
   | { readonly do: 'optimise' }
@@ -32,14 +42,18 @@ export type Occasion = (typeof occasions)[number]
 
 /** What is due for a session, in the order of its profile's rules. */
 export function plan(head: Head, profile: Profile, occasion: Occasion, circumstances: Circumstances): readonly Step[] {
-  const due = profile.upkeep.filter((rule) => isMeant(rule, occasion)).flatMap((rule) => stepsOf(rule, head, profile, circumstances))
+  const due = profile.upkeep
+    .filter((rule) => isMeant(rule, occasion))
+    .flatMap((rule) => stepsOf(rule, head, profile, circumstances))
   return [...missingFacts(head), ...due]
 }
 
 /** Damage is put aside by the store; what was there can be told from the number alone. */
 function missingFacts({ derived }: Head): Step[] {
   const should = derived.find((entry) => entry.kind === 'notes')?.facts ?? 0
-  return derived.filter(({ kind }) => kind === 'fact').length < should ? [{ do: 'refind', until: covered(derived).last }] : []
+  return derived.filter(({ kind }) => kind === 'fact').length < should
+    ? [{ do: 'refind', until: covered(derived).last }]
+    : []
 }
 
 const isMeant = ({ when, blocking }: Rule, occasion: Occasion): boolean =>
@@ -60,9 +74,13 @@ export function quietOf(head: Head, profile: Profile, { budget, price }: Circums
   let [weight, sequence, until] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   for (const { do: task, when } of profile.upkeep) {
     if (!('summarise' in task)) continue
-    if (task.summarise === 'progressive') weight = Math.min(weight, reach + limitOf(when, budget) - promised(profile.bands, head.derived, budget, price))
-    else if (task.summarise === 'hour') sequence = Math.min(sequence, head.last + task.batch + task.keep - countBetween(head.gaps, last + 1, head.last))
-    else for (const { id } of summariesIn(head.derived, 'hour')) until = Math.min(until, (hourOf(id) + 1) * hour + ('age' in when ? when.age : 0))
+    if (task.summarise === 'progressive')
+      weight = Math.min(weight, reach + limitOf(when, budget) - promised(profile.bands, head.derived, budget, price))
+    else if (task.summarise === 'hour')
+      sequence = Math.min(sequence, head.last + task.batch + task.keep - countBetween(head.gaps, last + 1, head.last))
+    else
+      for (const { id } of summariesIn(head.derived, 'hour'))
+        until = Math.min(until, (hourOf(id) + 1) * hour + ('age' in when ? when.age : 0))
   }
   return { weight, sequence, until, epoch: head.epoch }
 }
@@ -75,7 +93,13 @@ function stepsOf(rule: Rule, head: Head, profile: Profile, circumstances: Circum
   return task.summarise === 'hour' ? batch(task, head) : oldHours(task, rule.when, head, circumstances.now)
 }
 
-function compaction(task: TaskOf<'progressive'>, when: When, head: Head, profile: Profile, { budget, price }: Circumstances): Step[] {
+function compaction(
+  task: TaskOf<'progressive'>,
+  when: When,
+  head: Head,
+  profile: Profile,
+  { budget, price }: Circumstances,
+): Step[] {
   const total = weightOf(head.recent.at(-1))
   const limit = limitOf(when, budget)
   const since = total - covered(head.derived).reach
@@ -85,7 +109,8 @@ function compaction(task: TaskOf<'progressive'>, when: When, head: Head, profile
   return [{ do: 'compact', task, previous, until: total - Math.min(kept, limit) }]
 }
 
-const limitOf = (when: When, budget: Tokens): Tokens => ('tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY)
+const limitOf = (when: When, budget: Tokens): Tokens =>
+  'tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY
 
 function batch(task: TaskOf<'hour'>, head: Head): Step[] {
   const after = covered(head.derived).last
@@ -100,15 +125,18 @@ function oldHours(task: TaskOf<'session'>, when: When, head: Head, now: Millis):
 }
 
 /** Once in a while, if anything was said since. */
-const isOptimisable = (when: When, head: Head, now: Millis): boolean => 'every' in when && isUnreviewed(head) && now - lastRun(head) >= when.every
+const isOptimisable = (when: When, head: Head, now: Millis): boolean =>
+  'every' in when && isUnreviewed(head) && now - lastRun(head) >= when.every
 
 /** Whether a rule waits for nothing but time. */
-export const awaitsTick = (head: Head, profile: Profile): boolean => isUnreviewed(head) && profile.upkeep.some(({ do: task }) => 'optimise' in task)
+export const awaitsTick = (head: Head, profile: Profile): boolean =>
+  isUnreviewed(head) && profile.upkeep.some(({ do: task }) => 'optimise' in task)
 
 /** Whether something was said that the optimizer has not seen. */
 const isUnreviewed = (head: Head): boolean => head.messages > 0 && head.touchedAt >= lastRun(head)
 
-const lastRun = ({ derived, startedAt }: Head): Millis => derived.find((entry) => entry.kind === 'notes')?.tuning?.snapshots.at(-1)?.at ?? startedAt
+const lastRun = ({ derived, startedAt }: Head): Millis =>
+  derived.find((entry) => entry.kind === 'notes')?.tuning?.snapshots.at(-1)?.at ?? startedAt
 
 const weightOf = (message: Message | undefined): Tokens => (message === undefined ? 0 : message.offset + message.weight)
 
@@ -122,7 +150,9 @@ export function roomOf({ bands, budget }: Profile): Tokens {
 
 /** Summaries of a tier in conversation order. */
 export const summariesIn = (derived: readonly Derived[], tier: Summary['tier']): readonly Summary[] =>
-  derived.filter((entry): entry is Summary => entry.kind === 'summary' && entry.tier === tier).sort((a, b) => a.covers[0] - b.covers[0])
+  derived
+    .filter((entry): entry is Summary => entry.kind === 'summary' && entry.tier === tier)
+    .sort((a, b) => a.covers[0] - b.covers[0])
 
 const hour = 3_600_000
 

@@ -5,7 +5,9 @@ import { constraints } from './extract/statements.ts'
 import { bySaid, factsAsOf } from './merge.ts'
 
 type JsonObject = { [key: string]: Json }
-type ImportantData = { readonly [F in Field]: F extends 'user_preferences' | 'document_structure' | 'custom_fields' ? JsonObject : Json[] }
+type ImportantData = {
+  readonly [F in Field]: F extends 'user_preferences' | 'document_structure' | 'custom_fields' ? JsonObject : Json[]
+}
 
 /** What is kept of a conversation besides its messages, as one piece of plain data. */
 export type MemoryRecord = {
@@ -41,12 +43,20 @@ export function recordOf(derived: readonly Derived[], asOf?: Millis, gaps: reado
 function newest(derived: readonly Derived[], asOf: Millis = Number.POSITIVE_INFINITY): Summary | undefined {
   let found: Summary | undefined
   for (const entry of derived)
-    if (entry.kind === 'summary' && entry.tier === 'progressive' && entry.at <= asOf && entry.version > (found?.version ?? -1)) found = entry
+    if (
+      entry.kind === 'summary' &&
+      entry.tier === 'progressive' &&
+      entry.at <= asOf &&
+      entry.version > (found?.version ?? -1)
+    )
+      found = entry
   return found
 }
 
 function dataOf(facts: readonly Fact[]): ImportantData {
-  const data = Object.fromEntries(fields.map((field) => [field, isKeyed(field) ? Object.create(null) : []])) as ImportantData
+  const data = Object.fromEntries(
+    fields.map((field) => [field, isKeyed(field) ? Object.create(null) : []]),
+  ) as ImportantData
   for (const { field, key, value } of facts) {
     const place = Object.hasOwn(data, field) ? data[field as Field] : undefined
     if (Array.isArray(place)) place.push(value)

@@ -7,14 +7,24 @@ import { roomOf } from './plan.ts'
 import { summarise, type Target } from './summarise.ts'
 
 /** What an entry says when it is made anew by the built-in rules from the messages that are left; undefined when nothing is left to say. */
-export function rederived(entry: Derived, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Derived | undefined {
+export function rederived(
+  entry: Derived,
+  left: readonly Message[],
+  profile: Profile,
+  tokenizer: Tokenizer,
+): Derived | undefined {
   if (left.length === 0) return undefined
   if (entry.kind === 'summary') return resummed(entry, left, profile, tokenizer)
   if (entry.kind === 'fact') return refound(entry, left)
   return undefined
 }
 
-function resummed(summary: Summary, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Summary | undefined {
+function resummed(
+  summary: Summary,
+  left: readonly Message[],
+  profile: Profile,
+  tokenizer: Tokenizer,
+): Summary | undefined {
   // Somebody else's words cannot be found again.
   if (summary.tier === 'batch') return undefined
   const target = targetOf(summary, left, profile, tokenizer)
@@ -25,12 +35,20 @@ function resummed(summary: Summary, left: readonly Message[], profile: Profile, 
 }
 
 /** As long as such a summary may be. */
-function targetOf({ tier, version }: Summary, left: readonly Message[], profile: Profile, tokenizer: Tokenizer): Target {
+function targetOf(
+  { tier, version }: Summary,
+  left: readonly Message[],
+  profile: Profile,
+  tokenizer: Tokenizer,
+): Target {
   for (const { do: task } of profile.upkeep) {
     if (!('summarise' in task) || task.summarise !== tier) continue
     const room = roomOf(profile)
     if (task.summarise === 'progressive')
-      return { words: task.words[Math.min(version, task.words.length) - 1] as readonly [number, number], fits: (text) => tokenizer.count(text) <= room }
+      return {
+        words: task.words[Math.min(version, task.words.length) - 1] as readonly [number, number],
+        fits: (text) => tokenizer.count(text) <= room,
+      }
     // A session's summary was made of those of its hours.
     const share = task.summarise === 'session' ? task.share ** 2 : task.share
     const most = Math.max(16, Math.min(room / 3, share * left.reduce((sum, { tokens }) => sum + tokens, 0)))
@@ -42,7 +60,8 @@ function targetOf({ tier, version }: Summary, left: readonly Message[], profile:
 /** The same thing said in another message. */
 function refound(fact: Fact, left: readonly Message[]): Fact | undefined {
   const same = extractFacts(left).findLast(
-    ({ field, key, value }) => field === fact.field && key === fact.key && JSON.stringify(value) === JSON.stringify(fact.value),
+    ({ field, key, value }) =>
+      field === fact.field && key === fact.key && JSON.stringify(value) === JSON.stringify(fact.value),
   )
   return same && { ...fact, sources: [same.source] }
 }

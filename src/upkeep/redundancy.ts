@@ -7,13 +7,22 @@ const few = 12
 const cheap = 4
 
 /** The different texts that have words, the newest first: their words as numbers, the rarest first, where those of each start, and where all its copies stand. */
-type Sets = { readonly words: Uint32Array; readonly starts: Uint32Array; readonly places: readonly (readonly number[])[] }
+type Sets = {
+  readonly words: Uint32Array
+  readonly starts: Uint32Array
+  readonly places: readonly (readonly number[])[]
+}
 /** Pairs of sets by the number of words they have together, from one to another: similar ones differ in at most so many. */
 type Class = { readonly from: number; to: number; readonly differing: number }
 /** A set to compare: its words before `from` are dealt with, and of the others a similar set lacks at most `spare`. */
 type Member = { readonly set: number; readonly from: number; readonly spare: number }
 /** Members under keys below a limit: two that are similar have a key in common, and are similar in what is left of them, too. */
-type Posted = { readonly keys: Uint32Array; readonly limit: number; readonly owners: Uint32Array; readonly left: (posting: number) => Member }
+type Posted = {
+  readonly keys: Uint32Array
+  readonly limit: number
+  readonly owners: Uint32Array
+  readonly left: (posting: number) => Member
+}
 type Meet = (older: number, newer: number) => 'go on' | 'enough'
 /** How many words sets must share that have so many together, whom to tell of similar sets, and the sets for which it is enough. */
 type Search = Sets & { readonly shared: Uint32Array; readonly meet: Meet; readonly settled: Uint8Array }
@@ -26,7 +35,10 @@ type Search = Sets & { readonly shared: Uint32Array; readonly meet: Meet; readon
  * @example
  * redundantPairs(['Wait for it', 'go', 'wait for IT!']) // [[0, 2]]
  */
-export function redundantPairs(texts: readonly string[], threshold = 0.9): readonly (readonly [older: number, newer: number])[] {
+export function redundantPairs(
+  texts: readonly string[],
+  threshold = 0.9,
+): readonly (readonly [older: number, newer: number])[] {
   const pairs: [number, number][] = []
   const met = new Set<number>()
   const sets = setsOf(texts)
@@ -35,7 +47,8 @@ export function redundantPairs(texts: readonly string[], threshold = 0.9): reado
     if (met.has(both)) return 'go on'
     met.add(both)
     for (const one of sets.places[older] ?? [])
-      for (const other of sets.places[newer] ?? []) if (one < other || older !== newer) pairs.push(one < other ? [one, other] : [other, one])
+      for (const other of sets.places[newer] ?? [])
+        if (one < other || older !== newer) pairs.push(one < other ? [one, other] : [other, one])
     return 'go on'
   }
   for (const set of sets.places.keys()) join(set, set)
@@ -106,7 +119,8 @@ function numbered(texts: readonly string[]): { readonly words: Uint32Array; read
 /** How often each number below a limit is there. */
 function counts(numbers: Uint32Array, limit: number): Uint32Array {
   const found = new Uint32Array(limit)
-  for (let at = 0; at < numbers.length; at++) found[numbers[at] as number] = (found[numbers[at] as number] as number) + 1
+  for (let at = 0; at < numbers.length; at++)
+    found[numbers[at] as number] = (found[numbers[at] as number] as number) + 1
   return found
 }
 
@@ -163,7 +177,11 @@ function membersOf({ from, to }: Class, search: Search, threshold: number): Memb
   const smallest = found.reduce((least, set) => Math.min(least, sizeOf(search, set)), to)
   return found.map((set) => {
     const size = sizeOf(search, set)
-    return { set, from: search.starts[set] as number, spare: size - (search.shared[size + Math.max(leastOther(size), smallest)] as number) }
+    return {
+      set,
+      from: search.starts[set] as number,
+      spare: size - (search.shared[size + Math.max(leastOther(size), smallest)] as number),
+    }
   })
 }
 
@@ -206,7 +224,12 @@ function costOf({ settled }: Search, { keys, limit, owners }: Posted, sets: Uint
   return cost / 2
 }
 
-function divide(search: Search, { keys, limit, owners, left }: Posted, sets: Uint32Array, goOn: (members: Member[]) => void): void {
+function divide(
+  search: Search,
+  { keys, limit, owners, left }: Posted,
+  sets: Uint32Array,
+  goOn: (members: Member[]) => void,
+): void {
   const { ranks, ends } = inOrder(keys, limit)
   const [postings, sorted] = [new Uint32Array(ranks.length), new Uint32Array(ranks.length)]
   for (let posting = 0; posting < ranks.length; posting++) {
@@ -226,7 +249,8 @@ function compareAll(search: Search, sets: Uint32Array, from: number, to: number)
     const older = sets[at] as number
     for (let next = at - 1; next >= from && search.settled[older] === 0; next--) {
       const newer = sets[next] as number
-      if (older !== newer && isSimilar(search, older, newer) && search.meet(older, newer) === 'enough') search.settled[older] = 1
+      if (older !== newer && isSimilar(search, older, newer) && search.meet(older, newer) === 'enough')
+        search.settled[older] = 1
     }
   }
 }

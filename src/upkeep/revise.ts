@@ -17,7 +17,12 @@ const mostRounds = 1_000
  * Reads a session, decides and writes; if somebody else has written meanwhile, all of it again. Undefined when nothing is
  * to be changed. Without a time of its own this is no use of the session.
  */
-export async function revise(store: Store, key: Key, decide: (head: Head) => Revision | undefined, at?: Millis): Promise<Revised | undefined> {
+export async function revise(
+  store: Store,
+  key: Key,
+  decide: (head: Head) => Revision | undefined,
+  at?: Millis,
+): Promise<Revised | undefined> {
   for (let round = 0; round < mostRounds; round++) {
     const head = await store.head(key, 0)
     const revision = decide(head)
@@ -28,7 +33,11 @@ export async function revise(store: Store, key: Key, decide: (head: Head) => Rev
 }
 
 /** Writes what was decided on a session as it was read; false if it is no longer so. */
-export async function wrote(store: Store, { key, epoch, revision, touchedAt, expiresAt }: Head, { put, drop }: Revision): Promise<boolean> {
+export async function wrote(
+  store: Store,
+  { key, epoch, revision, touchedAt, expiresAt }: Head,
+  { put, drop }: Revision,
+): Promise<boolean> {
   try {
     await store.commit({ key, at: touchedAt, epoch, base: revision, append: [], put, drop, expiresAt })
     return true

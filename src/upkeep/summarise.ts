@@ -26,10 +26,17 @@ export const summarise = (messages: readonly Told[], previous: Summarised | unde
   finished(summarising(messages, previous, target))
 
 /** The same as work that may be interrupted. */
-export function* summarising(messages: readonly Told[], previous: Summarised | undefined, target: Target): Work<Summarised> {
+export function* summarising(
+  messages: readonly Told[],
+  previous: Summarised | undefined,
+  target: Target,
+): Work<Summarised> {
   const told = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = earlierOf(previous)
-  const room = roomFor([...earlier.pieces.map(({ text }) => text), ...told.map(({ content }) => content)].join('\n'), target)
+  const room = roomFor(
+    [...earlier.pieces.map(({ text }) => text), ...told.map(({ content }) => content)].join('\n'),
+    target,
+  )
   const pieces = [...earlier.pieces, ...(yield* piecesOf(told, Math.max(shortTurn, room.words * turnPart)))]
   const names = yield* namesOf(told, earlier.names)
   const { pieces: kept, tail } = obedient(yield* choose(pieces, names, room, target))
@@ -47,5 +54,8 @@ function obedient(choice: Choice): Choice {
     start += line.length + 1
     return !overlaps(orders, from, start - 1)
   })
-  return obedient({ pieces: choice.pieces.filter((_, at) => isClear[at]), tail: isClear[choice.pieces.length] === false ? [] : choice.tail })
+  return obedient({
+    pieces: choice.pieces.filter((_, at) => isClear[at]),
+    tail: isClear[choice.pieces.length] === false ? [] : choice.tail,
+  })
 }

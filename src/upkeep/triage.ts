@@ -8,7 +8,11 @@ import { hasKeyFacts, type Judged, relevanceOf } from './relevance.ts'
 export type Marks = NonNullable<Notes['triage']>
 
 /** Sequence numbers, in order: what is to be shown shorter, no longer shown, or kept as long-term memory. Each is in one list at most. */
-export type Actions = { readonly compress: readonly number[]; readonly drop: readonly number[]; readonly promote: readonly number[] }
+export type Actions = {
+  readonly compress: readonly number[]
+  readonly drop: readonly number[]
+  readonly promote: readonly number[]
+}
 
 const promoteFrom = 0.8
 
@@ -19,9 +23,16 @@ const promoteFrom = 0.8
  * triage([{ role: 'user', content: 'ok', at: now, sequence: 7 }], { compressed: [], dropped: [], promoted: [] }, initial, now)
  * // { compress: [7], drop: [], promote: [] }
  */
-export function triage(entries: readonly Judged[], marks: Marks, { minRelevance }: Pick<Parameters, 'minRelevance'>, now: Millis): Actions {
+export function triage(
+  entries: readonly Judged[],
+  marks: Marks,
+  { minRelevance }: Pick<Parameters, 'minRelevance'>,
+  now: Millis,
+): Actions {
   // What is not shown makes nothing else redundant.
-  const shown = entries.filter(({ sequence }) => !isWithin(marks.dropped, sequence)).sort((left, right) => left.sequence - right.sequence)
+  const shown = entries
+    .filter(({ sequence }) => !isWithin(marks.dropped, sequence))
+    .sort((left, right) => left.sequence - right.sequence)
   const redundant = redundantOlder(shown.map(({ content }) => content))
   const actions = { compress: [] as number[], drop: [] as number[], promote: [] as number[] }
   for (const [place, entry] of shown.entries()) {
@@ -33,7 +44,11 @@ export function triage(entries: readonly Judged[], marks: Marks, { minRelevance 
 
 type Circumstances = { readonly minRelevance: number; readonly now: Millis; readonly isRedundant: boolean }
 
-function actionOn(entry: Judged, marks: Marks, { minRelevance, now, isRedundant }: Circumstances): keyof Actions | undefined {
+function actionOn(
+  entry: Judged,
+  marks: Marks,
+  { minRelevance, now, isRedundant }: Circumstances,
+): keyof Actions | undefined {
   const isPromoted = isWithin(marks.promoted, entry.sequence)
   const isCompressed = isWithin(marks.compressed, entry.sequence)
   // What was promoted counts as 1 from then on, however old it gets.
@@ -51,7 +66,9 @@ function actionOn(entry: Judged, marks: Marks, { minRelevance, now, isRedundant 
  * withMarks([[2, 3]], [9, 4]) // [[2, 4], [9, 9]]
  */
 export function withMarks(runs: readonly Run[], sequences: readonly number[]): readonly Run[] {
-  const all = [...runs, ...sequences.map((sequence): Run => [sequence, sequence])].sort((left, right) => left[0] - right[0])
+  const all = [...runs, ...sequences.map((sequence): Run => [sequence, sequence])].sort(
+    (left, right) => left[0] - right[0],
+  )
   const joined: [first: number, last: number][] = []
   for (const [first, last] of all) {
     const before = joined.at(-1)

@@ -7,7 +7,11 @@ export const initial: Parameters = { trigger: 0.7, window: 30, minRelevance: 0.3
 export const target = 0.65
 
 type Range = readonly [least: number, most: number]
-const ranges: Readonly<Record<keyof Parameters, Range>> = { trigger: [0.35, 0.85], window: [10, 50], minRelevance: [0.15, 0.7] }
+const ranges: Readonly<Record<keyof Parameters, Range>> = {
+  trigger: [0.35, 0.85],
+  window: [10, 50],
+  minRelevance: [0.15, 0.7],
+}
 
 const rate = 0.05
 /** How many snapshots are kept. */
@@ -20,7 +24,10 @@ const history = 500
  * @example
  * tuned(initial, { usage: 0.8, saved: 0.2 }) // { trigger: 0.65, window: 28, minRelevance: 0.35 }
  */
-export function tuned(parameters: Parameters, { usage, saved }: { readonly usage: number; readonly saved: number }): Parameters {
+export function tuned(
+  parameters: Parameters,
+  { usage, saved }: { readonly usage: number; readonly saved: number },
+): Parameters {
   let { trigger, window, minRelevance } = parameters
   if (usage > target + 0.1) {
     trigger -= rate
@@ -36,11 +43,16 @@ export function tuned(parameters: Parameters, { usage, saved }: { readonly usage
     trigger -= rate * 2
     minRelevance += rate * 2
   }
-  return { trigger: within(ranges.trigger, trigger), window: within(ranges.window, window), minRelevance: within(ranges.minRelevance, minRelevance) }
+  return {
+    trigger: within(ranges.trigger, trigger),
+    window: within(ranges.window, window),
+    minRelevance: within(ranges.minRelevance, minRelevance),
+  }
 }
 
 /** Thousandths are enough for every step, and keep 0.7 - 0.05 from becoming 0.6499999999999999. */
-const within = ([least, most]: Range, value: number): number => Math.min(most, Math.max(least, Math.round(value * 1_000) / 1_000))
+const within = ([least, most]: Range, value: number): number =>
+  Math.min(most, Math.max(least, Math.round(value * 1_000) / 1_000))
 
 /** What is known after one more run, which leaves these parameters to the next one. */
 export function recorded(tuning: Tuning | undefined, snapshot: Snapshot, parameters: Parameters): Tuning {
@@ -76,7 +88,12 @@ export function statusOf(tunings: readonly Tuning[]): OptimizerStatus {
     totalOptimizations,
     totalTokensSaved,
     avgSavingsPerRun: totalOptimizations === 0 ? 0 : Math.round(totalTokensSaved / totalOptimizations),
-    currentParameters: { compressionTrigger: trigger, fullMessageWindow: window, minRelevance, targetUsageRatio: target },
+    currentParameters: {
+      compressionTrigger: trigger,
+      fullMessageWindow: window,
+      minRelevance,
+      targetUsageRatio: target,
+    },
   }
 }
 

@@ -17,7 +17,10 @@ import { type Loss, lossesOf } from './verify.ts'
 import type { Pause } from './work.ts'
 
 /** What upkeep needs of a memory. */
-export type UpkeepMeans = Omit<Means, 'store' | 'asking' | 'pause' | 'holder'> & { readonly sessions: Store; readonly store: Store }
+export type UpkeepMeans = Omit<Means, 'store' | 'asking' | 'pause' | 'holder'> & {
+  readonly sessions: Store
+  readonly store: Store
+}
 
 export type ModelChoice = Model | ((key: Key) => Model | undefined)
 
@@ -45,7 +48,13 @@ export class Upkeep {
   private agesAt = Number.NEGATIVE_INFINITY
 
   constructor(means: UpkeepMeans, options: UpkeepOptions = {}) {
-    const { model, timeout = 30_000, patience = 10_000, expire = (after) => AbortSignal.timeout(after), pause = noPause } = options
+    const {
+      model,
+      timeout = 30_000,
+      patience = 10_000,
+      expire = (after) => AbortSignal.timeout(after),
+      pause = noPause,
+    } = options
     this.means = means
     const asking = (key: Key): Asking | undefined => {
       const chosen = typeof model === 'function' ? model(key) : model
@@ -122,10 +131,15 @@ export class Upkeep {
   }
 
   /** What a session's user has said that matters, as it holds now, or held at a time; with `history` also what was superseded. */
-  async facts(key: string | Key, options: { readonly asOf?: Millis; readonly history?: boolean } = {}): Promise<readonly Fact[]> {
+  async facts(
+    key: string | Key,
+    options: { readonly asOf?: Millis; readonly history?: boolean } = {},
+  ): Promise<readonly Fact[]> {
     const facts = (await this.head(parseKey(key))).derived.filter((entry): entry is Fact => entry.kind === 'fact')
     if (options.history === true) return facts
-    return options.asOf === undefined ? facts.filter(({ until }) => until === undefined) : factsAsOf(facts, options.asOf)
+    return options.asOf === undefined
+      ? facts.filter(({ until }) => until === undefined)
+      : factsAsOf(facts, options.asOf)
   }
 
   async summaries(key: string | Key): Promise<readonly Summary[]> {
@@ -140,7 +154,9 @@ export class Upkeep {
     for (const summary of await this.summaries(parsed)) {
       const messages: Message[] = []
       for (const [first, last] of summary.lost)
-        messages.push(...(await this.means.sessions.page(parsed, { after: first - 1, before: last + 1, limit: last - first + 1 })))
+        messages.push(
+          ...(await this.means.sessions.page(parsed, { after: first - 1, before: last + 1, limit: last - first + 1 })),
+        )
       lost.push({ summary: summary.id, losses: lossesOf(summary.text, messages) })
     }
     return lost
@@ -156,7 +172,8 @@ export class Upkeep {
   async approve(scope: Scope, id: string): Promise<Knowledge> {
     const approved = (derived: readonly Derived[]): Knowledge => {
       const known = derived.find((entry): entry is Knowledge => entry.kind === 'knowledge' && entry.id === id)
-      if (known === undefined) throw new MemoryError('bad-option', `${scope} knows nothing with the id ${id}.`, { param: 'id' })
+      if (known === undefined)
+        throw new MemoryError('bad-option', `${scope} knows nothing with the id ${id}.`, { param: 'id' })
       const { pending: _, ...rest } = known
       return rest
     }
@@ -171,10 +188,16 @@ export class Upkeep {
     const key = where === undefined ? undefined : parseKey(where)
     const keys =
       key === undefined || key.id === ''
-        ? (await sessions.list({ ...(key && { scope: key.scope }), limit: Number.MAX_SAFE_INTEGER })).map((one) => one.key)
+        ? (await sessions.list({ ...(key && { scope: key.scope }), limit: Number.MAX_SAFE_INTEGER })).map(
+            (one) => one.key,
+          )
         : [key]
     const heads = await Promise.all(keys.map((one) => sessions.head(one, 0)))
-    return statusOf(heads.flatMap(({ derived }) => derived.flatMap((entry) => (entry.kind === 'notes' && entry.tuning !== undefined ? [entry.tuning] : []))))
+    return statusOf(
+      heads.flatMap(({ derived }) =>
+        derived.flatMap((entry) => (entry.kind === 'notes' && entry.tuning !== undefined ? [entry.tuning] : [])),
+      ),
+    )
   }
 
   private head(key: Key): Promise<Head> {

@@ -36,7 +36,8 @@ const echoed = 8
 const mended = 32
 
 /** Everything that must survive and is not in a text, each with the message that still holds it. */
-export const lossesOf = (text: string, messages: readonly Told[]): readonly Loss[] => finished(findingLosses(text, messages))
+export const lossesOf = (text: string, messages: readonly Told[]): readonly Loss[] =>
+  finished(findingLosses(text, messages))
 
 /** The same as work that may be interrupted. */
 export function* findingLosses(text: string, messages: readonly Told[]): Work<readonly Loss[]> {
@@ -48,7 +49,8 @@ export function* findingLosses(text: string, messages: readonly Told[]): Work<re
       const key = `${kind} ${wanted}`
       if (seen.has(key) || (kind === 'constraint' && !binds(message))) continue
       seen.add(key)
-      if (!(kind === 'constraint' ? keeps(wanted) : has(wanted))) losses.push({ kind, text: wanted, source: { message: message.id, span: [start, end] } })
+      if (!(kind === 'constraint' ? keeps(wanted) : has(wanted)))
+        losses.push({ kind, text: wanted, source: { message: message.id, span: [start, end] } })
     }
     yield message.content.length
   }
@@ -68,7 +70,8 @@ export function* verifying(candidate: string, given: Given): Work<Checked> {
   if (text === '') return refuse('empty', 'nothing was written')
   if (isMarkup(text)) return refuse('markup', 'it is HTML, JSON or code instead of prose')
   if (!isWithin(text, given.target)) return refuse('over target', `it has ${countWords(text)} words`)
-  if (text.length >= source.length || countWords(text) >= countWords(source)) return refuse('longer', 'it is no shorter than what it sums up')
+  if (text.length >= source.length || countWords(text) >= countWords(source))
+    return refuse('longer', 'it is no shorter than what it sums up')
   const echo = echoIn(text, given.prompt, source)
   if (echo !== undefined) return refuse('echo', echo)
   yield source.length
@@ -86,10 +89,13 @@ const refuse = (why: Extract<Checked, { ok: false }>['why'], detail: string): Ch
 const leastOf = ({ target, baseline }: Given): number => Math.min(target.words?.[0] ?? 0, countWords(baseline))
 
 /** Whether a model has said so little that what could be added would not be its summary any more. */
-export const saysNothing = (candidate: string, given: Given): boolean => countWords(candidate) < Math.min(leastOf(given), countWords(given.baseline)) / 2
+export const saysNothing = (candidate: string, given: Given): boolean =>
+  countWords(candidate) < Math.min(leastOf(given), countWords(given.baseline)) / 2
 
 const sourceOf = ({ messages, previous }: Pick<Given, 'messages' | 'previous'>): string =>
-  [previous ?? '', ...messages.map(({ name, content }) => (name === undefined ? content : `${name}: ${content}`))].join('\n').trim()
+  [previous ?? '', ...messages.map(({ name, content }) => (name === undefined ? content : `${name}: ${content}`))]
+    .join('\n')
+    .trim()
 
 /** Of a text that begins as data or code, or is full of tags. */
 function isMarkup(text: string): boolean {
@@ -111,7 +117,9 @@ function echoIn(text: string, prompt: string, source: string): string | undefine
 
 function gramsOf(text: string): ReadonlySet<string> {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-  return new Set(Array.from({ length: Math.max(0, words.length - echoed + 1) }, (_, at) => words.slice(at, at + echoed).join(' ')))
+  return new Set(
+    Array.from({ length: Math.max(0, words.length - echoed + 1) }, (_, at) => words.slice(at, at + echoed).join(' ')),
+  )
 }
 
 /** The first name, number or date that nobody has said. */
@@ -125,14 +133,17 @@ function inventedIn(text: string, source: string, messages: readonly Told[]): st
     if (kind === 'date') return atomsOf(name).every((atom) => atoms.has(atom))
     return kind === 'number' && (name.match(/\d[\d.,'’_]*/g) ?? []).every((number) => numbers.has(digitsOf(number)))
   }
-  const isClaim = (anchor: Anchor): boolean => anchor.kind !== 'name' && anchor.kind !== 'constraint' && !isCompound(anchor)
+  const isClaim = (anchor: Anchor): boolean =>
+    anchor.kind !== 'name' && anchor.kind !== 'constraint' && !isCompound(anchor)
   return anchorsIn(text).find((anchor) => isClaim(anchor) && !isSaid(anchor))?.text
 }
 
 const digitsOf = (number: string): string => number.replace(/\D/g, '')
 /** Words of three letters and numbers: `September 3rd`, `3 Sep.` and `03/09` have most in common. */
 const atomsOf = (text: string): string[] =>
-  (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) => (/^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3)))
+  (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) =>
+    /^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3),
+  )
 
 /** The first thing of weight that the built-in summary covers and this text does not, if it covers less. */
 function* uncoveredIn(text: string, given: Given): Work<string | undefined> {
@@ -155,13 +166,19 @@ const heldBy = ({ messages, previous }: Given): readonly Told[] =>
   previous === undefined ? messages : [{ id: '', sequence: 0, at: 0, role: 'user', content: previous }, ...messages]
 
 /** Constraints of the user that the built-in summary keeps and a text does not, each with its sentence and who has said it. */
-function* missingConstraints(text: string, { messages, previous, baseline }: Given): Work<readonly { readonly clause: string; readonly line: string }[]> {
+function* missingConstraints(
+  text: string,
+  { messages, previous, baseline }: Given,
+): Work<readonly { readonly clause: string; readonly line: string }[]> {
   const [kept, keptByBaseline] = [constraintsIn(text), constraintsIn(baseline)]
-  const earlier = earlierOf(previous === undefined ? undefined : { text: previous, sources: [] }).pieces.filter(({ isPerson }) => isPerson)
+  const earlier = earlierOf(previous === undefined ? undefined : { text: previous, sources: [] }).pieces.filter(
+    ({ isPerson }) => isPerson,
+  )
   const missing: { clause: string; line: string }[] = []
   for (const piece of [...earlier, ...(yield* piecesOf(messages.filter(binds), 0))]) {
     for (const { kind, text: clause } of anchorsIn(piece.text))
-      if (kind === 'constraint' && keptByBaseline(clause) && !kept(clause)) missing.push({ clause, line: render([piece], []) })
+      if (kind === 'constraint' && keptByBaseline(clause) && !kept(clause))
+        missing.push({ clause, line: render([piece], []) })
     yield piece.text.length
   }
   return missing
@@ -172,7 +189,8 @@ function* mentionsIn(messages: readonly Told[]): Work<ReadonlyMap<string, number
   const mentions = new Map<string, number>()
   for (const message of messages) {
     for (const anchor of anchorsIn(message.content))
-      if (isNamed(anchor) && !isCompound(anchor)) mentions.set(anchor.text, (mentions.get(anchor.text) ?? 0) + mentionOf(message))
+      if (isNamed(anchor) && !isCompound(anchor))
+        mentions.set(anchor.text, (mentions.get(anchor.text) ?? 0) + mentionOf(message))
     yield message.content.length
   }
   return new Map([...mentions].map(([name, sum]) => [name, Math.log(1 + sum)]))
@@ -185,7 +203,8 @@ export const mend = (candidate: string, given: Given): string => finished(mendin
 export function* mending(candidate: string, given: Given): Work<string> {
   let text = candidate.trim()
   if (text === '' || !isWithin(text, given.target)) return text
-  for (const { line } of (yield* missingConstraints(text, given)).slice(0, mended)) if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
+  for (const { line } of (yield* missingConstraints(text, given)).slice(0, mended))
+    if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
   const names = unnamedIn(text, yield* namesOf(heldBy(given), []))
   const withNames = (count: number): string => (count === 0 ? text : `${text}\n${render([], names.slice(0, count))}`)
   return filled(withNames(largest(names.length, (count) => isWithin(withNames(count), given.target))), given)

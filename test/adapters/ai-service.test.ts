@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type ServiceRequest, UnifiedAIService, unifiedAIService } from '../../src/adapters/ai-service.ts'
 import { SessionMemory, sessionMemory } from '../../src/adapters/session-memory.ts'
-import { refuses, replies, startUpstream, type Upstream } from '../models/upstream.ts'
+import { refuses, replies, startUpstream, type Upstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const tab = 'example.com:42'
@@ -13,10 +13,14 @@ async function answer(service: UnifiedAIService, request: ServiceRequest): Promi
   return chunks
 }
 
-const said = (memory: SessionMemory, key = tab): string[] => memory.getSessionByKey(key).messages.map(({ role, content }) => `${role}: ${content}`)
+const said = (memory: SessionMemory, key = tab): string[] =>
+  memory.getSessionByKey(key).messages.map(({ role, content }) => `${role}: ${content}`)
 
 /** A service whose model is a server of one's own. */
-async function serviceAt(upstream: Upstream, systemPrompt?: string): Promise<{ service: UnifiedAIService; memory: SessionMemory }> {
+async function serviceAt(
+  upstream: Upstream,
+  systemPrompt?: string,
+): Promise<{ service: UnifiedAIService; memory: SessionMemory }> {
   const memory = new SessionMemory()
   const service = new UnifiedAIService({ memory })
   await service.initialize(tab, { provider: 'local', baseUrl: upstream.url, model: 'test', systemPrompt })
@@ -29,7 +33,11 @@ describe('the unified AI service', () => {
       await using upstream = await startUpstream(replies('About', ' bees', '.'))
       const memory = new SessionMemory()
       const service = new UnifiedAIService({ memory })
-      await service.initialize(tab, { provider, apiKey: 'key', baseUrl: provider === 'gemini' || provider === 'anthropic' ? upstream.origin : upstream.url })
+      await service.initialize(tab, {
+        provider,
+        apiKey: 'key',
+        baseUrl: provider === 'gemini' || provider === 'anthropic' ? upstream.origin : upstream.url,
+      })
       const chunks: string[] = []
       for await (const chunk of service.processText({ text: 'What is this article about?' })) {
         if (chunks.length === 0) expect(said(memory)).toEqual(['user: What is this article about?'])
@@ -44,7 +52,9 @@ describe('the unified AI service', () => {
     const service = new UnifiedAIService({ memory: new SessionMemory() })
     await service.initialize(tab, { provider: 'offline' })
     await answer(service, { text: 'My cat is called Miso.' })
-    expect((await answer(service, { text: 'What is my cat called?', isFollowUp: true })).join('')).toBe('From what you told me: "My cat is called Miso."')
+    expect((await answer(service, { text: 'What is my cat called?', isFollowUp: true })).join('')).toBe(
+      'From what you told me: "My cat is called Miso."',
+    )
   })
 
   verifies(['E-10', 'E-09'], 'lets a follow-up refer to the conversation, and asks once', async () => {
@@ -107,7 +117,10 @@ describe('the unified AI service', () => {
     for (const behaviour of [{ does: 'drop', pieces: ['About'] } as const, refuses(400)]) {
       await using upstream = await startUpstream(behaviour)
       const { service, memory } = await serviceAt(upstream)
-      await expect(answer(service, { text: 'What is this?' })).rejects.toMatchObject({ name: 'MemoryError', code: 'upstream' })
+      await expect(answer(service, { text: 'What is this?' })).rejects.toMatchObject({
+        name: 'MemoryError',
+        code: 'upstream',
+      })
       expect(said(memory)).toEqual(['user: What is this?'])
     }
   })
@@ -171,20 +184,27 @@ describe('the unified AI service', () => {
     await service.initialize('news.example:2', { provider: 'openai', baseUrl: away.url })
     await answer(service, { text: 'My balance?', key: 'bank.example:1' })
     await answer(service, { text: 'The headline?' })
-    expect([home, away].map((upstream) => upstream.requests.map((request) => request.body.messages.at(-1).content))).toEqual([
-      ['My balance?'],
-      ['The headline?'],
-    ])
+    expect(
+      [home, away].map((upstream) => upstream.requests.map((request) => request.body.messages.at(-1).content)),
+    ).toEqual([['My balance?'], ['The headline?']])
     expect(said(memory, 'bank.example:1')).toEqual(['user: My balance?', 'assistant: Home.'])
     expect(said(memory, 'news.example:2')).toEqual(['user: The headline?', 'assistant: Away.'])
   })
 
   it('says what is wrong with its settings', async () => {
     const service = new UnifiedAIService({ memory: new SessionMemory() })
-    await expect(service.initialize(tab, { provider: 'telepathy' })).rejects.toMatchObject({ code: 'bad-option', param: 'provider' })
-    await expect(service.initialize(tab, { provider: 'openai' })).rejects.toMatchObject({ code: 'bad-option', param: 'apiKey' })
+    await expect(service.initialize(tab, { provider: 'telepathy' })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'provider',
+    })
+    await expect(service.initialize(tab, { provider: 'openai' })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'apiKey',
+    })
     await expect(service.initialize('a b', { provider: 'offline' })).rejects.toMatchObject({ code: 'bad-key' })
-    await expect(answer(service, { text: 'Hello' })).rejects.toThrow('No session is initialized. Call initialize(key, settings) first.')
+    await expect(answer(service, { text: 'Hello' })).rejects.toThrow(
+      'No session is initialized. Call initialize(key, settings) first.',
+    )
     await expect(answer(service, { text: 'Hello', key: tab })).rejects.toThrow(
       'Session example.com:42 is not initialized. Call initialize(key, settings) first.',
     )
@@ -193,7 +213,9 @@ describe('the unified AI service', () => {
   it('has the settings of the last hundred tabs', async () => {
     const service = new UnifiedAIService({ memory: new SessionMemory() })
     for (let place = 0; place <= 100; place++) await service.initialize(`example.com:${place}`, { provider: 'offline' })
-    await expect(answer(service, { text: 'Hello', key: 'example.com:0' })).rejects.toThrow('Session example.com:0 is not initialized.')
+    await expect(answer(service, { text: 'Hello', key: 'example.com:0' })).rejects.toThrow(
+      'Session example.com:0 is not initialized.',
+    )
     expect(await answer(service, { text: 'Hello', key: 'example.com:1' })).not.toEqual([])
   })
 

@@ -25,11 +25,14 @@ function open(file = fresh(), options: Partial<SessionsOptions> = {}) {
 
 /** A conversation of `count` messages, the user's first; their ids are m1, m2 and so on. */
 async function talk(sessions: PersistentSessions, count: number): Promise<void> {
-  for (let place = 1; place <= count; place++) await sessions.addMessage('task', place % 2 === 1 ? 'user' : 'assistant', `message ${place}`)
+  for (let place = 1; place <= count; place++)
+    await sessions.addMessage('task', place % 2 === 1 ? 'user' : 'assistant', `message ${place}`)
 }
 
 const flagsOf = async (sessions: PersistentSessions): Promise<string[]> =>
-  (await sessions.getOrCreate('task')).messages.map(({ content, isCompressed }) => `${isCompressed ? '-' : '+'} ${content}`)
+  (await sessions.getOrCreate('task')).messages.map(
+    ({ content, isCompressed }) => `${isCompressed ? '-' : '+'} ${content}`,
+  )
 
 describe('persistent sessions', () => {
   verifies('A-12', 'creates a session once, and has it from then on', async () => {
@@ -37,7 +40,15 @@ describe('persistent sessions', () => {
     await using first = open(file, { clock: () => noon })
     const created = await first.sessions.getOrCreate('task')
     const time = '2026-01-01T12:00:00.000Z'
-    expect(created).toEqual({ id: 'task', createdAt: time, updatedAt: time, messageCount: 0, messages: [], totalTokens: 0, contextTokens: 0 })
+    expect(created).toEqual({
+      id: 'task',
+      createdAt: time,
+      updatedAt: time,
+      messageCount: 0,
+      messages: [],
+      totalTokens: 0,
+      contextTokens: 0,
+    })
     await using later = open(file, { clock: () => noon + 60_000 })
     expect(await later.sessions.getOrCreate('task')).toEqual(created)
     expect(await later.sessions.list()).toEqual([{ id: 'task', createdAt: time, updatedAt: time, messageCount: 0 }])
@@ -60,39 +71,52 @@ describe('persistent sessions', () => {
     await sessions.addMessage('task', 'tool', 'Example Domain', { tool_call_id: 'c1' })
     await sessions.addMessage('task', 'system', 'Be brief.')
     const session = await sessions.getOrCreate('task')
-    expect(session.messages.map(({ id, role }) => `${id} ${role}`)).toEqual(['m1 user', 'm2 assistant', 'm3 tool', 'm4 system'])
+    expect(session.messages.map(({ id, role }) => `${id} ${role}`)).toEqual([
+      'm1 user',
+      'm2 assistant',
+      'm3 tool',
+      'm4 system',
+    ])
     expect(session.messages[0]).toEqual(asked)
     expect(session.messageCount).toBe(4)
     expect(session.totalTokens).toBe(session.messages.reduce((sum, message) => sum + message.tokenCount, 0))
     expect(session.createdAt < session.updatedAt).toBe(true)
   })
 
-  verifies(['A-12', 'C-10'], 'compresses older messages into one [CONTEXT SUMMARY] and keeps every one of them', async () => {
-    await using opened = open()
-    const { sessions } = opened
-    await talk(sessions, 5)
-    const before = await sessions.getOrCreate('task')
-    const summary = await sessions.compressMessages('task', 'm4', 'Three messages were said.')
-    expect(summary).toMatchObject({ role: 'system', content: '[CONTEXT SUMMARY] Three messages were said.', isCompressed: false })
-    expect(await flagsOf(sessions)).toEqual([
-      '- message 1',
-      '- message 2',
-      '- message 3',
-      '+ [CONTEXT SUMMARY] Three messages were said.',
-      '+ message 4',
-      '+ message 5',
-    ])
-    expect(await sessions.getContextMessages('task')).toEqual([
-      { role: 'system', content: '[CONTEXT SUMMARY] Three messages were said.' },
-      { role: 'assistant', content: 'message 4' },
-      { role: 'user', content: 'message 5' },
-    ])
-    const after = await sessions.getOrCreate('task')
-    const said = after.messages.filter(({ id }) => id !== summary?.id)
-    expect(said).toEqual(before.messages.map((message, place) => ({ ...message, isCompressed: place < 3 })))
-    expect([after.messageCount, after.totalTokens]).toEqual([5, before.totalTokens])
-    expect(after.contextTokens).toBe(after.messages.slice(3).reduce((sum, message) => sum + message.tokenCount, 0))
-  })
+  verifies(
+    ['A-12', 'C-10'],
+    'compresses older messages into one [CONTEXT SUMMARY] and keeps every one of them',
+    async () => {
+      await using opened = open()
+      const { sessions } = opened
+      await talk(sessions, 5)
+      const before = await sessions.getOrCreate('task')
+      const summary = await sessions.compressMessages('task', 'm4', 'Three messages were said.')
+      expect(summary).toMatchObject({
+        role: 'system',
+        content: '[CONTEXT SUMMARY] Three messages were said.',
+        isCompressed: false,
+      })
+      expect(await flagsOf(sessions)).toEqual([
+        '- message 1',
+        '- message 2',
+        '- message 3',
+        '+ [CONTEXT SUMMARY] Three messages were said.',
+        '+ message 4',
+        '+ message 5',
+      ])
+      expect(await sessions.getContextMessages('task')).toEqual([
+        { role: 'system', content: '[CONTEXT SUMMARY] Three messages were said.' },
+        { role: 'assistant', content: 'message 4' },
+        { role: 'user', content: 'message 5' },
+      ])
+      const after = await sessions.getOrCreate('task')
+      const said = after.messages.filter(({ id }) => id !== summary?.id)
+      expect(said).toEqual(before.messages.map((message, place) => ({ ...message, isCompressed: place < 3 })))
+      expect([after.messageCount, after.totalTokens]).toEqual([5, before.totalTokens])
+      expect(after.contextTokens).toBe(after.messages.slice(3).reduce((sum, message) => sum + message.tokenCount, 0))
+    },
+  )
 
   verifies('A-12', 'compressing again supersedes the earlier summary, which then stands for everything', async () => {
     await using opened = open()
@@ -109,7 +133,10 @@ describe('persistent sessions', () => {
     const sources = ['m1', 'm2', 'm3', 'm4', 'm5'].map((message) => ({ message }))
     expect(derived).toMatchObject([{ kind: 'summary', tier: 'batch', covers: [1, 5], version: 2, sources }])
     await sessions.compressMessages('task', 'm6', 'Five, put better.')
-    expect((await sessions.getContextMessages('task'))[0]).toEqual({ role: 'system', content: '[CONTEXT SUMMARY] Five, put better.' })
+    expect((await sessions.getContextMessages('task'))[0]).toEqual({
+      role: 'system',
+      content: '[CONTEXT SUMMARY] Five, put better.',
+    })
     expect((await flagsOf(sessions)).filter((line) => line.startsWith('-'))).toHaveLength(5)
   })
 
@@ -127,15 +154,36 @@ describe('persistent sessions', () => {
     await sessions.compressMessages('task', 'm3', 'Two.')
     const before = await sessions.getOrCreate('task')
     const refused = [
-      [sessions.compressMessages('task', 'm4', ' \n'), 'bad-option', 'summary is empty; say in it what the messages it stands for said.'],
-      [sessions.compressMessages('task', 'm9', 'x'), 'bad-option', 'acme:task has no message "m9". Name the first message that should stay as it is.'],
-      [sessions.compressMessages('task', 'last', 'x'), 'bad-option', 'acme:task has no message "last". Name the first message that should stay as it is.'],
-      [sessions.compressMessages('task', 'm2', 'x'), 'conflict', 'Message m2 of acme:task is compressed already. Read the session again and name a later one.'],
-      [sessions.addMessage('task', 'robot' as 'user', 'x'), 'bad-message', expect.stringContaining('messages[0].role is "robot"')],
+      [
+        sessions.compressMessages('task', 'm4', ' \n'),
+        'bad-option',
+        'summary is empty; say in it what the messages it stands for said.',
+      ],
+      [
+        sessions.compressMessages('task', 'm9', 'x'),
+        'bad-option',
+        'acme:task has no message "m9". Name the first message that should stay as it is.',
+      ],
+      [
+        sessions.compressMessages('task', 'last', 'x'),
+        'bad-option',
+        'acme:task has no message "last". Name the first message that should stay as it is.',
+      ],
+      [
+        sessions.compressMessages('task', 'm2', 'x'),
+        'conflict',
+        'Message m2 of acme:task is compressed already. Read the session again and name a later one.',
+      ],
+      [
+        sessions.addMessage('task', 'robot' as 'user', 'x'),
+        'bad-message',
+        expect.stringContaining('messages[0].role is "robot"'),
+      ],
       [sessions.getOrCreate('no spaces'), 'bad-key', expect.stringContaining('may hold only the letters')],
       [sessions.getOrCreate(''), 'bad-key', expect.stringContaining('is empty')],
     ] as const
-    for (const [promise, code, message] of refused) await expect(promise).rejects.toMatchObject({ name: 'MemoryError', code, message })
+    for (const [promise, code, message] of refused)
+      await expect(promise).rejects.toMatchObject({ name: 'MemoryError', code, message })
     expect(await sessions.getOrCreate('task')).toEqual(before)
   })
 
@@ -179,7 +227,13 @@ describe('persistent sessions', () => {
       there.sessions.compressMessages('task', 'm4', 'Three.'),
     ])
     const lines = await flagsOf(here.sessions)
-    expect(lines.slice(0, 5)).toEqual(['- message 1', '- message 2', '- message 3', '+ [CONTEXT SUMMARY] Three.', '+ message 4'])
+    expect(lines.slice(0, 5)).toEqual([
+      '- message 1',
+      '- message 2',
+      '- message 3',
+      '+ [CONTEXT SUMMARY] Three.',
+      '+ message 4',
+    ])
     expect(lines.slice(5).sort()).toEqual(Array.from({ length: 8 }, (_, place) => `+ late ${place + 1}`))
     const { derived } = await here.store.head(parseKey('acme:task'), 0)
     expect(derived).toHaveLength(1)
@@ -190,7 +244,10 @@ describe('persistent sessions', () => {
     await using opened = open()
     const { sessions, store } = opened
     await talk(sessions, 6)
-    const meanwhile = [() => sessions.addMessage('task', 'user', 'message 7'), () => sessions.compressMessages('task', 'm3', 'Two.')]
+    const meanwhile = [
+      () => sessions.addMessage('task', 'user', 'message 7'),
+      () => sessions.compressMessages('task', 'm3', 'Two.'),
+    ]
     const interrupted: typeof store = Object.create(store, {
       commit: {
         async value(change: Parameters<typeof store.commit>[0]) {
@@ -221,9 +278,27 @@ describe('persistent sessions', () => {
     await talk(sessions, 3)
     await sessions.addMessage('other', 'user', 'stays')
     const summary = await sessions.compressMessages('task', 'm2', 'One.')
-    const learnt = { kind: 'knowledge', id: 'k1', at: noon, category: 'domain', key: 'title', value: 'x', confidence: 0.5, usedAt: noon } as const
+    const learnt = {
+      kind: 'knowledge',
+      id: 'k1',
+      at: noon,
+      category: 'domain',
+      key: 'title',
+      value: 'x',
+      confidence: 0.5,
+      usedAt: noon,
+    } as const
     const put = [{ ...learnt, sources: [{ message: 'm1', session: 'task' }] }]
-    await store.commit({ id: 'learn', key: parseKey('acme'), at: noon, epoch: 0, append: [], put, drop: [], expiresAt: noon * 2 })
+    await store.commit({
+      id: 'learn',
+      key: parseKey('acme'),
+      at: noon,
+      epoch: 0,
+      append: [],
+      put,
+      drop: [],
+      expiresAt: noon * 2,
+    })
     expect((await sessions.delete('task')).sessions).toEqual([
       { key: 'acme', entries: ['k1'] },
       { key: 'acme:task', entries: ['m1', 'm2', 'm3', summary?.id] },
@@ -251,7 +326,11 @@ describe('persistent sessions', () => {
     let now = noon
     await using opened = open(fresh(), { clock: () => now })
     const { sessions, store } = opened
-    await using memory = await openMemory({ store, profile: { ...profiles.thread, lifetime: { idle: 1_000, whenFull: 'evict' } }, clock: () => now })
+    await using memory = await openMemory({
+      store,
+      profile: { ...profiles.thread, lifetime: { idle: 1_000, whenFull: 'evict' } },
+      clock: () => now,
+    })
     const [stored] = await memory.append('acme:task', [{ role: 'user', content: 'message 1' }])
     expect(stored?.tokenizer).not.toBe('chars-4')
     const [shared] = (await sessions.getOrCreate('task')).messages
@@ -267,10 +346,14 @@ describe('persistent sessions', () => {
     const { content, id } = await sessions.addMessage('task-1', 'user', 'my password is hunter22')
     expect(content).toMatch(/^my password is ⟨secret:\d+⟩$/)
     expect(await sessions.getContextMessages('task-1')).toEqual([{ role: 'user', content: 'my password is hunter22' }])
-    expect(await new PersistentSessions({ store, scope: 'acme' }).getContextMessages('task-1')).toEqual([{ role: 'user', content }])
+    expect(await new PersistentSessions({ store, scope: 'acme' }).getContextMessages('task-1')).toEqual([
+      { role: 'user', content },
+    ])
     await sessions.addMessage('task-1', 'assistant', 'Noted.')
     await sessions.compressMessages('task-1', 'm2', 'my password is hunter22')
-    expect((await sessions.getOrCreate('task-1')).messages.filter(({ content: text }) => text.includes('hunter22'))).toEqual([])
+    expect(
+      (await sessions.getOrCreate('task-1')).messages.filter(({ content: text }) => text.includes('hunter22')),
+    ).toEqual([])
     expect(id).toBe('m1')
   })
 })

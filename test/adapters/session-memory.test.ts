@@ -7,7 +7,11 @@ const tab = 'example.com:42'
 const hour = 3_600_000
 
 /** A conversation of `count` messages, the user's first. */
-function talk(memory: SessionMemory, count: number, text: (place: number) => string = (place) => `message ${place}`): void {
+function talk(
+  memory: SessionMemory,
+  count: number,
+  text: (place: number) => string = (place) => `message ${place}`,
+): void {
   for (let place = 1; place <= count; place++) {
     if (place % 2 === 1) memory.addUserMessageForKey(tab, text(place))
     else memory.addAssistantMessageForKey(tab, text(place))
@@ -68,7 +72,9 @@ describe('session memory', () => {
     memory.addAssistantMessageForKey(tab, 'two')
     expect(memory.getContextStringForKey(tab)).toBe('User: one\n\n--- Recent Exchange ---\n\nAssistant: two')
     memory.addUserMessageForKey(tab, 'three')
-    expect(memory.getContextStringForKey(tab)).toBe('User: one\n\n--- Recent Exchange ---\n\nAssistant: two\n\nUser: three')
+    expect(memory.getContextStringForKey(tab)).toBe(
+      'User: one\n\n--- Recent Exchange ---\n\nAssistant: two\n\nUser: three',
+    )
   })
 
   verifies('E-06', 'fills the middle from its newest message while it fits', () => {
@@ -79,7 +85,10 @@ describe('session memory', () => {
     expect(text).toContain('(Past) User: message number 17')
     expect(text).not.toContain('(Past) Assistant: message number 2\n')
     const shown = [...text.matchAll(/number (\d+)/g)].map(([, place]) => Number(place))
-    expect(shown).toEqual([1, ...Array.from({ length: 20 - (shown[1] as number) + 1 }, (_, at) => (shown[1] as number) + at)])
+    expect(shown).toEqual([
+      1,
+      ...Array.from({ length: 20 - (shown[1] as number) + 1 }, (_, at) => (shown[1] as number) + at),
+    ])
   })
 
   verifies('E-06', 'clips without splitting a character', () => {
@@ -93,7 +102,12 @@ describe('session memory', () => {
     const memory = new SessionMemory()
     talk(memory, 120)
     const { messages } = memory.getSessionByKey(tab)
-    expect([messages.length, messages[0]?.content, messages[1]?.content, messages.at(-1)?.content]).toEqual([50, 'message 1', 'message 72', 'message 120'])
+    expect([messages.length, messages[0]?.content, messages[1]?.content, messages.at(-1)?.content]).toEqual([
+      50,
+      'message 1',
+      'message 72',
+      'message 120',
+    ])
     expect(memory.getContextStringForKey(tab)).toMatch(/^User: message 1\n\n\(Past\) /)
   })
 
@@ -116,7 +130,11 @@ describe('session memory', () => {
     memory.addUserMessage('here')
     memory.addUserMessageForKey(tab, 'there')
     memory.clearCurrentSession()
-    expect([memory.getContextString(), memory.getContextStringForKey('example.com'), memory.getContextStringForKey(tab)]).toEqual(['', '', 'User: there'])
+    expect([
+      memory.getContextString(),
+      memory.getContextStringForKey('example.com'),
+      memory.getContextStringForKey(tab),
+    ]).toEqual(['', '', 'User: there'])
     memory.clearAll()
     expect(memory.getContextStringForKey(tab)).toBe('')
     memory.addUserMessageForKey(tab, 'again')
@@ -133,7 +151,11 @@ describe('session memory', () => {
     }
     const swept = memory.sweep()
     expect(swept).toHaveLength(30)
-    expect([swept.includes('site0.org:1'), swept.includes('site29.org:1'), swept.includes('site30.org:1')]).toEqual([true, true, false])
+    expect([swept.includes('site0.org:1'), swept.includes('site29.org:1'), swept.includes('site30.org:1')]).toEqual([
+      true,
+      true,
+      false,
+    ])
     now = 24 * hour + 40_001
     expect(memory.sweep()).toHaveLength(11)
     expect(memory.getContextStringForKey('site41.org:1')).toBe('User: hello')
@@ -154,7 +176,11 @@ describe('session memory', () => {
     expect(memory.getMetrics()).toEqual({ usedTokens: 0, totalTokens: 2_000, isDistilled: false })
     memory.getSession('example.com')
     memory.addUserMessage('What is this article about?')
-    expect(memory.getMetrics()).toEqual({ usedTokens: ascii35.count('User: What is this article about?\n\n'), totalTokens: 2_000, isDistilled: false })
+    expect(memory.getMetrics()).toEqual({
+      usedTokens: ascii35.count('User: What is this article about?\n\n'),
+      totalTokens: 2_000,
+      isDistilled: false,
+    })
     for (let place = 0; place < 6; place++) memory.addAssistantMessage('A long answer. '.repeat(20))
     expect(memory.getMetrics().isDistilled).toBe(true)
     expect(memory.getMetrics().usedTokens).toBeLessThanOrEqual(2_000)
@@ -192,6 +218,8 @@ describe('session memory', () => {
   })
 
   it('says what to do when there is no current session', () => {
-    expect(() => new SessionMemory().addUserMessage('hello')).toThrow('There is no current session. Call getSession(domain) first')
+    expect(() => new SessionMemory().addUserMessage('hello')).toThrow(
+      'There is no current session. Call getSession(domain) first',
+    )
   })
 })

@@ -17,7 +17,14 @@ async function written(name: string): Promise<{ readonly file: string; readonly 
   const audit = new Audit(join(folder, name))
   const at = Date.UTC(2026, 0, 2)
   await audit.note({ at, user: 'ann', operation: 'read', path: '/app/a.txt', outcome: 'allowed' })
-  await audit.note({ at, user: 'eve', operation: 'write', path: '/etc/\u001b[2Jpasswd', outcome: 'refused', why: 'outside' })
+  await audit.note({
+    at,
+    user: 'eve',
+    operation: 'write',
+    path: '/etc/\u001b[2Jpasswd',
+    outcome: 'refused',
+    why: 'outside',
+  })
   await audit.note({ at, user: 'bob', operation: 'list', path: '/app', outcome: 'allowed' })
   const { hash } = JSON.parse(readFileSync(`${audit.file}.head`, 'utf8')) as { hash: string }
   return { file: audit.file, hash }
@@ -29,7 +36,9 @@ describe('the audit command', () => {
     const whole = `threadkeep-audit.jsonl is whole: 3 lines. The last hash is ${hash}.\n`
     expect(await run(['verify'])).toEqual({ code: 0, stdout: whole, stderr: '' })
     const json = { log: 'threadkeep-audit.jsonl', whole: true, lines: 3, hash, unfinished: false }
-    expect(JSON.parse((await run(['verify', '--json'], { THREADKEEP_AUDIT_LOG: 'threadkeep-audit.jsonl' })).stdout)).toEqual(json)
+    expect(
+      JSON.parse((await run(['verify', '--json'], { THREADKEEP_AUDIT_LOG: 'threadkeep-audit.jsonl' })).stdout),
+    ).toEqual(json)
   })
 
   verifies('H-09', 'says where a log was changed, and fails', async () => {
@@ -38,7 +47,10 @@ describe('the audit command', () => {
     const broken = 'changed.jsonl is broken at line 2, which was changed.\n'
     expect(await run(['verify', '--log', 'changed.jsonl'])).toEqual({ code: 1, stdout: broken, stderr: '' })
     const { code, stdout } = await run(['verify', '--log', 'changed.jsonl', '--json'])
-    expect([code, JSON.parse(stdout)]).toEqual([1, { log: 'changed.jsonl', whole: false, lines: 1, line: 2, why: 'was changed' }])
+    expect([code, JSON.parse(stdout)]).toEqual([
+      1,
+      { log: 'changed.jsonl', whole: false, lines: 1, line: 2, why: 'was changed' },
+    ])
   })
 
   verifies('H-09', 'says that the end of a log was cut off, or that all of it is gone', async () => {
@@ -60,8 +72,12 @@ describe('the audit command', () => {
       '2026-01-02T00:00:00.000Z  bob  list   allowed  /app',
     ]
     expect(await run(['show', '--log', 'shown.jsonl'])).toEqual({ code: 0, stdout: `${rows.join('\n')}\n`, stderr: '' })
-    expect((await run(['show', '--log', 'shown.jsonl', '--limit', '1'])).stdout).toBe('2026-01-02T00:00:00.000Z  bob  list  allowed  /app\n')
-    const refused = JSON.parse((await run(['show', '--log', 'shown.jsonl', '--outcome', 'refused', '--json'])).stdout) as { items: unknown[] }
+    expect((await run(['show', '--log', 'shown.jsonl', '--limit', '1'])).stdout).toBe(
+      '2026-01-02T00:00:00.000Z  bob  list  allowed  /app\n',
+    )
+    const refused = JSON.parse(
+      (await run(['show', '--log', 'shown.jsonl', '--outcome', 'refused', '--json'])).stdout,
+    ) as { items: unknown[] }
     expect(refused).toMatchObject({ log: 'shown.jsonl', whole: true, items: [{ user: 'eve', why: 'outside' }] })
     expect((await run(['show', '--log', 'shown.jsonl', '--user', 'nobody'])).stdout).toBe('No lines.\n')
   })
@@ -83,6 +99,8 @@ describe('the audit command', () => {
       const { code, stdout } = await run([...args, '--help'])
       expect([code, stdout.startsWith('Usage: threadkeep audit ')]).toEqual([0, true])
       expect(stdout).toContain('\nExamples:\n  threadkeep audit verify\n')
-      expect(stdout).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted. A log that is not whole counts as failed.')
+      expect(stdout).toContain(
+        'Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted. A log that is not whole counts as failed.',
+      )
     })
 })

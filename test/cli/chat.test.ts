@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { refuses, replies, startUpstream } from '../models/upstream.ts'
+import { refuses, replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { command, run } from './command.ts'
 
@@ -14,7 +14,10 @@ describe('threadkeep chat', () => {
   })
 
   verifies('S-02', 'gives one JSON object for each turn', async () => {
-    const { code, stdout } = await run(['chat', 'acme:ann', '--json', '--profile', 'ephemeral', '--budget', '300'], talk)
+    const { code, stdout } = await run(
+      ['chat', 'acme:ann', '--json', '--profile', 'ephemeral', '--budget', '300'],
+      talk,
+    )
     const turns = stdout
       .trim()
       .split('\n')
@@ -44,7 +47,10 @@ describe('threadkeep chat', () => {
   })
 
   it('forgets, helps and ends on demand', async () => {
-    const { code, stdout } = await run(['chat'], 'My cat is called Miso.\n/forget\nWhat is my cat called?\n/help\n/quit\nNever said\n')
+    const { code, stdout } = await run(
+      ['chat'],
+      'My cat is called Miso.\n/forget\nWhat is my cat called?\n/help\n/quit\nNever said\n',
+    )
     const [first, forgotten, second, ...rest] = stdout.split('\n')
     expect(code).toBe(0)
     expect(forgotten).toBe('Forgotten: 2 entries.')
@@ -65,25 +71,44 @@ describe('threadkeep chat', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>)
     expect(receipt).toEqual({ ledger: null })
-    expect(forgotten).toEqual({ forgotten: { at: expect.any(Number), sessions: [{ key: 'demo:me', entries: ['m1', 'm2'] }] } })
+    expect(forgotten).toEqual({
+      forgotten: { at: expect.any(Number), sessions: [{ key: 'demo:me', entries: ['m1', 'm2'] }] },
+    })
     expect(Object.keys(help?.commands ?? {})).toEqual(['/receipt', '/forget', '/help', '/quit'])
   })
 
   it('takes an unknown command for a mistake, and other text with a slash for text', async () => {
-    expect(await run(['chat'], '/frget\n')).toEqual({ code: 2, stdout: '', stderr: 'threadkeep: /frget is no command. /help lists them.\n' })
-    expect((await run(['chat'], '/etc/hosts is a file.\nWhat is /etc/hosts?\n')).stdout).toContain('From what you told me: "/etc/hosts is a file."')
+    expect(await run(['chat'], '/frget\n')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'threadkeep: /frget is no command. /help lists them.\n',
+    })
+    expect((await run(['chat'], '/etc/hosts is a file.\nWhat is /etc/hosts?\n')).stdout).toContain(
+      'From what you told me: "/etc/hosts is a file."',
+    )
   })
 
   it('talks to the provider it is told, with the key from the environment', async () => {
     await using upstream = await startUpstream(replies('Hello', ' there.'))
-    const told = await run(['chat', '--provider', 'anthropic', '--model', 'claude-test', '--upstream', upstream.origin], 'Hi\n', {
-      ANTHROPIC_API_KEY: 'sk-ant',
-      OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
-    })
+    const told = await run(
+      ['chat', '--provider', 'anthropic', '--model', 'claude-test', '--upstream', upstream.origin],
+      'Hi\n',
+      {
+        ANTHROPIC_API_KEY: 'sk-ant',
+        OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
+      },
+    )
     expect(told).toEqual({ code: 0, stdout: 'Hello there.\n', stderr: '' })
-    expect(upstream.requests[0]).toMatchObject({ path: '/v1/messages', headers: { 'x-api-key': 'sk-ant' }, body: { model: 'claude-test' } })
+    expect(upstream.requests[0]).toMatchObject({
+      path: '/v1/messages',
+      headers: { 'x-api-key': 'sk-ant' },
+      body: { model: 'claude-test' },
+    })
     await run(['chat'], 'Hi\n', { OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'sk-env' })
-    expect(upstream.requests[1]).toMatchObject({ path: '/v1/chat/completions', headers: { authorization: 'Bearer sk-env' } })
+    expect(upstream.requests[1]).toMatchObject({
+      path: '/v1/chat/completions',
+      headers: { authorization: 'Bearer sk-env' },
+    })
   })
 
   it('does not let a model write to the terminal anything but text', async () => {

@@ -21,8 +21,18 @@ const environment = (given: Readonly<Record<string, string>>): NodeJS.ProcessEnv
 }
 
 /** Starts a program of the repository with the Node that runs the tests. */
-export function start(file: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, input?: string, cwd: string = root): Running {
-  const child = spawn(process.execPath, [join(root, file), ...args], { cwd, env: environment(env), stdio: ['pipe', 'pipe', 'pipe'] })
+export function start(
+  file: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  input?: string,
+  cwd: string = root,
+): Running {
+  const child = spawn(process.execPath, [join(root, file), ...args], {
+    cwd,
+    env: environment(env),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
@@ -31,7 +41,10 @@ export function start(file: string, args: readonly string[], env: Readonly<Recor
   const until = async (text: string): Promise<string> => {
     while (!stdout.includes(text)) {
       const more = await Promise.race([once(child.stdout, 'data'), ended])
-      if (!Array.isArray(more)) throw new Error(`The command ended with ${more.code} before it said ${JSON.stringify(text)}: ${more.stdout}${more.stderr}`)
+      if (!Array.isArray(more))
+        throw new Error(
+          `The command ended with ${more.code} before it said ${JSON.stringify(text)}: ${more.stdout}${more.stderr}`,
+        )
     }
     return stdout
   }

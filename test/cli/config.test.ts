@@ -17,7 +17,10 @@ const run = (cwd: string, args: readonly string[], env: Readonly<Record<string, 
 const printed = async (cwd: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) => {
   const { code, stdout, stderr } = await run(cwd, ['print', '--json', ...args], env)
   expect([code, stderr]).toEqual([0, ''])
-  return JSON.parse(stdout) as { file: string | null; settings: Record<string, { value: unknown; from: string; name?: string }> }
+  return JSON.parse(stdout) as {
+    file: string | null
+    settings: Record<string, { value: unknown; from: string; name?: string }>
+  }
 }
 
 describe('threadkeep config', () => {
@@ -52,10 +55,25 @@ describe('threadkeep config', () => {
   })
 
   verifies('S-02', 'tells which flag, variable or file each value comes from, and hides secrets', async () => {
-    const config = { listen: { port: 1, host: '::1' }, profile: 'agent', budget: 5, upstreams: [{ base: 'http://a/v1', key: 'sk-1' }] }
+    const config = {
+      listen: { port: 1, host: '::1' },
+      profile: 'agent',
+      budget: 5,
+      upstreams: [{ base: 'http://a/v1', key: 'sk-1' }],
+    }
     const cwd = home({ 'threadkeep.config.json': JSON.stringify(config) })
-    const { file, settings } = await printed(cwd, ['--port', '3'], { THREADKEEP_PORT: '2', THREADKEEP_PROFILE: 'support' })
-    expect([file, settings['listen.port'], settings['listen.host'], settings.profile, settings.budget, settings.upstreams]).toEqual([
+    const { file, settings } = await printed(cwd, ['--port', '3'], {
+      THREADKEEP_PORT: '2',
+      THREADKEEP_PROFILE: 'support',
+    })
+    expect([
+      file,
+      settings['listen.port'],
+      settings['listen.host'],
+      settings.profile,
+      settings.budget,
+      settings.upstreams,
+    ]).toEqual([
       'threadkeep.config.json',
       { value: 3, from: 'flag', name: '--port' },
       { value: '::1', from: 'file' },
@@ -63,7 +81,9 @@ describe('threadkeep config', () => {
       { value: 5, from: 'file' },
       { value: [{ base: 'http://a/v1', key: '***' }], from: 'file' },
     ])
-    expect((await run(cwd, ['print', '--port', '3'])).stdout).toContain('\nlisten.port      --port                  3\n')
+    expect((await run(cwd, ['print', '--port', '3'])).stdout).toContain(
+      '\nlisten.port      --port                  3\n',
+    )
     const over = await printed(cwd, [], { OPENAI_BASE_URL: 'http://b/v1', OPENAI_API_KEY: 'sk-2' })
     expect(over.settings.upstreams).toEqual({
       value: [{ name: 'upstream', base: 'http://b/v1', protocol: 'openai', key: '***' }],
@@ -73,37 +93,66 @@ describe('threadkeep config', () => {
   })
 
   it('finds the file by a flag, by a variable or by its name', async () => {
-    const cwd = home({ 'a.json': '{ "budget": 1 }', 'b.json': '{ "budget": 2 }', 'threadkeep.config.ts': 'export default { budget: 3 as number }' })
+    const cwd = home({
+      'a.json': '{ "budget": 1 }',
+      'b.json': '{ "budget": 2 }',
+      'threadkeep.config.ts': 'export default { budget: 3 as number }',
+    })
     expect((await printed(cwd, ['--config', 'a.json'], { THREADKEEP_CONFIG: 'b.json' })).settings.budget?.value).toBe(1)
     expect((await printed(cwd, [], { THREADKEEP_CONFIG: 'b.json' })).settings.budget?.value).toBe(2)
-    expect(await printed(cwd)).toMatchObject({ file: 'threadkeep.config.ts', settings: { budget: { value: 3, from: 'file' } } })
+    expect(await printed(cwd)).toMatchObject({
+      file: 'threadkeep.config.ts',
+      settings: { budget: { value: 3, from: 'file' } },
+    })
   })
 
   verifies('S-02', 'checks a configuration, and makes nothing', async () => {
     const right = { profile: 'small', profiles: { small: { extends: 'support' } }, templates: { sales: {} } }
     const cwd = home({ 'threadkeep.config.json': JSON.stringify(right) })
-    expect(await run(cwd, ['check'])).toEqual({ code: 0, stdout: 'threadkeep.config.json is in order: profile small, templates sales.\n', stderr: '' })
+    expect(await run(cwd, ['check'])).toEqual({
+      code: 0,
+      stdout: 'threadkeep.config.json is in order: profile small, templates sales.\n',
+      stderr: '',
+    })
     expect(JSON.parse((await run(cwd, ['check', '--json'])).stdout)).toEqual({
       ok: true,
       file: 'threadkeep.config.json',
       profile: 'small',
       templates: ['sales'],
     })
-    expect((await run(home(), ['check'])).stdout).toBe('The configuration is in order: profile thread, templates none.\n')
+    expect((await run(home(), ['check'])).stdout).toBe(
+      'The configuration is in order: profile thread, templates none.\n',
+    )
     expect(readdirSync(cwd)).toEqual(['threadkeep.config.json'])
   })
 
   const wrong: readonly (readonly [text: string, message: string])[] = [
-    ['{', 'The configuration threadkeep.config.json cannot be used: it is not JSON from line 1 on. Mind commas and quotes.'],
-    ['{ "listen": { "prot": 1 } }', 'threadkeep.config.json: listen.prot is unknown; listen has only host, port, names, origins.'],
-    ['{ "upstreams": [{ "base": "http://a", "keyEnv": "NOBODY" }] }', 'upstreams[0].keyEnv is "NOBODY"; it must be a variable that is set.'],
-    ['{ "profiles": { "a": { "extends": "thread", "budget": 0 } } }', 'profiles.a.budget is 0; it must be a whole number, 1 or more.'],
+    [
+      '{',
+      'The configuration threadkeep.config.json cannot be used: it is not JSON from line 1 on. Mind commas and quotes.',
+    ],
+    [
+      '{ "listen": { "prot": 1 } }',
+      'threadkeep.config.json: listen.prot is unknown; listen has only host, port, names, origins.',
+    ],
+    [
+      '{ "upstreams": [{ "base": "http://a", "keyEnv": "NOBODY" }] }',
+      'upstreams[0].keyEnv is "NOBODY"; it must be a variable that is set.',
+    ],
+    [
+      '{ "profiles": { "a": { "extends": "thread", "budget": 0 } } }',
+      'profiles.a.budget is 0; it must be a whole number, 1 or more.',
+    ],
   ]
   for (const [text, message] of wrong) {
     verifies('S-02', `says in one line what is wrong with: ${text}`, async () => {
       const cwd = home({ 'threadkeep.config.json': text })
       expect(await run(cwd, ['check'])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
-      expect(await start('src/cli/main.ts', ['serve'], {}, '', cwd).ended).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
+      expect(await start('src/cli/main.ts', ['serve'], {}, '', cwd).ended).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: `threadkeep: ${message}\n`,
+      })
     })
   }
 

@@ -29,7 +29,9 @@ describe('threadkeep restore', () => {
 
   verifies(['H-05', 'S-02'], 'explains itself', async () => {
     const { code, stdout } = await run(['restore', '--help'])
-    expect([code, stdout.includes('\nExamples:\n  threadkeep restore'), stdout.includes('Exit codes: 0 fine')]).toEqual([0, true, true])
+    expect([code, stdout.includes('\nExamples:\n  threadkeep restore'), stdout.includes('Exit codes: 0 fine')]).toEqual(
+      [0, true, true],
+    )
   })
 
   verifies('H-05', 'prints the text alone, and tells of the session and of files on the standard error', async () => {
@@ -38,27 +40,40 @@ describe('threadkeep restore', () => {
     expect([
       code,
       stdout.startsWith('# The login page fails'),
-      /\nThis chat is session (session_\w+), which goes on from session_\w+\. Save it with threadkeep save --session \1\.\n$/.test(stdout),
+      /\nThis chat is session (session_\w+), which goes on from session_\w+\. Save it with threadkeep save --session \1\.\n$/.test(
+        stdout,
+      ),
     ]).toEqual([0, true, true])
-    expect(stderr).toMatch(new RegExp(`^The new chat is session session_\\d{13}_[0-9a-f]{8}, which goes on from ${saved}; \\d+ tokens\\.\n`))
+    expect(stderr).toMatch(
+      new RegExp(`^The new chat is session session_\\d{13}_[0-9a-f]{8}, which goes on from ${saved}; \\d+ tokens\\.\n`),
+    )
     expect(stderr).toContain('a.ts is changed: ')
-    expect(await json('restore', `billing:${saved}`, '--query', 'umlaut')).toMatchObject({ continues: saved, budget: 8_000 })
+    expect(await json('restore', `billing:${saved}`, '--query', 'umlaut')).toMatchObject({
+      continues: saved,
+      budget: 8_000,
+    })
     expect((await run(['restore'])).stderr).toContain('1 file was not looked at: --allow opens a folder to that.\n')
   })
 
   verifies('H-14', 'leaves behind how well the session came through, as sessions show tells', async () => {
     const { stdout } = await run(['sessions', 'show', `billing:${saved}`])
     expect((await run(['sessions', 'show', saved])).stdout).toBe(stdout)
-    expect(stdout).toMatch(/\nsaved: \d+ items?, 1 file\nrestored .*Z into 8000 tokens: \d+ % of the meaning, 100 % of the facts\n/)
+    expect(stdout).toMatch(
+      /\nsaved: \d+ items?, 1 file\nrestored .*Z into 8000 tokens: \d+ % of the meaning, 100 % of the facts\n/,
+    )
     // Of all that was restored nothing was gone on with.
     expect(stdout).not.toContain('\nchain: ')
-    expect(await json('sessions', 'show', `billing:${saved}`)).toMatchObject({ saved: { sessionId: saved, preservation: { budget: 8_000, facts: 1 } } })
+    expect(await json('sessions', 'show', `billing:${saved}`)).toMatchObject({
+      saved: { sessionId: saved, preservation: { budget: 8_000, facts: 1 } },
+    })
   })
 
   verifies('H-07', 'takes in what save has written to a directory, byte for byte', async () => {
     const { stdout } = await run(['save', '--directory', 'backup'])
     expect(stdout).toBe('2 messages of 1 session are in backup.\n')
-    expect((await run(['restore', '--directory', 'backup', '--store', 'sqlite:copy.db'])).stdout).toBe('2 messages of 1 session were taken in.\n')
+    expect((await run(['restore', '--directory', 'backup', '--store', 'sqlite:copy.db'])).stdout).toBe(
+      '2 messages of 1 session were taken in.\n',
+    )
     expect((await run(['restore', '--directory', 'backup', '--store', 'sqlite:copy.db'])).stdout).toBe(
       '0 messages of 0 sessions were taken in.\n1 session was there already.\n',
     )
@@ -72,8 +87,14 @@ describe('threadkeep restore', () => {
 
   const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
     [['--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
-    [['session_1'], 'There is no session "session_1" in this workspace. threadkeep sessions list tells which there are.'],
-    [['--workspace', 'empty'], 'No session was saved in this workspace yet. Save one with threadkeep save, or name another one with --workspace.'],
+    [
+      ['session_1'],
+      'There is no session "session_1" in this workspace. threadkeep sessions list tells which there are.',
+    ],
+    [
+      ['--workspace', 'empty'],
+      'No session was saved in this workspace yet. Save one with threadkeep save, or name another one with --workspace.',
+    ],
     [['session_1', '--directory', 'x'], 'A session to restore and --directory do not go together; choose one.'],
     [['--store', 'sqlite:nowhere.db'], 'There is no store at nowhere.db. Say where it is with --store sqlite:PATH.'],
   ]

@@ -20,23 +20,46 @@ const json = async (args: readonly string[], input = ''): Promise<Record<string,
 describe('threadkeep save', () => {
   verifies(['H-04', 'S-02'], 'explains itself', async () => {
     const { code, stdout } = await run(['save', '--help'])
-    expect([code, stdout.includes('\nExamples:\n  threadkeep save chat.txt'), stdout.includes('Exit codes: 0 fine')]).toEqual([0, true, true])
+    expect([
+      code,
+      stdout.includes('\nExamples:\n  threadkeep save chat.txt'),
+      stdout.includes('Exit codes: 0 fine'),
+    ]).toEqual([0, true, true])
   })
 
-  verifies(['H-04', 'H-08'], 'saves a transcript from a file or the standard input, and the same again only once', async () => {
-    writeFileSync(join(folder, 'chat.txt'), 'User: The login page fails.\nAssistant: It is the umlaut.\n')
-    const { code, stdout, stderr } = await run(['save', 'chat.txt', '--workspace', 'billing'])
-    expect([code, stderr]).toEqual([0, ''])
-    const id = /^billing:(session_\d{13}_[0-9a-f]{8}) is saved: 2 messages \(2 new\), \d+ items?, 0 files\.\n$/.exec(stdout)?.[1] ?? ''
-    expect(id).not.toBe('')
-    const lines = '{"role":"user","content":"The login page fails."}\n{"role":"assistant","content":"It is the umlaut."}\n{"role":"user","content":"Fixed."}\n'
-    expect(await json(['save', '--workspace', 'billing', '--session', id], lines)).toMatchObject({ sessionId: id, messages: 3, added: 1 })
-    const shown = await run(['sessions', 'show', `billing:${id}`])
-    expect(shown.stdout).toContain('m3 user: Fixed.\n')
-    expect((await run(['sessions', 'list'])).stdout).toMatch(new RegExp(`^billing:${id} {2}3 messages, last written .* UTC {2}The login page fails\\.\n$`))
-    // As it was printed, the id says which workspace it is in.
-    expect(await json(['save', '--session', `billing:${id}`], 'User: It is done, and so is everything that was left to do.')).toMatchObject({ messages: 4 })
-  })
+  verifies(
+    ['H-04', 'H-08'],
+    'saves a transcript from a file or the standard input, and the same again only once',
+    async () => {
+      writeFileSync(join(folder, 'chat.txt'), 'User: The login page fails.\nAssistant: It is the umlaut.\n')
+      const { code, stdout, stderr } = await run(['save', 'chat.txt', '--workspace', 'billing'])
+      expect([code, stderr]).toEqual([0, ''])
+      const id =
+        /^billing:(session_\d{13}_[0-9a-f]{8}) is saved: 2 messages \(2 new\), \d+ items?, 0 files\.\n$/.exec(
+          stdout,
+        )?.[1] ?? ''
+      expect(id).not.toBe('')
+      const lines =
+        '{"role":"user","content":"The login page fails."}\n{"role":"assistant","content":"It is the umlaut."}\n{"role":"user","content":"Fixed."}\n'
+      expect(await json(['save', '--workspace', 'billing', '--session', id], lines)).toMatchObject({
+        sessionId: id,
+        messages: 3,
+        added: 1,
+      })
+      const shown = await run(['sessions', 'show', `billing:${id}`])
+      expect(shown.stdout).toContain('m3 user: Fixed.\n')
+      expect((await run(['sessions', 'list'])).stdout).toMatch(
+        new RegExp(`^billing:${id} {2}3 messages, last written .* UTC {2}The login page fails\\.\n$`),
+      )
+      // As it was printed, the id says which workspace it is in.
+      expect(
+        await json(
+          ['save', '--session', `billing:${id}`],
+          'User: It is done, and so is everything that was left to do.',
+        ),
+      ).toMatchObject({ messages: 4 })
+    },
+  )
 
   verifies('S-02', 'prints nothing that a terminal would obey', async () => {
     const { stdout } = await run(['save', '--workspace', 'signs', '--json'], 'User: Look\u0007 at \u202ethis.')
@@ -52,7 +75,11 @@ describe('threadkeep save', () => {
         '[{"role":"user","content":"Hello"',
         'bad.json holds no messages as JSON. It must be a list such as [{ "role": "user", "content": "Hello" }], { "messages": […] }, or one message a line; text belongs into a file of another name.',
       ],
-      ['noise.txt', new Uint8Array([0x89, 0x50, 0xff, 0xfe]), 'noise.txt is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.'],
+      [
+        'noise.txt',
+        new Uint8Array([0x89, 0x50, 0xff, 0xfe]),
+        'noise.txt is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.',
+      ],
       ['nul.txt', 'User: a\0b', 'nul.txt is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.'],
     ]
     for (const [name, bytes, message] of files) {
@@ -71,9 +98,15 @@ describe('threadkeep save', () => {
     [['nowhere.txt'], 'nowhere.txt cannot be read. Name the transcript to save.'],
     [['chat.txt', '--directory', 'x'], 'A file to save and --directory do not go together; choose one.'],
     [['--store', 'ram:'], 'store is "ram:"; what is saved there is lost at once. Choose sqlite:PATH.'],
-    [['--session', 'session_1'], 'There is no session "session_1" in this workspace. threadkeep sessions list tells which there are.'],
+    [
+      ['--session', 'session_1'],
+      'There is no session "session_1" in this workspace. threadkeep sessions list tells which there are.',
+    ],
     [['--workspace', 'billing:x'], 'workspace is "billing:x"; it must be a name such as my-project, without a colon.'],
-    [[], 'There is nothing to save. Name a file, or write the conversation to the standard input; --session alone saves a session again.'],
+    [
+      [],
+      'There is nothing to save. Name a file, or write the conversation to the standard input; --session alone saves a session again.',
+    ],
   ]
   for (const [args, message] of wrong)
     it(`says in one line what is wrong with: save ${args.join(' ')}`, async () =>

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { replies, startUpstream } from '../models/upstream.ts'
+import { replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { command, type Running } from './command.ts'
 
@@ -20,7 +20,11 @@ const urlOf = async (running: Running): Promise<string> => {
 
 const ask = async (url: string, content: string): Promise<string> => {
   const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content }] })
-  const response = await fetch(`${url}/v1/demo:me/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const response = await fetch(`${url}/v1/demo:me/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
   const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
   return choices[0]?.message.content ?? ''
 }
@@ -64,15 +68,22 @@ describe('threadkeep serve', () => {
     first.process.kill('SIGKILL')
     await first.ended
     const second = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, home)
-    expect(await ask(await urlOf(second), 'What is my cat called?')).toBe('From what you told me: "My cat is called Miso."')
+    expect(await ask(await urlOf(second), 'What is my cat called?')).toBe(
+      'From what you told me: "My cat is called Miso."',
+    )
     second.process.kill()
     await second.ended
   })
 
   verifies('E-02', 'refuses a file for a profile that lives in RAM, and does not even make it', async () => {
     const home = mkdtempSync(join(folder, 'refused-'))
-    const { code, stderr } = await command(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, home).ended
-    expect([code, stderr.startsWith('threadkeep: Profile ephemeral lives in RAM only'), readdirSync(home)]).toEqual([2, true, []])
+    const { code, stderr } = await command(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, home)
+      .ended
+    expect([code, stderr.startsWith('threadkeep: Profile ephemeral lives in RAM only'), readdirSync(home)]).toEqual([
+      2,
+      true,
+      [],
+    ])
   })
 
   verifies(['E-02', 'T-03'], 'makes no file for sessions that live in RAM, and says so', async () => {
@@ -110,7 +121,13 @@ describe('threadkeep serve', () => {
       OPENAI_API_KEY: 'sk-env',
     })
     const facts = JSON.parse(await running.until('}\n')) as { url: string }
-    expect(facts).toEqual({ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), answers: upstream.url, store: 'ram:', profile: 'support', budget: 500 })
+    expect(facts).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      answers: upstream.url,
+      store: 'ram:',
+      profile: 'support',
+      budget: 500,
+    })
     expect(await ask(facts.url, 'Hi')).toBe('Hello.')
     expect(upstream.requests[0]?.headers.authorization).toBe('Bearer sk-env')
     running.process.kill()
@@ -121,11 +138,11 @@ describe('threadkeep serve', () => {
     const home = mkdtempSync(join(folder, 'reached-'))
     const host = ['serve', '--port', '0', '--host', '0.0.0.0']
     const { code, stdout, stderr } = await command(host, {}, home).ended
-    expect([code, stdout, stderr.startsWith('threadkeep: host is "0.0.0.0", where others can reach this server, and no keys are asked for')]).toEqual([
-      2,
-      '',
-      true,
-    ])
+    expect([
+      code,
+      stdout,
+      stderr.startsWith('threadkeep: host is "0.0.0.0", where others can reach this server, and no keys are asked for'),
+    ]).toEqual([2, '', true])
     const warning = '\nWARNING: whoever reaches this address can read and write memory (--open).\n'
     const open = command([...host, '--open'], {}, home)
     expect(await open.until('curl ')).toContain(warning)
@@ -164,7 +181,8 @@ describe('threadkeep serve', () => {
   verifies('T-17', 'takes over profiles that change in its file when it is told to look', async () => {
     const home = mkdtempSync(join(folder, 'changing-'))
     const file = join(home, 'threadkeep.config.json')
-    const write = (budget: number): void => writeFileSync(file, JSON.stringify({ profile: 'mine', profiles: { mine: { extends: 'thread', budget } } }))
+    const write = (budget: number): void =>
+      writeFileSync(file, JSON.stringify({ profile: 'mine', profiles: { mine: { extends: 'thread', budget } } }))
     write(5_000)
     const running = command(['serve', '--port', '0', '--log', 'info'], {}, home)
     const url = await urlOf(running)
@@ -174,7 +192,11 @@ describe('threadkeep serve', () => {
     running.process.kill('SIGHUP')
     await told
     const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'Hi' }] })
-    const response = await fetch(`${url}/v1/demo:me/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const response = await fetch(`${url}/v1/demo:me/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
     expect(response.headers.get('x-threadkeep-tokens')).toMatch(/\/6000$/)
     running.process.kill()
     expect((await running.ended).code).toBe(0)
@@ -189,7 +211,10 @@ describe('threadkeep serve', () => {
     await first.ended
     const message = `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or choose another with --port (0 takes a free one).`
     expect(second).toEqual({ code: 1, stdout: '', stderr: `threadkeep: ${message}\n` })
-    expect([third.code, JSON.parse(third.stderr)]).toEqual([1, { error: { code: 'EADDRINUSE', message, param: 'port' } }])
+    expect([third.code, JSON.parse(third.stderr)]).toEqual([
+      1,
+      { error: { code: 'EADDRINUSE', message, param: 'port' } },
+    ])
   })
 
   it('stops at once when it is asked twice', async () => {
@@ -197,7 +222,11 @@ describe('threadkeep serve', () => {
     const running = command(['serve', '--port', '0', '--log', 'info', '--upstream', upstream.url])
     const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Count' }] })
     const url = await urlOf(running)
-    const response = await fetch(`${url}/v1/demo:me/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const response = await fetch(`${url}/v1/demo:me/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
     const stopping = lineWith(running, '"event":"stopping"')
     running.process.kill()
     await stopping

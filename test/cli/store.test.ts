@@ -22,7 +22,9 @@ describe('the commands on a store', () => {
   beforeAll(async () => {
     const talk = 'My cat is called Miso.\nThe walrus is called Bruno.\n'
     expect((await run(['chat', 'acme:ann', '--store', 'sqlite:'], talk)).code).toBe(0)
-    expect(await said('remember', 'acme', 'opening hours', 'nine to five')).toBe('acme knows opening hours (domain, confidence 0.5).\n')
+    expect(await said('remember', 'acme', 'opening hours', 'nine to five')).toBe(
+      'acme knows opening hours (domain, confidence 0.5).\n',
+    )
   })
 
   it('keep it in one file that only its owner may read', () => {
@@ -31,8 +33,13 @@ describe('the commands on a store', () => {
   })
 
   it('list and show sessions', async () => {
-    expect(await said('sessions', 'list')).toMatch(/^acme {2}0 messages, last written .* UTC\nacme:ann {2}4 messages, last written .* UTC\n$/)
-    expect(await json('sessions', 'list', 'acme', '--limit', '1')).toMatchObject({ items: [{ key: 'acme', messages: 0 }], next: 'acme' })
+    expect(await said('sessions', 'list')).toMatch(
+      /^acme {2}0 messages, last written .* UTC\nacme:ann {2}4 messages, last written .* UTC\n$/,
+    )
+    expect(await json('sessions', 'list', 'acme', '--limit', '1')).toMatchObject({
+      items: [{ key: 'acme', messages: 0 }],
+      next: 'acme',
+    })
     expect(await json('sessions', 'list', '--after', 'acme:ann')).toEqual({ items: [], next: null })
     expect(await said('sessions', 'show', 'acme:ann', '--limit', '2')).toMatch(
       /^acme:ann: 4 messages, 0 derived entries, .*\nm3 user: The walrus is called Bruno\.\nm4 assistant: /,
@@ -43,17 +50,27 @@ describe('the commands on a store', () => {
   })
 
   it('search, and remember more surely when told again', async () => {
-    expect(await said('search', 'acme', 'walrus', 'Bruno', '--limit', '1')).toMatch(/^\d\.\d\d {2}acme:ann m3, .* UTC: The walrus is called Bruno\.\n$/)
-    expect(await json('search', 'acme', 'hours', '--kinds', 'knowledge')).toMatchObject({ items: [{ key: 'acme', entry: { value: 'nine to five' } }] })
+    expect(await said('search', 'acme', 'walrus', 'Bruno', '--limit', '1')).toMatch(
+      /^\d\.\d\d {2}acme:ann m3, .* UTC: The walrus is called Bruno\.\n$/,
+    )
+    expect(await json('search', 'acme', 'hours', '--kinds', 'knowledge')).toMatchObject({
+      items: [{ key: 'acme', entry: { value: 'nine to five' } }],
+    })
     expect(await said('search', 'acme', 'zebra')).toBe('Nothing was found.\n')
     expect(await said('search', 'acme', 'walrus', '--to', '2020-01-01')).toBe('Nothing was found.\n')
-    expect(await said('remember', 'acme', 'opening hours', '{"from":9}')).toBe('acme knows opening hours (domain, confidence 0.6).\n')
+    expect(await said('remember', 'acme', 'opening hours', '{"from":9}')).toBe(
+      'acme knows opening hours (domain, confidence 0.6).\n',
+    )
   })
 
   verifies('X-12', 'export and import a bundle that comes back the same, also encrypted', async () => {
     expect(await said('export', '--out', 'whole.jsonl')).toBe('4 messages of 2 sessions are in whole.jsonl.\n')
-    expect(await said('import', 'whole.jsonl', '--store', 'sqlite:copy.db')).toBe('4 messages of 2 sessions were imported.\n')
-    expect(await said('import', 'whole.jsonl', '--store', 'sqlite:copy.db')).toBe('0 messages of 0 sessions were imported.\n2 sessions were there already.\n')
+    expect(await said('import', 'whole.jsonl', '--store', 'sqlite:copy.db')).toBe(
+      '4 messages of 2 sessions were imported.\n',
+    )
+    expect(await said('import', 'whole.jsonl', '--store', 'sqlite:copy.db')).toBe(
+      '0 messages of 0 sessions were imported.\n2 sessions were there already.\n',
+    )
     expect(await said('export', '--store', 'sqlite:copy.db')).toBe(readFileSync(join(folder, 'whole.jsonl'), 'utf8'))
     writeFileSync(join(folder, 'secret.txt'), 'correct horse\n')
     await said('export', '--out', 'locked', '--passphrase-file', 'secret.txt')
@@ -61,7 +78,9 @@ describe('the commands on a store', () => {
     expect((await run(['import', 'locked', '--store', 'sqlite:third.db'])).stderr).toBe(
       'threadkeep: The bundle is encrypted; give the passphrase it was exported with.\n',
     )
-    expect(await said('import', 'locked', '--store', 'sqlite:third.db', '--passphrase-file', 'secret.txt')).toBe('4 messages of 2 sessions were imported.\n')
+    expect(await said('import', 'locked', '--store', 'sqlite:third.db', '--passphrase-file', 'secret.txt')).toBe(
+      '4 messages of 2 sessions were imported.\n',
+    )
     writeFileSync(join(folder, 'bent.jsonl'), readFileSync(join(folder, 'whole.jsonl'), 'utf8').replace('Miso', 'Mise'))
     const bent = await run(['import', 'bent.jsonl', '--store', 'sqlite:fourth.db'])
     expect([bent.code, bent.stdout]).toEqual([1, ''])
@@ -69,7 +88,10 @@ describe('the commands on a store', () => {
   })
 
   it('take in what other programs exported', async () => {
-    writeFileSync(join(folder, 'talk.jsonl'), '{"role":"user","content":"I live in Lisbon."}\n{"role":"assistant","content":"Noted."}\n')
+    writeFileSync(
+      join(folder, 'talk.jsonl'),
+      '{"role":"user","content":"I live in Lisbon."}\n{"role":"assistant","content":"Noted."}\n',
+    )
     expect(await said('import', 'talk.jsonl', '--scope', 'me')).toBe('2 messages of 1 session were imported.\n')
     expect(await said('search', 'me', 'Lisbon', '--limit', '1')).toContain('me:talk m1')
     writeFileSync(join(folder, 'notes.txt'), 'just text')
@@ -83,16 +105,26 @@ describe('the commands on a store', () => {
     const sealed = ['--store', 'sqlite:sealed.db', '--store-key', 'env:KEY']
     expect((await run(['chat', 'acme:ann', ...sealed], 'My cat is called Miso.\n', { KEY: old })).code).toBe(0)
     expect(readFileSync(join(folder, 'sealed.db')).includes('Miso')).toBe(false)
-    expect((await run(['search', 'acme', 'cat', '--limit', '1', ...sealed], '', { KEY: old })).stdout).toContain('My cat is called Miso.')
+    expect((await run(['search', 'acme', 'cat', '--limit', '1', ...sealed], '', { KEY: old })).stdout).toContain(
+      'My cat is called Miso.',
+    )
     const wrong = await run(['search', 'acme', 'cat', ...sealed], '', { KEY: fresh })
     expect([wrong.code, wrong.stdout]).toEqual([1, ''])
     const rotated = await run(['doctor', '--rotate-key', ...sealed], '', { KEY: `${fresh} ${old}` })
-    expect(rotated).toEqual({ code: 0, stdout: 'The keys of 1 session are wrapped under the new key; the old one is no longer needed.\n', stderr: '' })
-    expect((await run(['search', 'acme', 'cat', '--limit', '1', ...sealed], '', { KEY: fresh })).stdout).toContain('My cat is called Miso.')
+    expect(rotated).toEqual({
+      code: 0,
+      stdout: 'The keys of 1 session are wrapped under the new key; the old one is no longer needed.\n',
+      stderr: '',
+    })
+    expect((await run(['search', 'acme', 'cat', '--limit', '1', ...sealed], '', { KEY: fresh })).stdout).toContain(
+      'My cat is called Miso.',
+    )
   })
 
   it('examine, copy and repair', async () => {
-    expect(await said('doctor', '--backup', 'backup.db')).toMatch(/^Copied to backup\.db\.\nthreadkeep\.db: format 2, .*\nEverything is sound\.\n$/)
+    expect(await said('doctor', '--backup', 'backup.db')).toMatch(
+      /^Copied to backup\.db\.\nthreadkeep\.db: format 2, .*\nEverything is sound\.\n$/,
+    )
     const bytes = readFileSync(join(folder, 'backup.db'))
     bytes.write('Brunz', bytes.indexOf('is called Bruno') + 10)
     writeFileSync(join(folder, 'backup.db'), bytes)
@@ -108,14 +140,20 @@ describe('the commands on a store', () => {
   })
 
   verifies('X-05', 'forget only when told to, and then for good', async () => {
-    expect(await said('forget', 'acme:ann', '--message', 'm3')).toBe('This would forget message m3 of acme:ann, for good. Add --yes to do it.\n')
+    expect(await said('forget', 'acme:ann', '--message', 'm3')).toBe(
+      'This would forget message m3 of acme:ann, for good. Add --yes to do it.\n',
+    )
     expect(await said('forget', 'acme', '--text', 'walrus')).toBe(
       'This would forget whatever holds "walrus" in 2 sessions of acme, for good. Add --yes to do it.\n',
     )
     expect(readFileSync(join(folder, 'threadkeep.db')).includes('Bruno')).toBe(true)
-    expect(await json('forget', 'acme', '--text', 'Bruno', '--yes')).toMatchObject({ sessions: [{ key: 'acme:ann', entries: ['m3'] }] })
+    expect(await json('forget', 'acme', '--text', 'Bruno', '--yes')).toMatchObject({
+      sessions: [{ key: 'acme:ann', entries: ['m3'] }],
+    })
     expect(readFileSync(join(folder, 'threadkeep.db')).includes('Bruno')).toBe(false)
-    expect(await said('forget', 'acme', '--scope', '--yes')).toBe('acme: 1 entry forgotten\nacme:ann: 3 entries forgotten\n')
+    expect(await said('forget', 'acme', '--scope', '--yes')).toBe(
+      'acme: 1 entry forgotten\nacme:ann: 3 entries forgotten\n',
+    )
     expect(await said('forget', 'acme', '--scope', '--yes')).toBe('There was nothing to forget.\n')
   })
 })

@@ -14,7 +14,8 @@ const file = join(folder, 'threadkeep.db')
 const store = `sqlite:${file}`
 
 /** Runs the command in a folder of its own, with memory in its default place there. */
-const run = (...args: readonly string[]): Promise<Ended> => start('src/cli/main.ts', args, { THREADKEEP_STORE: '' }, '', folder).ended
+const run = (...args: readonly string[]): Promise<Ended> =>
+  start('src/cli/main.ts', args, { THREADKEEP_STORE: '' }, '', folder).ended
 const said = async (...args: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await run(...args)
   expect([code, stderr]).toEqual([0, ''])
@@ -34,10 +35,14 @@ async function fill(options: MemoryOptions, use: (memory: Memory) => Promise<voi
   if (options.upkeep !== false) await memory.upkeep.settled()
 }
 
-const step = (number: number): string => `Here is step ${number} of the plan, told at length so that there is something to sum up. `.repeat(14).trim()
+const step = (number: number): string =>
+  `Here is step ${number} of the plan, told at length so that there is something to sum up. `.repeat(14).trim()
 const always = (text: string) => (): string => text
 const turns = (count: number, content: (place: number) => string): Incoming[] =>
-  Array.from({ length: count }, (_, place) => ({ role: place % 2 === 0 ? 'user' : 'assistant', content: content(place) }))
+  Array.from({ length: count }, (_, place) => ({
+    role: place % 2 === 0 ? 'user' : 'assistant',
+    content: content(place),
+  }))
 
 /** A long chat in which a preference changes: the first seventeen messages are summed up. */
 async function chat(memory: Memory): Promise<void> {
@@ -55,7 +60,8 @@ async function chat(memory: Memory): Promise<void> {
     ])
     now += 60 * minute
   }
-  const next = (place: number): string => (place % 2 === 0 ? `What comes after step ${place / 2 + 4}?` : step((place - 1) / 2 + 5))
+  const next = (place: number): string =>
+    place % 2 === 0 ? `What comes after step ${place / 2 + 4}?` : step((place - 1) / 2 + 5)
   await memory.append('acme:ann', turns(12, next))
 }
 
@@ -75,7 +81,9 @@ async function work(memory: Memory): Promise<void> {
 async function orders(memory: Memory): Promise<void> {
   now = Date.UTC(2026, 2, 3, 9)
   const order = (place: number): string =>
-    Array.from({ length: 20 }, (_, at) => `Parcel ${10_000 + place * 100 + at} weighs ${2_000 + at * 7} grams.`).join(' ')
+    Array.from({ length: 20 }, (_, at) => `Parcel ${10_000 + place * 100 + at} weighs ${2_000 + at * 7} grams.`).join(
+      ' ',
+    )
   await memory.append('shop:eve', turns(50, order))
   await memory.append('shop:kim', turns(50, always('and so it goes on and on')))
 }
@@ -85,7 +93,13 @@ async function tell(memory: Memory): Promise<void> {
   now = Date.UTC(2026, 2, 4, 9)
   await memory.remember('zoo', { category: 'domain', key: 'opening hours', value: 'nine to five' })
   await memory.remember('zoo', { category: 'domain', key: 'walrus', value: 'Bruno', confidence: 0.3, by: 'assistant' })
-  await memory.remember('zoo', { category: 'user_preference', key: 'diet', value: ['fish'], confidence: 0.9, by: 'assistant' })
+  await memory.remember('zoo', {
+    category: 'user_preference',
+    key: 'diet',
+    value: ['fish'],
+    confidence: 0.9,
+    by: 'assistant',
+  })
   await memory.append('zoo', [{ role: 'user', content: 'Feed the walrus.' }])
 }
 
@@ -123,7 +137,16 @@ async function revisions(): Promise<Readonly<Record<string, number>>> {
 }
 
 describe('the commands that show upkeep', () => {
-  for (const name of ['facts', 'summaries', 'knowledge', 'knowledge list', 'knowledge approve', 'knowledge reject', 'optimizer', 'replay']) {
+  for (const name of [
+    'facts',
+    'summaries',
+    'knowledge',
+    'knowledge list',
+    'knowledge approve',
+    'knowledge reject',
+    'optimizer',
+    'replay',
+  ]) {
     verifies('S-02', `explain themselves, with examples and exit codes: ${name}`, async () => {
       const help = await said(...name.split(' '), '--help')
       expect(help).toMatch(new RegExp(`^Usage: threadkeep ${name} `))
@@ -209,14 +232,21 @@ describe('facts', () => {
     const clear = ['facts', 'acme:ann', '--clear', '--store', 'sqlite:copy.db']
     expect(await said(...clear)).toBe('8 facts and 1 summary of acme:ann are gone; what was said stays.\n')
     expect(await json(...clear)).toEqual({ key: 'acme:ann', facts: 0, summaries: 0 })
-    expect(await json('sessions', 'show', 'acme:ann', '--store', 'sqlite:copy.db')).toMatchObject({ messages: 20, derived: [] })
+    expect(await json('sessions', 'show', 'acme:ann', '--store', 'sqlite:copy.db')).toMatchObject({
+      messages: 20,
+      derived: [],
+    })
   })
 })
 
 type Items<T> = { readonly items: readonly T[] }
 type Lost = {
   readonly summary: string
-  readonly losses: readonly { readonly kind: string; readonly text: string; readonly source: { readonly message: string } }[]
+  readonly losses: readonly {
+    readonly kind: string
+    readonly text: string
+    readonly source: { readonly message: string }
+  }[]
 }
 
 describe('summaries', () => {
@@ -242,11 +272,16 @@ describe('summaries', () => {
     }
   })
 
-  it('that leave nothing out are told so', async () => expect(await said('summaries', 'shop:kim', '--lost')).toBe('Nothing that must survive is missing.\n'))
+  it('that leave nothing out are told so', async () =>
+    expect(await said('summaries', 'shop:kim', '--lost')).toBe('Nothing that must survive is missing.\n'))
 })
 
 describe('the optimizer', () => {
-  type Status = { totalOptimizations: number; totalTokensSaved: number; snapshots: { tokensBefore: number; tokensAfter: number }[] }
+  type Status = {
+    totalOptimizations: number
+    totalTokensSaved: number
+    snapshots: { tokensBefore: number; tokensAfter: number }[]
+  }
 
   it('tells what it has saved and learnt in a session or in a scope', async () => {
     const status = await json<Status>('optimizer', 'acme:bot')
@@ -254,9 +289,17 @@ describe('the optimizer', () => {
       totalOptimizations: 2,
       totalTokensSaved: expect.any(Number),
       avgSavingsPerRun: Math.round(status.totalTokensSaved / 2),
-      currentParameters: { compressionTrigger: 0.75, fullMessageWindow: 32, minRelevance: 0.25, targetUsageRatio: 0.65 },
+      currentParameters: {
+        compressionTrigger: 0.75,
+        fullMessageWindow: 32,
+        minRelevance: 0.25,
+        targetUsageRatio: 0.65,
+      },
     })
-    expect(await json('optimizer', 'shop')).toMatchObject({ totalOptimizations: 0, currentParameters: { compressionTrigger: 0.7 } })
+    expect(await json('optimizer', 'shop')).toMatchObject({
+      totalOptimizations: 0,
+      currentParameters: { compressionTrigger: 0.7 },
+    })
     expect(await said('optimizer', 'acme')).toBe(
       lines(
         'runs               2',
@@ -271,10 +314,14 @@ describe('the optimizer', () => {
 
   it('shows each run of a session', async () => {
     const { totalTokensSaved, snapshots } = await json<Status>('optimizer', 'acme:bot', '--snapshots')
-    expect(snapshots.reduce((sum, { tokensBefore, tokensAfter }) => sum + tokensBefore - tokensAfter, 0)).toBe(totalTokensSaved)
+    expect(snapshots.reduce((sum, { tokensBefore, tokensAfter }) => sum + tokensBefore - tokensAfter, 0)).toBe(
+      totalTokensSaved,
+    )
     expect(totalTokensSaved).toBeGreaterThan(0)
     const [title, first, second] = (await said('optimizer', 'acme:bot', '--snapshots')).split('\n')
-    expect(title).toBe('time                     before  after  compressed  dropped  promoted  trigger  window  relevance')
+    expect(title).toBe(
+      'time                     before  after  compressed  dropped  promoted  trigger  window  relevance',
+    )
     expect(first).toMatch(/^2026-03-02 09:03:00 UTC {2,}\d+ {2,}\d+ {11}3 {8}0 {9}0 {4}0\.725 {6}31 {6}0\.275$/)
     expect(second).toMatch(/^2026-03-02 09:06:00 UTC .* {5}0\.75 {6}32 {7}0\.25$/)
   })
@@ -282,12 +329,25 @@ describe('the optimizer', () => {
 
 describe('replay', () => {
   it('compares two profiles, and names the messages that fare differently', async () => {
-    const shown = await json<{ budget: number; was: { tokens: number }; is: { tokens: number } }>('replay', 'acme:ann', '--profile', 'summary')
+    const shown = await json<{ budget: number; was: { tokens: number }; is: { tokens: number } }>(
+      'replay',
+      'acme:ann',
+      '--profile',
+      'summary',
+    )
     expect(shown).toEqual({
       key: 'acme:ann',
       budget: 16_000,
-      was: { profile: 'thread', tokens: expect.any(Number), verdicts: { whole: 28, shortened: 0, covered: 0, dropped: 1 } },
-      is: { profile: 'summary', tokens: expect.any(Number), verdicts: { whole: 10, shortened: 0, covered: 18, dropped: 1 } },
+      was: {
+        profile: 'thread',
+        tokens: expect.any(Number),
+        verdicts: { whole: 28, shortened: 0, covered: 0, dropped: 1 },
+      },
+      is: {
+        profile: 'summary',
+        tokens: expect.any(Number),
+        verdicts: { whole: 10, shortened: 0, covered: 18, dropped: 1 },
+      },
       differences: [{ entries: ['m1', 'm18'], count: 18, was: 'whole', is: 'covered' }],
     })
     expect(shown.is.tokens).toBeLessThan(shown.was.tokens)
@@ -304,7 +364,18 @@ describe('replay', () => {
 
   it('takes a profile from a file, a budget, a question, and gives the text', async () => {
     writeFileSync(join(folder, 'mine.json'), JSON.stringify({ ...profiles.ephemeral, name: 'mine' }))
-    const asked = ['replay', 'acme:ann', '--from', 'support', '--profile', 'mine.json', '--budget', '300', '--query', 'What is my cat called?']
+    const asked = [
+      'replay',
+      'acme:ann',
+      '--from',
+      'support',
+      '--profile',
+      'mine.json',
+      '--budget',
+      '300',
+      '--query',
+      'What is my cat called?',
+    ]
     const { text, ...shown } = await json<{ text: string; is: { tokens: number } }>(...asked, '--text')
     expect(shown).toMatchObject({ budget: 300, was: { profile: 'support' }, is: { profile: 'mine' } })
     expect(shown.is.tokens).toBeLessThanOrEqual(300)
@@ -338,13 +409,24 @@ describe('knowledge', () => {
     expect(await said('remember', 'farm', 'goat', 'Heidi', '--by', 'assistant')).toBe(
       'farm will know goat (domain, confidence 0.5) once it is approved: threadkeep knowledge approve farm k1\n',
     )
-    expect(await said('remember', 'farm', 'goat', 'Heidi', '--by', 'user')).toBe('farm knows goat (domain, confidence 0.6).\n')
+    expect(await said('remember', 'farm', 'goat', 'Heidi', '--by', 'user')).toBe(
+      'farm knows goat (domain, confidence 0.6).\n',
+    )
   })
 
   it('is believed more when another session says so, not when the same one does', async () => {
-    expect(await json('remember', 'farm', 'cows', '12', '--session', 'ann')).toMatchObject({ confidence: 0.5, told: ['ann'] })
-    expect(await json('remember', 'farm', 'cows', '12', '--session', 'ann')).toMatchObject({ confidence: 0.5, told: ['ann'] })
-    expect(await json('remember', 'farm', 'cows', '12', '--session', 'bob')).toMatchObject({ confidence: 0.6, told: ['ann', 'bob'] })
+    expect(await json('remember', 'farm', 'cows', '12', '--session', 'ann')).toMatchObject({
+      confidence: 0.5,
+      told: ['ann'],
+    })
+    expect(await json('remember', 'farm', 'cows', '12', '--session', 'ann')).toMatchObject({
+      confidence: 0.5,
+      told: ['ann'],
+    })
+    expect(await json('remember', 'farm', 'cows', '12', '--session', 'bob')).toMatchObject({
+      confidence: 0.6,
+      told: ['ann', 'bob'],
+    })
   })
 })
 
@@ -356,22 +438,43 @@ describe('wrong input', () => {
     [['summaries', 'acme:eve'], unknown],
     [['optimizer', 'acme:eve'], unknown],
     [['replay', 'acme:eve', '--profile', 'summary'], unknown],
-    [['facts', 'acme:ann', '--as-of', 'soon'], 'as-of is "soon"; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.'],
+    [
+      ['facts', 'acme:ann', '--as-of', 'soon'],
+      'as-of is "soon"; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.',
+    ],
     [['facts', 'acme:ann', '--record', '--clear'], '--history, --record and --clear do not go together; choose one.'],
-    [['facts', 'acme:ann', '--as-of', '2026-03-01', '--clear'], '--as-of does not go with --history or --clear; choose one.'],
-    [['facts', 'acme:ann', '--store', 'sqlite:nowhere.db'], 'There is no store at nowhere.db. Say where it is with --store sqlite:PATH.'],
+    [
+      ['facts', 'acme:ann', '--as-of', '2026-03-01', '--clear'],
+      '--as-of does not go with --history or --clear; choose one.',
+    ],
+    [
+      ['facts', 'acme:ann', '--store', 'sqlite:nowhere.db'],
+      'There is no store at nowhere.db. Say where it is with --store sqlite:PATH.',
+    ],
     [['knowledge', 'approve', 'acme', 'k9'], 'acme knows nothing with the id k9.'],
     [['knowledge', 'reject', 'zoo', 'm1'], 'zoo knows nothing with the id m1.'],
     [['knowledge', 'reject', 'acme:ann', 'm1'], 'Knowledge belongs to a scope: write acme instead of acme:ann.'],
     [['optimizer', 'acme', '--snapshots'], '--snapshots goes with a session: write it as scope:session.'],
     [['replay', 'acme:ann'], "required option '--profile <name>' not specified (threadkeep --help tells more)"],
     [['replay', 'acme:ann', '--profile', 'nope'], `profile is "nope"; it must be one of ${names}, or a JSON file.`],
-    [['replay', 'acme:ann', '--profile', 'summary', '--from', 'nope'], `from is "nope"; it must be one of ${names}, or a JSON file.`],
-    [['replay', 'acme:ann', '--profile', 'bent.json'], 'bent.json holds no JSON. Write the profile as one JSON object.'],
+    [
+      ['replay', 'acme:ann', '--profile', 'summary', '--from', 'nope'],
+      `from is "nope"; it must be one of ${names}, or a JSON file.`,
+    ],
+    [
+      ['replay', 'acme:ann', '--profile', 'bent.json'],
+      'bent.json holds no JSON. Write the profile as one JSON object.',
+    ],
     [['replay', 'acme:ann', '--profile', 'old.json'], 'profile.budget is 0; it must be a whole number, 1 or more.'],
-    [['replay', 'acme:ann', '--profile', 'summary', '--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
+    [
+      ['replay', 'acme:ann', '--profile', 'summary', '--budget', '0'],
+      'budget is "0"; it must be a whole number, 1 or more.',
+    ],
     [['remember', 'acme', 'hours', 'nine', '--by', 'robot'], 'by is "robot"; it must be one of user, assistant, tool.'],
-    [['remember', 'acme', 'hours', 'nine', '--by', 'tool'], 'Profile thread lets no tool add to what acme knows. Let a person say it, or change learns.tool.'],
+    [
+      ['remember', 'acme', 'hours', 'nine', '--by', 'tool'],
+      'Profile thread lets no tool add to what acme knows. Let a person say it, or change learns.tool.',
+    ],
     [
       ['remember', 'acme', 'hours', 'nine', '--session', 'a b'],
       'The session of key "acme:a b" may hold only the letters A-Z and a-z, digits and _ + - . @. Write scope or scope:session, for example acme:+15551234567.',
@@ -388,7 +491,11 @@ describe('wrong input', () => {
 
   verifies('S-02', 'is told as JSON with --json', async () => {
     const { code, stdout, stderr } = await run('facts', 'acme:eve', '--json')
-    expect([code, stdout, JSON.parse(stderr)]).toEqual([2, '', { error: { code: 'bad-option', message: unknown, param: 'key' } }])
+    expect([code, stdout, JSON.parse(stderr)]).toEqual([
+      2,
+      '',
+      { error: { code: 'bad-option', message: unknown, param: 'key' } },
+    ])
   })
 
   it('forgets nothing', async () => expect(await json('sessions', 'show', 'acme:ann')).toMatchObject({ messages: 20 }))

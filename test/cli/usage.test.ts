@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { providerNames } from '../../src/models/provider.ts'
+import { providerNames } from '../../src/providers/provider.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import { run } from './command.ts'
@@ -27,7 +27,13 @@ const commands = [
 ]
 
 describe('the command', () => {
-  for (const args of [['--help'], ['serve', '--help'], ['chat', '--help'], ['help', 'serve'], ...commands.map((name) => [...name.split(' '), '--help'])]) {
+  for (const args of [
+    ['--help'],
+    ['serve', '--help'],
+    ['chat', '--help'],
+    ['help', 'serve'],
+    ...commands.map((name) => [...name.split(' '), '--help']),
+  ]) {
     verifies('S-02', `explains itself, with examples and exit codes: ${args.join(' ')}`, async () => {
       const { code, stdout, stderr } = await run(args)
       expect([code, stderr]).toEqual([0, ''])
@@ -56,12 +62,18 @@ describe('the command', () => {
   const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
     [['serv'], "unknown command 'serv' (Did you mean serve?) (threadkeep --help tells more)"],
     [['serve', '--prot', '1'], "unknown option '--prot' (Did you mean --port?) (threadkeep --help tells more)"],
-    [['serve', 'now'], "too many arguments for 'serve'. Expected 0 arguments but got 1: now. (threadkeep --help tells more)"],
+    [
+      ['serve', 'now'],
+      "too many arguments for 'serve'. Expected 0 arguments but got 1: now. (threadkeep --help tells more)",
+    ],
     [['serve', '--port'], "option '--port <number>' argument missing (threadkeep --help tells more)"],
     [['serve', '--port', '80a'], 'port is "80a"; it must be a whole number, from 0 to 65535.'],
     [['serve', '--port', '65536'], 'port is "65536"; it must be a whole number, from 0 to 65535.'],
     [['serve', '--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
-    [['serve', '--profile', 'nope'], 'profile is "nope"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.'],
+    [
+      ['serve', '--profile', 'nope'],
+      'profile is "nope"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.',
+    ],
     [['serve', '--store', 'redis://me:secret@host'], 'store is "redis://…@host"; it must be ram: or sqlite:PATH.'],
     [
       ['serve', '--upstream', 'localhost'],
@@ -75,22 +87,43 @@ describe('the command', () => {
       ['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'],
       'Profile ephemeral lives in RAM only and refuses a durable store. Leave out store, or choose a durable profile such as thread.',
     ],
-    [['serve', '--store-key', 'env:X'], 'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.'],
-    [['sessions', 'list', '--store', 'sqlite:nowhere.db'], 'There is no store at nowhere.db. Say where it is with --store sqlite:PATH.'],
+    [
+      ['serve', '--store-key', 'env:X'],
+      'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.',
+    ],
+    [
+      ['sessions', 'list', '--store', 'sqlite:nowhere.db'],
+      'There is no store at nowhere.db. Say where it is with --store sqlite:PATH.',
+    ],
     [['search', 'acme', 'cat'], 'store is "ram:"; this works on files: sqlite:PATH.'],
-    [['search', 'acme', 'cat', '--kinds', 'cats'], 'kinds has "cats"; it may hold message, summary, fact, knowledge, item.'],
-    [['search', 'acme', 'cat', '--from', 'soon'], 'from is "soon"; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.'],
+    [
+      ['search', 'acme', 'cat', '--kinds', 'cats'],
+      'kinds has "cats"; it may hold message, summary, fact, knowledge, item.',
+    ],
+    [
+      ['search', 'acme', 'cat', '--from', 'soon'],
+      'from is "soon"; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.',
+    ],
     [
       ['remember', 'acme', 'hours', 'nine', '--category', 'opinion'],
       'category is "opinion"; it must be one of domain, execution_pattern, user_preference, website_knowledge, error_pattern.',
     ],
     [['remember', 'acme', 'hours', 'nine', '--confidence', '2'], 'confidence is 2; it must be a number from 0 to 1.'],
-    [['forget', 'acme'], 'acme is a scope. Add --scope to forget it with all its sessions, or --text to forget what holds a text.'],
+    [
+      ['forget', 'acme'],
+      'acme is a scope. Add --scope to forget it with all its sessions, or --text to forget what holds a text.',
+    ],
     [['forget', 'acme:ann', '--text', 'x'], '--text and --scope go with a scope: write acme instead of acme:ann.'],
     [['forget', 'acme', '--text', 'x', '--scope'], '--message, --text and --scope do not go together; choose one.'],
     [['import', 'nowhere.jsonl'], 'nowhere.jsonl cannot be read. Name the file to import.'],
-    [['export', '--passphrase-file', 'nowhere.txt'], 'The passphrase cannot be read from nowhere.txt. Name a file with one line in it.'],
-    [['chat', '--provider', 'nope'], 'provider "nope" is unknown. Known ones: openai, anthropic, gemini, xai, local, offline.'],
+    [
+      ['export', '--passphrase-file', 'nowhere.txt'],
+      'The passphrase cannot be read from nowhere.txt. Name a file with one line in it.',
+    ],
+    [
+      ['chat', '--provider', 'nope'],
+      'provider "nope" is unknown. Known ones: openai, anthropic, gemini, xai, local, offline.',
+    ],
     [['chat', '--provider', 'xai'], 'apiKey is missing: provider xai needs a key. Pass apiKey or set XAI_API_KEY.'],
   ]
   for (const [args, message] of wrong) {
@@ -109,13 +142,19 @@ describe('the command', () => {
       error: { code: 'bad-option', message: 'port is "x"; it must be a whole number, from 0 to 65535.', param: 'port' },
     })
     expect(await told('serve', '--nope')).toEqual({
-      error: { code: 'usage', message: "unknown option '--nope' (Did you mean --open?) (threadkeep --help tells more)", param: null },
+      error: {
+        code: 'usage',
+        message: "unknown option '--nope' (Did you mean --open?) (threadkeep --help tells more)",
+        param: null,
+      },
     })
   })
 
   it('takes its settings from the environment too, and flags count more', async () => {
     expect((await run(['serve', '--port', 'y'], '', { THREADKEEP_PORT: 'x' })).stderr).toContain('port is "y"')
-    expect((await run(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'mongo:a' })).stderr).toContain('store is "mongo:a"')
+    expect((await run(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'mongo:a' })).stderr).toContain(
+      'store is "mongo:a"',
+    )
     expect((await run(['chat'], '', { THREADKEEP_PROFILE: 'nope' })).stderr).toContain('profile is "nope"')
     const variables = { THREADKEEP_PORT: ' ', THREADKEEP_UPSTREAM: 'x', OPENAI_BASE_URL: 'http://localhost/v1' }
     expect((await run(['serve'], '', variables)).stderr).toContain('upstream must be')

@@ -11,7 +11,14 @@ const fresh = freshFiles()
 
 describe('the examples', () => {
   it('are those that are run here', () =>
-    expect(readdirSync(`${root}examples`).sort()).toEqual(['chat.ts', 'durable.ts', 'mcp', 'openai-client.ts', 'threadkeep.config.json', 'upkeep.ts']))
+    expect(readdirSync(`${root}examples`).sort()).toEqual([
+      'chat.ts',
+      'durable.ts',
+      'mcp',
+      'openai-client.ts',
+      'threadkeep.config.json',
+      'upkeep.ts',
+    ]))
 
   it('chat.ts talks with memory in one process', async () => {
     const { code, stdout, stderr } = await start('examples/chat.ts', []).ended
@@ -23,7 +30,11 @@ describe('the examples', () => {
     const file = fresh()
     const found = 'Found in acme:ann: My cat is called Miso.\n'
     const first = await start('examples/durable.ts', [file]).ended
-    expect(first).toEqual({ code: 0, stdout: `Known from before: 0 messages.\n${found}Forgotten for good: m1 of acme:bob\n`, stderr: '' })
+    expect(first).toEqual({
+      code: 0,
+      stdout: `Known from before: 0 messages.\n${found}Forgotten for good: m1 of acme:bob\n`,
+      stderr: '',
+    })
     const second = await start('examples/durable.ts', [file]).ended
     expect(second.stdout).toBe(`Known from before: 1 messages.\n${found}Forgotten for good: nothing was left\n`)
     expect(readFileSync(file).includes('4711')).toBe(false)

@@ -8,14 +8,16 @@ import { planOf } from '../../src/server/config/plan.ts'
 import { parseConfig } from '../../src/server/config/schema.ts'
 import { givenIn, settle } from '../../src/server/config/settings.ts'
 import { command, start } from '../cli/command.ts'
-import { startUpstream } from '../models/upstream.ts'
+import { startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 
 const shell = promisify(execFile)
 const page = readFileSync(`${root}docs/server.md`, 'utf8')
 const blocks = (language: string): readonly string[] =>
-  [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, tongue, text]) => (tongue === language ? [text ?? ''] : []))
+  [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, tongue, text]) =>
+    tongue === language ? [text ?? ''] : [],
+  )
 
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-docs-'))
 /** Below node_modules, so that what is written there finds its packages; types are not taken off there, and the page has none. */
@@ -46,7 +48,11 @@ describe('docs/server.md', () => {
   verifies('S-02', 'has commands that do what it says, in the order in which they are told', async () => {
     await using upstream = await startUpstream()
     copyFileSync(`${root}examples/threadkeep.config.json`, join(folder, 'threadkeep.config.json'))
-    const running = command(['serve', '--port', '0', '--upstream', upstream.url], { ...secrets, THREADKEEP_STORE: '' }, folder)
+    const running = command(
+      ['serve', '--port', '0', '--upstream', upstream.url],
+      { ...secrets, THREADKEEP_STORE: '' },
+      folder,
+    )
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await running.until('curl '))?.[0] ?? ''
     try {
       const script = ['set -eu', ...blocks('sh')].join('\n').replaceAll('http://127.0.0.1:4848', url)
@@ -97,7 +103,15 @@ describe('docs/server.md', () => {
   it('tells every field of the configuration, and its defaults', () => {
     const told = new Set([...page.matchAll(/`([a-z]\w+)(?:\.\w+)?`/gi)].map(([, name]) => name))
     const { given } = settle([], undefined)
-    const fields = ['storeKey', 'secrets', 'upkeep', 'defaultScope', 'webhook', 'prices', ...[...given.keys()].map((field) => field.split('.')[0] ?? '')]
+    const fields = [
+      'storeKey',
+      'secrets',
+      'upkeep',
+      'defaultScope',
+      'webhook',
+      'prices',
+      ...[...given.keys()].map((field) => field.split('.')[0] ?? ''),
+    ]
     expect(fields.filter((field) => !told.has(field))).toEqual([])
   })
 })

@@ -4,20 +4,38 @@ import { parseMessage } from '../../src/domain/chat.ts'
 describe('a message at the edge', () => {
   it('takes the shape of OpenAI', () => {
     expect(parseMessage({ role: 'user', content: 'Hello' }, 0, 7)).toEqual({ role: 'user', content: 'Hello', at: 7 })
-    expect(parseMessage({ role: 'developer', content: 'Be brief', at: 3 }, 0, 7)).toEqual({ role: 'system', content: 'Be brief', at: 3 })
+    expect(parseMessage({ role: 'developer', content: 'Be brief', at: 3 }, 0, 7)).toEqual({
+      role: 'system',
+      content: 'Be brief',
+      at: 3,
+    })
     expect(
-      parseMessage({ role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }] }, 0, 7),
+      parseMessage(
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }],
+        },
+        0,
+        7,
+      ),
     ).toEqual({
       role: 'assistant',
       content: '',
       at: 7,
       calls: [{ id: 'c', name: 'look', arguments: '{}' }],
     })
-    expect(parseMessage({ role: 'tool', content: 'found', tool_call_id: 'c' }, 0, 7)).toEqual({ role: 'tool', content: 'found', answers: 'c', at: 7 })
+    expect(parseMessage({ role: 'tool', content: 'found', tool_call_id: 'c' }, 0, 7)).toEqual({
+      role: 'tool',
+      content: 'found',
+      answers: 'c',
+      at: 7,
+    })
   })
 
   it('takes any time that a date can be', () => {
-    for (const at of [-8.64e15, 0, 1_700_000_000_000.5, 8.64e15]) expect(parseMessage({ role: 'user', content: 'x', at }, 0, 7).at).toBe(at)
+    for (const at of [-8.64e15, 0, 1_700_000_000_000.5, 8.64e15])
+      expect(parseMessage({ role: 'user', content: 'x', at }, 0, 7).at).toBe(at)
   })
 
   it('keeps the text of parts and marks the place of the others', () => {
@@ -32,12 +50,27 @@ describe('a message at the edge', () => {
     [null, 'messages[2] must be an object such as { role: "user", content: "Hello" }.'],
     [{ role: 'robot' }, 'messages[2].role is "robot"; it must be one of system, developer, user, assistant, tool.'],
     [{ content: 'x' }, 'messages[2].role is missing; it must be one of system, developer, user, assistant, tool.'],
-    [{ role: '__proto__' }, 'messages[2].role is "__proto__"; it must be one of system, developer, user, assistant, tool.'],
-    [{ role: 'user', content: 5 }, 'messages[2].content must be text, null or a list of parts such as { type: "text", text: "Hello" }.'],
-    [{ role: 'tool', content: 'x' }, 'messages[2].tool_call_id must be text that is not empty; it names the call a tool message answers.'],
-    [{ role: 'assistant', tool_calls: [{ id: 'c' }] }, 'messages[2].tool_calls[0] must be { id, type: "function", function: { name, arguments } }.'],
+    [
+      { role: '__proto__' },
+      'messages[2].role is "__proto__"; it must be one of system, developer, user, assistant, tool.',
+    ],
+    [
+      { role: 'user', content: 5 },
+      'messages[2].content must be text, null or a list of parts such as { type: "text", text: "Hello" }.',
+    ],
+    [
+      { role: 'tool', content: 'x' },
+      'messages[2].tool_call_id must be text that is not empty; it names the call a tool message answers.',
+    ],
+    [
+      { role: 'assistant', tool_calls: [{ id: 'c' }] },
+      'messages[2].tool_calls[0] must be { id, type: "function", function: { name, arguments } }.',
+    ],
     [{ role: 'user', content: 'x', at: 'noon' }, 'messages[2].at is "noon"; it must be a time in milliseconds.'],
-    [{ role: 'user', content: 'x', at: 8.64e15 + 1 }, 'messages[2].at is 8640000000000001; it must be a time in milliseconds.'],
+    [
+      { role: 'user', content: 'x', at: 8.64e15 + 1 },
+      'messages[2].at is 8640000000000001; it must be a time in milliseconds.',
+    ],
     [{ role: 'user', content: 'x', at: -1e300 }, 'messages[2].at is -1e+300; it must be a time in milliseconds.'],
   ])('says what is wrong with %j', (value, message) => {
     expect(() => parseMessage(value, 2, 7)).toThrow(expect.objectContaining({ code: 'bad-message', message }))

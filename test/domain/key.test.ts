@@ -25,7 +25,9 @@ describe('a key', () => {
     expect(parseKey(`${'s'.repeat(64)}:${'i'.repeat(128)}`).id).toHaveLength(128)
     expect(fault(`${'s'.repeat(65)}`)).toContain('longer than 64 characters')
     expect(fault(`s:${'i'.repeat(129)}`)).toContain('longer than 128 characters')
-    expect(fault('')).toContain('bad-key: The scope of key "" is empty. Write scope or scope:session, for example acme:+15551234567.')
+    expect(fault('')).toContain(
+      'bad-key: The scope of key "" is empty. Write scope or scope:session, for example acme:+15551234567.',
+    )
     expect(fault('acme:')).toContain('The session of key "acme:" is empty')
     expect(fault(':id')).toContain('The scope of key ":id" is empty')
   })

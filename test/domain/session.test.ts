@@ -23,14 +23,19 @@ describe('gaps', () => {
 
   it('count what is left like a set of numbers would', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(fc.integer({ min: 1, max: 40 })), fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 40 }), (gone, first, length) => {
-        let gaps: readonly Gap[] = []
-        for (const sequence of gone) gaps = withGap(gaps, sequence)
-        const last = first + length - 1
-        const left = Array.from({ length }, (_, at) => first + at).filter((sequence) => !gone.includes(sequence))
-        expect(countBetween(gaps, first, last)).toBe(left.length)
-        expect(gaps).toEqual([...gaps].sort((a, b) => a[0] - b[0]))
-      }),
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 1, max: 40 })),
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 0, max: 40 }),
+        (gone, first, length) => {
+          let gaps: readonly Gap[] = []
+          for (const sequence of gone) gaps = withGap(gaps, sequence)
+          const last = first + length - 1
+          const left = Array.from({ length }, (_, at) => first + at).filter((sequence) => !gone.includes(sequence))
+          expect(countBetween(gaps, first, last)).toBe(left.length)
+          expect(gaps).toEqual([...gaps].sort((a, b) => a[0] - b[0]))
+        },
+      ),
     )
   })
 })

@@ -1,7 +1,10 @@
 import { availableParallelism } from 'node:os'
 
 /** Does something with every one of these, as many at a time as there are processors; what came of each, in order. */
-export async function abreast<T, R>(items: Iterable<T>, does: (item: T, at: number) => Promise<R>): Promise<readonly R[]> {
+export async function abreast<T, R>(
+  items: Iterable<T>,
+  does: (item: T, at: number) => Promise<R>,
+): Promise<readonly R[]> {
   const results: R[] = []
   const left = items[Symbol.iterator]()
   let taken = 0

@@ -5,13 +5,18 @@ export const newCanary = (): string => `kanárek-${randomBytes(12).toString('hex
 
 /** The ways a text may stand in a file, by name. */
 export function formsOf(text: string): Readonly<Record<string, Buffer>> {
-  const escaped = Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
+  const escaped = Array.from(
+    { length: text.length },
+    (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
   return {
     plain: Buffer.from(text),
     'UTF-16': Buffer.from(text, 'utf16le'),
     'escaped in JSON': Buffer.from(escaped),
     'escaped in JSON but for ASCII': Buffer.from(text.replaceAll('á', '\\u00e1')),
-    ...Object.fromEntries([0, 1, 2].map((before) => [`base64 after ${before} bytes`, Buffer.from(base64After(before, text))])),
+    ...Object.fromEntries(
+      [0, 1, 2].map((before) => [`base64 after ${before} bytes`, Buffer.from(base64After(before, text))]),
+    ),
   }
 }
 
@@ -23,4 +28,6 @@ function base64After(before: number, text: string): string {
 
 /** In which forms these texts stand in some data. */
 export const foundIn = (data: Buffer, texts: readonly string[]): readonly string[] =>
-  texts.flatMap((text) => Object.entries(formsOf(text)).flatMap(([form, bytes]) => (data.includes(bytes) ? [form] : [])))
+  texts.flatMap((text) =>
+    Object.entries(formsOf(text)).flatMap(([form, bytes]) => (data.includes(bytes) ? [form] : [])),
+  )

@@ -7,11 +7,16 @@ export type Conversation = MemoryOptions & { readonly key: string; readonly says
 const { key, says, ...options } = JSON.parse(readFileSync(0, 'utf8')) as Conversation
 const memory = await openMemory(options)
 
-if (options.store !== undefined) await memory.remember('tenant', { category: 'domain', key: 'opening hours', value: 'nine to five' })
+if (options.store !== undefined)
+  await memory.remember('tenant', { category: 'domain', key: 'opening hours', value: 'nine to five' })
 
 await memory.append(key, [
   { role: 'user', content: `First of all: ${says}`, name: 'ann' },
-  { role: 'assistant', content: null, tool_calls: [{ id: 'c1', function: { name: 'look', arguments: JSON.stringify({ for: says }) } }] },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c1', function: { name: 'look', arguments: JSON.stringify({ for: says }) } }],
+  },
   { role: 'tool', tool_call_id: 'c1', content: `${says} was found.` },
 ])
 for (let turn = 0; turn < 60; turn++) {

@@ -1,4 +1,4 @@
-import { campaign, seed } from '../recall/campaign.ts'
+import { campaign, seed } from '../context/campaign.ts'
 
 /** How much is tried of every fault: enough to prove the promise in the ordinary suite, and to look for new faults in a campaign. */
 export const counts = campaign

@@ -31,13 +31,24 @@ async function callsMade(isNew: boolean): Promise<ReadonlyMap<string, number>> {
     made.set(name, byThread.set(thread, (byThread.get(thread) ?? 0) + 1))
   }
   // Of a new file, what counts is how it is made: by the first thread, before any other begins.
-  return new Map([...made].map(([name, byThread]) => [name, isNew ? ([...byThread.values()][0] as number) : Math.max(...byThread.values())]))
+  return new Map(
+    [...made].map(([name, byThread]) => [
+      name,
+      isNew ? ([...byThread.values()][0] as number) : Math.max(...byThread.values()),
+    ]),
+  )
 }
 
 function pointsIn(made: ReadonlyMap<string, number>, count: number, isNew: boolean): readonly Point[] {
   const chance = chanceOf(seed)
   return Object.entries(shares).flatMap(([call, share]) =>
-    made.has(call) ? spread(Math.ceil(count * share), made.get(call) as number, chance).map((before) => ({ call, when: before + 1, isNew })) : [],
+    made.has(call)
+      ? spread(Math.ceil(count * share), made.get(call) as number, chance).map((before) => ({
+          call,
+          when: before + 1,
+          isNew,
+        }))
+      : [],
   )
 }
 
@@ -54,9 +65,13 @@ async function crash(point: Point): Promise<readonly string[]> {
     ...remnantsIn(file, journal),
     ...(await examine(file, journal)),
   ]
-  const told = [...faults, ...(ended.stderr === '' ? [] : [ended.stderr])].map((fault) => `${JSON.stringify(point)} ${repeatedWith}: ${fault}`)
+  const told = [...faults, ...(ended.stderr === '' ? [] : [ended.stderr])].map(
+    (fault) => `${JSON.stringify(point)} ${repeatedWith}: ${fault}`,
+  )
   if (ended.signal === 'SIGKILL') return told
-  return when === 1 ? [...told, `${JSON.stringify(point)}: the writer was not killed`] : [...told, ...(await crash({ ...point, when: Math.ceil(when / 2) }))]
+  return when === 1
+    ? [...told, `${JSON.stringify(point)}: the writer was not killed`]
+    : [...told, ...(await crash({ ...point, when: Math.ceil(when / 2) }))]
 }
 
 describe('a writer that is killed', () => {
@@ -67,7 +82,10 @@ describe('a writer that is killed', () => {
     `loses nothing it acknowledged, keeps nothing twice, nothing by half and no byte of what was forgotten, at ${counts.crashes} writes and syncs`,
     async () => {
       const making = Math.ceil(counts.crashes / 8)
-      const points = [...pointsIn(await callsMade(true), making, true), ...pointsIn(await callsMade(false), counts.crashes - making, false)]
+      const points = [
+        ...pointsIn(await callsMade(true), making, true),
+        ...pointsIn(await callsMade(false), counts.crashes - making, false),
+      ]
       expect(points.length).toBeGreaterThanOrEqual(counts.crashes)
       expect((await abreast(points, crash)).flat()).toEqual([])
     },

@@ -57,7 +57,8 @@ export class Disk {
     const file = this.files.get(path)
     // A file without a name is of no use to anybody after a power failure.
     if (file === undefined) return false
-    if (name === 'pwrite64') file.since.push({ offset: numbersOf(call)[1] as number, data: dataOf(call)[0] as Buffer, to: call.to })
+    if (name === 'pwrite64')
+      file.since.push({ offset: numbersOf(call)[1] as number, data: dataOf(call)[0] as Buffer, to: call.to })
     else if (name === 'ftruncate') file.since.push({ size: numbersOf(call)[0] as number, to: call.to })
     else throw new Error(`A disk knows nothing of ${name}`)
     return true
@@ -108,7 +109,12 @@ export class Disk {
 
 /** A file after these changes, of which only some sectors may have reached the disk. */
 function changed(content: Buffer, changes: readonly Change[], luck: Luck): Buffer {
-  const result = Buffer.alloc(Math.max(content.length, ...changes.map((change) => ('size' in change ? change.size : change.offset + change.data.length))))
+  const result = Buffer.alloc(
+    Math.max(
+      content.length,
+      ...changes.map((change) => ('size' in change ? change.size : change.offset + change.data.length)),
+    ),
+  )
   let size = content.copy(result)
   for (const change of changes) {
     if (!('size' in change)) size = Math.max(size, written(result, change, luck))

@@ -23,6 +23,7 @@ export async function examine(file: string, journal: Journal, goesOn = true): Pr
 /** All that was not acknowledged is done again under the same id: then everything must be there, once. */
 async function faultsAfterGoingOn(opened: Opened, journal: Journal): Promise<readonly string[]> {
   const done = new Map<string, readonly (readonly Place[])[]>(journal.done)
-  for (const operation of journal.asked) if (!done.has(operation.id)) done.set(operation.id, [await perform(opened, operation)])
+  for (const operation of journal.asked)
+    if (!done.has(operation.id)) done.set(operation.id, [await perform(opened, operation)])
   return faultsIn({ ...journal, done }, await keptIn(opened)).map((fault) => `after going on, ${fault}`)
 }

@@ -11,7 +11,10 @@ export type Window = { readonly from: number; readonly to: number }
 /** So many windows that begin among the first `calls`, each of up to `longest` calls. */
 export function windowsOf(count: number, calls: number, longest: number): readonly Window[] {
   const chance = chanceOf(seed)
-  return spread(count, calls, chance).map((before) => ({ from: before + 1, to: before + 1 + Math.floor(chance() * longest) }))
+  return spread(count, calls, chance).map((before) => ({
+    from: before + 1,
+    to: before + 1 + Math.floor(chance() * longest),
+  }))
 }
 
 export type Outcome = { readonly codes: readonly string[]; readonly faults: readonly string[] }
@@ -21,13 +24,27 @@ export async function failing(calls: string, error: string, { from, to }: Window
   using folder = newFolder()
   const file = join(folder.path, 'a.db')
   await prepare(file)
-  const fail = ['--seccomp-bpf', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}:when=${from}..${to}`]
-  const { journal, ended } = await write({ ...usual(file, seed), tries: 1 + 2 * (to - from + 1) }, [...fail, ...onFile(file)])
+  const fail = [
+    '--seccomp-bpf',
+    '-o',
+    '/dev/null',
+    '-e',
+    `trace=${calls}`,
+    '-e',
+    `inject=${calls}:error=${error}:when=${from}..${to}`,
+  ]
+  const { journal, ended } = await write({ ...usual(file, seed), tries: 1 + 2 * (to - from + 1) }, [
+    ...fail,
+    ...onFile(file),
+  ])
   const { failed, reads } = journal
   const faults = [
     ...(ended.code === 0 && ended.stderr === '' ? [] : [`the writer ended with ${ended.code}: ${ended.stderr}`]),
     ...(reads.length === failed.length ? [] : [`after ${failed.length} failures ${reads.length} reads went on`]),
     ...(await examine(file, journal)),
   ]
-  return { codes: [...new Set(failed.map(({ code }) => code))], faults: faults.map((fault) => `calls ${from}..${to}, ${repeatedWith}: ${fault}`) }
+  return {
+    codes: [...new Set(failed.map(({ code }) => code))],
+    faults: faults.map((fault) => `calls ${from}..${to}, ${repeatedWith}: ${fault}`),
+  }
 }

@@ -14,7 +14,13 @@ import { newRoom } from './room.ts'
 import { findStrace } from './strace.ts'
 import { faultsIn } from './verdict.ts'
 
-const say = (step: number): Operation => ({ does: 'say', id: `dora-${step}`, session: `fault:full-${step % 3}`, messages: 4, learns: false })
+const say = (step: number): Operation => ({
+  does: 'say',
+  id: `dora-${step}`,
+  session: `fault:full-${step % 3}`,
+  messages: 4,
+  learns: false,
+})
 
 describe('a full disk', () => {
   beforeAll(findStrace, patience)
@@ -23,7 +29,9 @@ describe('a full disk', () => {
     'X-07',
     'makes appends fail as full; what was acknowledged stays and can be read, and what failed is stored once when there is room',
     async () => {
-      const outcomes = await abreast(windowsOf(counts.fullDisks, 200, 60), (window) => failing('pwrite64', 'ENOSPC', window))
+      const outcomes = await abreast(windowsOf(counts.fullDisks, 200, 60), (window) =>
+        failing('pwrite64', 'ENOSPC', window),
+      )
       expect(outcomes.flatMap(({ faults }) => faults)).toEqual([])
       for (const { codes } of outcomes) expect(codes).toEqual(['full'])
     },

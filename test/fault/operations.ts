@@ -4,7 +4,13 @@ import { chanceOf } from './chance.ts'
 /** Something a writer does. Its id is the operation id it is written under. */
 export type Operation =
   /** Messages in one append; if it learns, a fact goes with them in the same commit. */
-  | { readonly does: 'say'; readonly id: string; readonly session: string; readonly messages: number; readonly learns: boolean }
+  | {
+      readonly does: 'say'
+      readonly id: string
+      readonly session: string
+      readonly messages: number
+      readonly learns: boolean
+    }
   /** Takes out one message, which the same caller was told is stored. */
   | { readonly does: 'drop'; readonly id: string; readonly session: string; readonly message: string }
   | { readonly does: 'forget'; readonly id: string; readonly session: string }
@@ -12,7 +18,9 @@ export type Operation =
   | { readonly does: 'count'; readonly id: string; readonly session: string }
 
 /** An operation before it is known which message it takes out: the last one of an earlier operation. */
-export type Planned = Exclude<Operation, { does: 'drop' }> | { readonly does: 'drop'; readonly id: string; readonly session: string; readonly of: string }
+export type Planned =
+  | Exclude<Operation, { does: 'drop' }>
+  | { readonly does: 'drop'; readonly id: string; readonly session: string; readonly of: string }
 
 export type Plan = {
   readonly seed: number

@@ -39,7 +39,15 @@ export async function perform({ memory, store }: Opened, operation: Operation): 
 
 async function learn(store: Store, operation: Operation, texts: readonly string[]) {
   const { epoch } = await store.head(parseKey(operation.session), 0)
-  const append = texts.map((content) => ({ at: 1_000, role: 'user' as const, content, tokens: 5, lineTokens: 5, tokenizer: 'none', weight: content.length }))
+  const append = texts.map((content) => ({
+    at: 1_000,
+    role: 'user' as const,
+    content,
+    tokens: 5,
+    lineTokens: 5,
+    tokenizer: 'none',
+    weight: content.length,
+  }))
   return store.commit({ ...changeOf(operation, epoch), append, put: [factOf(operation.id, textOf(operation.id, 0))] })
 }
 
@@ -68,4 +76,13 @@ const changeOf = ({ id, session }: Operation, epoch: number): Change => ({
   expiresAt: never,
 })
 
-const factOf = (id: string, value: string | number): Fact => ({ kind: 'fact', id, at: 1_000, field: 'any', key: '', value, importance: 1, sources: [] })
+const factOf = (id: string, value: string | number): Fact => ({
+  kind: 'fact',
+  id,
+  at: 1_000,
+  field: 'any',
+  key: '',
+  value,
+  importance: 1,
+  sources: [],
+})

@@ -51,7 +51,11 @@ function* lossesIn({ calls, folder }: Recorded, count: number, disk = new Disk(f
     for (const _ of points.filter((point) => point === at)) {
       const fortune = Math.floor(chance() * fortunes.length)
       const luck = (fortunes[fortune] as (typeof fortunes)[number])(chance)
-      yield { name: `call ${at} of ${changing.length} (${call.name}), fortune ${fortune}, ${repeatedWith}`, files: disk.remains(luck), output: disk.output }
+      yield {
+        name: `call ${at} of ${changing.length} (${call.name}), fortune ${fortune}, ${repeatedWith}`,
+        files: disk.remains(luck),
+        output: disk.output,
+      }
     }
   }
 }
@@ -69,7 +73,10 @@ async function faultsAfter({ name, files, output }: Loss, at: number): Promise<r
 describe('a machine that loses its power', () => {
   beforeAll(findStrace, patience)
 
-  for (const [what, scenario] of Object.entries({ 'forgets now and then': usual, 'writes until its log is full': long })) {
+  for (const [what, scenario] of Object.entries({
+    'forgets now and then': usual,
+    'writes until its log is full': long,
+  })) {
     verifies(
       'X-07',
       `while it ${what} has everything it acknowledged, once and whole, with any part of what was never synced`,

@@ -20,12 +20,18 @@ describe('four processes that write one file', () => {
       using folder = newFolder()
       const file = join(folder.path, 'a.db')
       const scenario = { ...usual(file, seed), steps: counts.steps, erases: false, repeats: true, tries: 5 }
-      const runs = processes.map((two) => start('test/fault/scenario.ts', [JSON.stringify({ ...scenario, callers: two })]).ended)
+      const runs = processes.map(
+        (two) => start('test/fault/scenario.ts', [JSON.stringify({ ...scenario, callers: two })]).ended,
+      )
       const ended = await Promise.all(runs)
-      expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(processes.map(() => ({ code: 0, stderr: '' })))
+      expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+        processes.map(() => ({ code: 0, stderr: '' })),
+      )
       const journal = journalOf(...ended.map(({ stdout }) => stdout))
       expect(journal.failed.filter(({ code }) => code !== 'busy')).toEqual([])
-      expect([...journal.done.values()].map((acknowledgements) => acknowledgements.length)).toEqual(Array(callers.length * counts.steps).fill(4))
+      expect([...journal.done.values()].map((acknowledgements) => acknowledgements.length)).toEqual(
+        Array(callers.length * counts.steps).fill(4),
+      )
       expect(await examine(file, journal), repeatedWith).toEqual([])
     },
     patience,

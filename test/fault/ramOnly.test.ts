@@ -18,7 +18,10 @@ const tab = `tab-${newCanary().slice(-24)}`
 const secrets = [says, tab]
 
 /** Looks for the conversation in everything a run has done, and in the files of a folder. */
-async function tracesOf(folder: string, run: (options: readonly string[]) => Promise<{ readonly stdout: string; readonly stderr: string }>): Promise<Traces> {
+async function tracesOf(
+  folder: string,
+  run: (options: readonly string[]) => Promise<{ readonly stdout: string; readonly stderr: string }>,
+): Promise<Traces> {
   using beside = newFolder()
   const trace = join(beside.path, 'trace')
   const { stdout, stderr } = await run([...recorded(trace, ...writing), ...withoutRings])
@@ -27,7 +30,12 @@ async function tracesOf(folder: string, run: (options: readonly string[]) => Pro
 }
 
 const converse = (folder: string, conversation: Omit<Conversation, 'key' | 'says'>): Promise<Traces> =>
-  tracesOf(folder, (options) => watch(options, ['test/fault/conversation.ts'], JSON.stringify({ ...conversation, key: `tenant:${tab}`, says })).ended)
+  tracesOf(
+    folder,
+    (options) =>
+      watch(options, ['test/fault/conversation.ts'], JSON.stringify({ ...conversation, key: `tenant:${tab}`, says }))
+        .ended,
+  )
 
 /** Starts the command, asks it something over HTTP, and stops it. */
 const serve = (folder: string, ...flags: readonly string[]): Promise<Traces> =>
@@ -35,14 +43,19 @@ const serve = (folder: string, ...flags: readonly string[]): Promise<Traces> =>
     const server = watch(options, ['src/cli/main.ts', 'serve', '--port', '0', '--json', ...flags])
     const [, url = ''] = await server.until(/"url":"([^"]+)"/)
     const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: `My parcel is ${says}.` }] })
-    const response = await fetch(`${url}/v1/tenant:${tab}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const response = await fetch(`${url}/v1/tenant:${tab}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"role":"assistant"')])
     server.stop()
     return server.ended
   })
 
 const nothing = { leaks: [], left: [], programs: 0, stderr: '' }
-const names = (folder: string, { files }: Traces): readonly string[] => files.map((file) => file.replace(`${folder}/`, ''))
+const names = (folder: string, { files }: Traces): readonly string[] =>
+  files.map((file) => file.replace(`${folder}/`, ''))
 
 describe('a conversation that lives in RAM', () => {
   beforeAll(findStrace, patience)
@@ -111,7 +124,8 @@ describe('the search for it finds', () => {
   it('every form of a text, wherever it stands', () => {
     for (const [form, bytes] of Object.entries(formsOf(says)))
       expect(foundIn(Buffer.concat([Buffer.from('x'), bytes, Buffer.from('y')]), [says])).toContain(form)
-    for (const before of ['', 'a', 'ab']) expect(foundIn(Buffer.from(Buffer.from(`${before}${says} and so on`).toString('base64')), [says])).toHaveLength(1)
+    for (const before of ['', 'a', 'ab'])
+      expect(foundIn(Buffer.from(Buffer.from(`${before}${says} and so on`).toString('base64')), [says])).toHaveLength(1)
     expect(foundIn(Buffer.from(JSON.stringify({ says })), [says])).toEqual(['plain'])
     expect(foundIn(Buffer.from('kanárek-'), [says])).toEqual([])
   })

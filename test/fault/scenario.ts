@@ -28,7 +28,11 @@ async function attempt(operation: Operation): Promise<readonly Place[]> {
     try {
       return await perform(opened, operation)
     } catch (error) {
-      tell({ failed: operation.id, code: error instanceof MemoryError ? error.code : 'unknown', message: String(error) })
+      tell({
+        failed: operation.id,
+        code: error instanceof MemoryError ? error.code : 'unknown',
+        message: String(error),
+      })
       if (tries === scenario.tries) throw error
       tell({ read: (await opened.memory.transcript(operation.session)).length })
     }

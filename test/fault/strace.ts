@@ -12,10 +12,17 @@ export function findStrace(): void {
   const apt = (...args: readonly string[]): boolean => asRoot('apt-get', '-o', 'DPkg::Lock::Timeout=120', ...args)
   const install = (): boolean => apt('install', '-y', tracer)
   if (install() || (apt('update') && install())) return
-  throw new Error('These tests make system calls fail with strace, which is missing and could not be installed. They need Linux: apt-get install strace')
+  throw new Error(
+    'These tests make system calls fail with strace, which is missing and could not be installed. They need Linux: apt-get install strace',
+  )
 }
 
-export type Ended = { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly stdout: string; readonly stderr: string }
+export type Ended = {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
 export type Watched = {
   readonly ended: Promise<Ended>
   /** Resolves when the program has written a text that matches. */
@@ -31,7 +38,11 @@ const longest = 120_000
 export function watch(options: readonly string[], program: readonly string[], input = ''): Watched {
   // The settings of whoever runs the tests are none of the program's business.
   const env = { PATH: process.env.PATH, HOME: process.env.HOME }
-  const child = spawn(tracer, ['-f', '-qq', ...options, process.execPath, ...program], { cwd: root, env, timeout: longest })
+  const child = spawn(tracer, ['-f', '-qq', ...options, process.execPath, ...program], {
+    cwd: root,
+    env,
+    timeout: longest,
+  })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
@@ -43,7 +54,8 @@ export function watch(options: readonly string[], program: readonly string[], in
       const found = pattern.exec(stdout)
       if (found !== null) return found
       const more = await Promise.race([once(child.stdout, 'data'), ended])
-      if (!Array.isArray(more)) throw new Error(`The program ended with ${more.code} before it wrote ${pattern}: ${stdout}${stderr}`)
+      if (!Array.isArray(more))
+        throw new Error(`The program ended with ${more.code} before it wrote ${pattern}: ${stdout}${stderr}`)
     }
   }
   const stop = (): void => {

@@ -12,7 +12,9 @@ describe('a disk that cannot sync', () => {
     'X-07',
     'makes appends fail as not durable; what was acknowledged stays, and what failed is stored once when it is tried again',
     async () => {
-      const outcomes = await abreast(windowsOf(counts.syncErrors, 30, 8), (window) => failing('fsync,fdatasync', 'EIO', window))
+      const outcomes = await abreast(windowsOf(counts.syncErrors, 30, 8), (window) =>
+        failing('fsync,fdatasync', 'EIO', window),
+      )
       expect(outcomes.flatMap(({ faults }) => faults)).toEqual([])
       for (const { codes } of outcomes) expect(codes).toEqual(['not-durable'])
     },

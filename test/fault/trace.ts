@@ -24,7 +24,8 @@ export function callsOf(trace: string): readonly Call[] {
   const calls: Call[] = []
   lines.forEach((line, at) => {
     const [, thread = '', text = ''] = /^(\d+) +(.*)$/.exec(line) ?? []
-    const [, name = '', args = '', rest = ''] = /^(?:<\.\.\. )?(\w+)(?:\(| resumed>)(.*?)(\) += .*| <unfinished \.\.\.>)$/.exec(text) ?? []
+    const [, name = '', args = '', rest = ''] =
+      /^(?:<\.\.\. )?(\w+)(?:\(| resumed>)(.*?)(\) += .*| <unfinished \.\.\.>)$/.exec(text) ?? []
     if (name === '') return
     const before = text.startsWith('<...') ? begun.get(thread) : undefined
     const call = { thread, name, args: (before?.args ?? '') + args, from: before?.from ?? at }
@@ -48,6 +49,7 @@ export function dataOf({ name, args }: Call): readonly Buffer[] {
 }
 
 /** The numbers at the end of the arguments. */
-export const numbersOf = ({ args }: Call): readonly number[] => (/(?:, \d+)+$/.exec(args)?.[0] ?? '').split(', ').slice(1).map(Number)
+export const numbersOf = ({ args }: Call): readonly number[] =>
+  (/(?:, \d+)+$/.exec(args)?.[0] ?? '').split(', ').slice(1).map(Number)
 
 const plain = (digits: string): Buffer => Buffer.from(digits.replaceAll('\\x', ''), 'hex')

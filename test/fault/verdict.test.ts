@@ -19,9 +19,14 @@ beforeEach(async () => {
   opened = { store, memory: await openMemory({ store, tokenizer: chars4 }) }
 })
 
-const told = (...lines: readonly Line[]): Journal => journalOf(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
-const done = async (operation: Operation): Promise<readonly Line[]> => [{ asked: operation }, { done: operation.id, places: await perform(opened, operation) }]
-const faults = async (...lines: readonly Line[]): Promise<readonly string[]> => faultsIn(told(...lines), await keptIn(opened))
+const told = (...lines: readonly Line[]): Journal =>
+  journalOf(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+const done = async (operation: Operation): Promise<readonly Line[]> => [
+  { asked: operation },
+  { done: operation.id, places: await perform(opened, operation) },
+]
+const faults = async (...lines: readonly Line[]): Promise<readonly string[]> =>
+  faultsIn(told(...lines), await keptIn(opened))
 
 describe('the verdict', () => {
   it('finds nothing in a store that did what it told', async () => {
@@ -52,7 +57,9 @@ describe('the verdict', () => {
 
   it('finds messages without the fact that came with them', async () => {
     await opened.memory.append(session, said(textOf('ann-0', 0), textOf('ann-0', 1)))
-    expect(await faults({ asked: say('ann-0', true) })).toEqual([`${session}: ann-0 is half-written: its messages are kept and its fact is undefined`])
+    expect(await faults({ asked: say('ann-0', true) })).toEqual([
+      `${session}: ann-0 is half-written: its messages are kept and its fact is undefined`,
+    ])
   })
 
   it('finds what was forgotten and what nobody said', async () => {
@@ -64,6 +71,8 @@ describe('the verdict', () => {
 
   it('finds two acknowledgements that differ', async () => {
     const lines = await done(say('ann-0'))
-    expect(await faults(...lines, { done: 'ann-0', places: [] })).toEqual([`${session}: ann-0 was acknowledged with different places`])
+    expect(await faults(...lines, { done: 'ann-0', places: [] })).toEqual([
+      `${session}: ann-0 was acknowledged with different places`,
+    ])
   })
 })

@@ -14,7 +14,8 @@ export function faultsIn(journal: Journal, kept: ReadonlyMap<string, Kept>): rea
   const sessions = new Set([...journal.asked.map(({ session }) => session), ...kept.keys()])
   return [...sessions].flatMap((session) => {
     const asked = journal.asked.filter((operation) => operation.session === session)
-    const faults = session === counted ? miscounted(journal, asked, kept.get(session)) : faultsOf(journal, asked, kept.get(session))
+    const faults =
+      session === counted ? miscounted(journal, asked, kept.get(session)) : faultsOf(journal, asked, kept.get(session))
     return faults.map((fault) => `${session}: ${fault}`)
   })
 }
@@ -40,7 +41,10 @@ function faultsOf(journal: Journal, asked: readonly Operation[], kept: Kept | un
 }
 
 /** The messages by the operation they belong to and their place in it, and those that belong nowhere or are there already. */
-function placed(messages: readonly Message[]): { readonly messages: Map<string, Map<number, Message>>; readonly faults: readonly string[] } {
+function placed(messages: readonly Message[]): {
+  readonly messages: Map<string, Map<number, Message>>
+  readonly faults: readonly string[]
+} {
   const byOperation = new Map<string, Map<number, Message>>()
   const faults: string[] = []
   for (const message of messages) {
@@ -51,18 +55,27 @@ function placed(messages: readonly Message[]): { readonly messages: Map<string, 
     }
     const places = byOperation.get(origin.operation) ?? new Map<number, Message>()
     const before = places.get(origin.place)
-    if (before !== undefined) faults.push(`${origin.operation}#${origin.place} is kept twice, as ${before.id} and ${message.id}`)
+    if (before !== undefined)
+      faults.push(`${origin.operation}#${origin.place} is kept twice, as ${before.id} and ${message.id}`)
     byOperation.set(origin.operation, places.set(origin.place, message))
   }
   return { messages: byOperation, faults }
 }
 
-function strangers(says: readonly Say[], kept: Kept | undefined, found: ReadonlyMap<string, unknown>): readonly string[] {
+function strangers(
+  says: readonly Say[],
+  kept: Kept | undefined,
+  found: ReadonlyMap<string, unknown>,
+): readonly string[] {
   const known = new Set(says.map(({ id }) => id))
   const { derived = [], last = 0 } = kept?.head ?? {}
   const facts = derived.filter((entry) => !isMade(entry)).map(({ id }) => id)
-  const strange = [...found.keys(), ...facts].filter((id) => !known.has(id)).map((id) => `${id} is kept, but was forgotten or never asked for`)
-  const half = derived.filter((entry) => entry.kind === 'summary' && (entry.text === '' || entry.covers[1] > last || entry.version < 1))
+  const strange = [...found.keys(), ...facts]
+    .filter((id) => !known.has(id))
+    .map((id) => `${id} is kept, but was forgotten or never asked for`)
+  const half = derived.filter(
+    (entry) => entry.kind === 'summary' && (entry.text === '' || entry.covers[1] > last || entry.version < 1),
+  )
   return [...strange, ...half.map(({ id }) => `${id} was made by half`)]
 }
 
@@ -77,17 +90,23 @@ function lost(
   drops: readonly { readonly message: string }[],
 ): readonly string[] {
   const [told = [], ...again] = done.get(id) ?? []
-  const differing = again.filter((places) => JSON.stringify(places) !== JSON.stringify(told)).map(() => `${id} was acknowledged with different places`)
+  const differing = again
+    .filter((places) => JSON.stringify(places) !== JSON.stringify(told))
+    .map(() => `${id} was acknowledged with different places`)
   const missing = Array.from({ length: messages }, (_, place): string | undefined => {
     const [is, should] = [found.get(id)?.get(place), told[place]]
     if (should === undefined) return `${id}#${place} was acknowledged without a place`
-    if (is === undefined) return drops.some(({ message }) => message === `m${should.sequence}`) ? undefined : `${id}#${place} was acknowledged and is lost`
+    if (is === undefined)
+      return drops.some(({ message }) => message === `m${should.sequence}`)
+        ? undefined
+        : `${id}#${place} was acknowledged and is lost`
     return isAt(is, should) ? undefined : `${id}#${place} was acknowledged as m${should.sequence} and is ${is.id}`
   })
   return [...differing, ...missing.filter((fault) => fault !== undefined)]
 }
 
-const isAt = (is: Place, should: Place): boolean => is.sequence === should.sequence && is.offset === should.offset && is.weight === should.weight
+const isAt = (is: Place, should: Place): boolean =>
+  is.sequence === should.sequence && is.offset === should.offset && is.weight === should.weight
 
 /** An operation nobody was told about is there as a whole or not at all. */
 function half({ id, messages }: Say, found: ReadonlyMap<string, ReadonlyMap<number, Message>>): readonly string[] {
@@ -99,11 +118,18 @@ function half({ id, messages }: Say, found: ReadonlyMap<string, ReadonlyMap<numb
 function unlearnt({ id, learns }: Say, kept: Kept | undefined, isKept: boolean): readonly string[] {
   const fact = kept?.head.derived.find((entry) => entry.id === id) as Fact | undefined
   if (!learns || (fact?.value === textOf(id, 0)) === isKept) return []
-  return [`${id} is half-written: its messages are ${isKept ? '' : 'not '}kept and its fact is ${JSON.stringify(fact?.value)?.slice(0, 40)}`]
+  return [
+    `${id} is half-written: its messages are ${isKept ? '' : 'not '}kept and its fact is ${JSON.stringify(fact?.value)?.slice(0, 40)}`,
+  ]
 }
 
 /** Sequence numbers without a hole but for what was forgotten, messages of one operation together, offsets that add up. */
-function outOfOrder({ done }: Journal, { head, messages }: Kept, says: readonly Say[], dropped: ReadonlySet<string>): readonly string[] {
+function outOfOrder(
+  { done }: Journal,
+  { head, messages }: Kept,
+  says: readonly Say[],
+  dropped: ReadonlySet<string>,
+): readonly string[] {
   const faults: string[] = []
   const told = new Map(says.flatMap(({ id }) => done.get(id)?.[0] ?? []).map((place) => [place.sequence, place]))
   const bySequence = new Map(messages.map((message) => [message.sequence, message]))
@@ -111,13 +137,15 @@ function outOfOrder({ done }: Journal, { head, messages }: Kept, says: readonly 
   for (let sequence = 1; sequence <= head.last; sequence++) {
     const message = bySequence.get(sequence)
     if (message === undefined && !dropped.has(`m${sequence}`)) faults.push(`m${sequence} is missing`)
-    if (message !== undefined && message.offset !== offset) faults.push(`m${sequence} has offset ${message.offset}, not ${offset}`)
+    if (message !== undefined && message.offset !== offset)
+      faults.push(`m${sequence} has offset ${message.offset}, not ${offset}`)
     offset += message?.weight ?? told.get(sequence)?.weight ?? 0
   }
   const [newest] = messages.slice(-1)
   if ((newest?.sequence ?? 0) > head.last) faults.push(`${newest?.id} is beyond the last one, m${head.last}`)
   if (head.messages !== messages.length) faults.push(`there are ${messages.length} messages, not ${head.messages}`)
-  if (countBetween(head.gaps, 1, head.last) !== messages.length) faults.push(`the gaps ${JSON.stringify(head.gaps)} are not those there are`)
+  if (countBetween(head.gaps, 1, head.last) !== messages.length)
+    faults.push(`the gaps ${JSON.stringify(head.gaps)} are not those there are`)
   return [...faults, ...torn(messages)]
 }
 

@@ -22,10 +22,14 @@ export const usual = (file: string, seed: number): Scenario => ({
 export const long = (file: string, seed: number): Scenario => ({ ...usual(file, seed), steps: 100, erases: false })
 
 /** Only calls on the database count, by its own names: those of the journal have to go through. */
-export const onFile = (file: string): readonly string[] => [file, `${file}-wal`, `${file}-journal`].flatMap((path) => ['-P', path])
+export const onFile = (file: string): readonly string[] =>
+  [file, `${file}-wal`, `${file}-journal`].flatMap((path) => ['-P', path])
 
 /** Runs the writer under strace; what it told, and how it ended. */
-export async function write(scenario: Scenario, options: readonly string[]): Promise<{ readonly journal: Journal; readonly ended: Ended }> {
+export async function write(
+  scenario: Scenario,
+  options: readonly string[],
+): Promise<{ readonly journal: Journal; readonly ended: Ended }> {
   const ended = await watch(options, ['test/fault/scenario.ts', JSON.stringify(scenario)]).ended
   return { journal: journalOf(ended.stdout), ended }
 }

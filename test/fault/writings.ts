@@ -3,8 +3,36 @@ import { type Call, dataOf, succeeded, targetOf } from './trace.ts'
 
 /** Every call by which a program can put something where it outlives it, or hand it to another program; those a machine does not have are left out. */
 export const writing = [
-  ...['open', 'openat', 'openat2', 'creat', 'write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'sendfile', 'copy_file_range', 'splice', 'vmsplice'],
-  ...['rename', 'renameat', 'renameat2', 'link', 'linkat', 'symlink', 'symlinkat', 'mkdir', 'mkdirat', 'mknod', 'mknodat', 'setxattr', 'fsetxattr'],
+  ...[
+    'open',
+    'openat',
+    'openat2',
+    'creat',
+    'write',
+    'writev',
+    'pwrite64',
+    'pwritev',
+    'pwritev2',
+    'sendfile',
+    'copy_file_range',
+    'splice',
+    'vmsplice',
+  ],
+  ...[
+    'rename',
+    'renameat',
+    'renameat2',
+    'link',
+    'linkat',
+    'symlink',
+    'symlinkat',
+    'mkdir',
+    'mkdirat',
+    'mknod',
+    'mknodat',
+    'setxattr',
+    'fsetxattr',
+  ],
   ...['truncate', 'ftruncate', 'fallocate', 'mmap', 'execve', 'execveat', 'sendto', 'sendmsg', 'io_uring_setup'],
 ].map((name) => `?${name}`)
 
@@ -24,20 +52,25 @@ export type Writings = {
 /** Reads a trace for what was written, and for any of these texts in it. What goes to a client over the network is its own. */
 export function writingsOf(calls: readonly Call[], texts: readonly string[]): Writings {
   const done = calls.filter(succeeded)
-  if (done.some(({ name }) => name === 'io_uring_setup')) throw new Error('A ring was set up; what is written through it cannot be seen')
+  if (done.some(({ name }) => name === 'io_uring_setup'))
+    throw new Error('A ring was set up; what is written through it cannot be seen')
   // The first one is the program itself.
   const [, ...programs] = done.filter(({ name }) => name.startsWith('execve'))
   const written = new Map<string, Buffer[]>()
-  for (const call of done) if (!isToClient(call)) written.set(whither(call), [...(written.get(whither(call)) ?? []), ...dataOf(call)])
+  for (const call of done)
+    if (!isToClient(call)) written.set(whither(call), [...(written.get(whither(call)) ?? []), ...dataOf(call)])
   return {
     files: [...new Set(done.flatMap(fileOf))].sort(),
-    leaks: [...written].flatMap(([where, data]) => foundIn(Buffer.concat(data), texts).map((form) => `${where}: ${form}`)),
+    leaks: [...written].flatMap(([where, data]) =>
+      foundIn(Buffer.concat(data), texts).map((form) => `${where}: ${form}`),
+    ),
     programs: programs.length,
   }
 }
 
 /** Data that goes to one place is read as one, however many calls brought it there. */
-const whither = (call: Call): string => (call.name.startsWith('execve') ? 'arguments of a program' : targetOf(call) || call.name)
+const whither = (call: Call): string =>
+  call.name.startsWith('execve') ? 'arguments of a program' : targetOf(call) || call.name
 
 /** Sockets other than the three streams a program is given. */
 const isToClient = (call: Call): boolean => targetOf(call).startsWith('socket:') && !/^[012]</.test(call.args)
@@ -53,6 +86,8 @@ function fileOf(call: Call): readonly string[] {
 }
 
 /** A mapping names its file last. */
-const mapped = (args: string): string => targetOf({ args: /\d+<[^>]*>, (?:0x)?[0-9a-f]+$/.exec(args)?.[0] ?? '' } as Call)
+const mapped = (args: string): string =>
+  targetOf({ args: /\d+<[^>]*>, (?:0x)?[0-9a-f]+$/.exec(args)?.[0] ?? '' } as Call)
 
-const regular = (path: string): readonly string[] => (/^(\/dev\/(null|tty|pts\/\d+)|[a-z_]+:.*|)$/.test(path) ? [] : [path])
+const regular = (path: string): readonly string[] =>
+  /^(\/dev\/(null|tty|pts\/\d+)|[a-z_]+:.*|)$/.test(path) ? [] : [path]

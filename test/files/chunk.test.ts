@@ -5,7 +5,12 @@ import { piecesOf } from '../../src/files/pieces.ts'
 import type { Document } from '../../src/files/read.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 
-const documentOf = (text: string, rest: Partial<Document> = {}): Document => ({ text, hasHeadings: true, pages: [], ...rest })
+const documentOf = (text: string, rest: Partial<Document> = {}): Document => ({
+  text,
+  hasHeadings: true,
+  pages: [],
+  ...rest,
+})
 
 function chunksOf(document: Document): Chunk[] {
   const packer = new Packer((text) => chars4.count(text))
@@ -26,15 +31,27 @@ describe('the pieces of a text', () => {
       { text: '- milk\n', cut: 1, place: 'Pets › Food' },
     ]))
   it('know that a heading ends those of its level and below', () =>
-    expect([...piecesOf(documentOf('# A\n## B\n### C\n## D\n# E\n'))].map(({ place }) => place)).toEqual(['A', 'A › B', 'A › B › C', 'A › D', 'E']))
+    expect([...piecesOf(documentOf('# A\n## B\n### C\n## D\n# E\n'))].map(({ place }) => place)).toEqual([
+      'A',
+      'A › B',
+      'A › B › C',
+      'A › D',
+      'E',
+    ]))
   it('take no heading from code, nor from a text that has none', () => {
     expect([...piecesOf(documentOf('```sh\n# install\n```\n'))].map(({ place }) => place)).toEqual(['', '', ''])
     expect([...piecesOf(documentOf('# a comment\n', { hasHeadings: false }))].map(({ place }) => place)).toEqual([''])
   })
   it('are worth less where a line breaks inside a sentence', () =>
-    expect([...piecesOf(documentOf('The shop\nis open.\nIt is big.\n\nNext.'))].map(({ cut }) => cut)).toEqual([2, 0, 1, 2]))
+    expect([...piecesOf(documentOf('The shop\nis open.\nIt is big.\n\nNext.'))].map(({ cut }) => cut)).toEqual([
+      2, 0, 1, 2,
+    ]))
   it('know their page', () =>
-    expect([...piecesOf(documentOf('One.\n\nTwo.\nMore.\n', { pages: [0, 6] }))].map(({ place }) => place)).toEqual(['page 1', 'page 2', 'page 2']))
+    expect([...piecesOf(documentOf('One.\n\nTwo.\nMore.\n', { pages: [0, 6] }))].map(({ place }) => place)).toEqual([
+      'page 1',
+      'page 2',
+      'page 2',
+    ]))
   it('never split a character, nor leave a line that has no end whole', () => {
     const pieces = [...piecesOf(documentOf('😀'.repeat(1_000)))]
     expect(pieces.map(({ text }) => text.length)).toEqual([800, 800, 400])
@@ -81,7 +98,11 @@ describe('the chunks of a text', () => {
   })
   it('tell where they stand on their first line', () => {
     const chunk = { place: 'Shop › Hours', body: 'Mo to Fr\n' }
-    expect([contentOf(chunk), bodyOf(contentOf(chunk)), contentOf({ place: '', body: 'Mo' })]).toEqual(['Shop › Hours\nMo to Fr\n', 'Mo to Fr\n', 'Mo'])
+    expect([contentOf(chunk), bodyOf(contentOf(chunk)), contentOf({ place: '', body: 'Mo' })]).toEqual([
+      'Shop › Hours\nMo to Fr\n',
+      'Mo to Fr\n',
+      'Mo',
+    ])
   })
   it('lose nothing, whatever the text', () => {
     const parts = fc.constantFrom(

@@ -6,11 +6,11 @@ import type { Index, Store } from '../../src/domain/ports.ts'
 import type { FileInfo } from '../../src/files/record.ts'
 import { openMemory } from '../../src/index.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { sealedStore } from '../../src/stores/sealed.ts'
+import { sealedStore } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
-import { ring } from '../stores/sealed/stage.ts'
+import { ring } from '../stores/encrypted/stage.ts'
 import { databaseFiles, tracesOf } from '../stores/traces.ts'
 import { docx, paragraph, pdf } from './fixtures.ts'
 import { filesOn, longText } from './stage.ts'
@@ -51,20 +51,31 @@ describe('the files of a tenant', () => {
     'an encrypted one': () => sealedStore(sqliteStore(fresh()), ring('old')),
   }
   for (const [where, open] of Object.entries(stores)) {
-    verifies('T-10', `of every kind are found by what they say, listed, read back and removed, in ${where}`, async () => {
-      const store = await open()
-      const files = filesOn(store)
-      for (const [name, content] of uploads) await files.add('acme', { name, bytes: Buffer.from(content) })
-      for (const [question, passage] of passages) expect(await found(store, question)).toBe(passage)
-      const { items, next } = await files.list('acme')
-      expect([items.map(({ name, status }) => `${name} ${status}`), next]).toEqual([uploads.map(([name]) => `${name} ready`), null])
-      expect(await files.text('acme', items[1]?.id ?? '')).toBe(uploads[1]?.[1])
-      expect(await files.text('acme', items[5]?.id ?? '')).toBe('Welcome.\n\nRefunds take fortnightly turns.\n\n')
-      for (const { id } of items) expect(await files.remove('acme', id)).toBe(true)
-      expect([await found(store, 'giraffe'), (await files.list('acme')).items, await files.remove('acme', items[0]?.id ?? '')]).toEqual([undefined, [], false])
-      await files.close()
-      await store.close()
-    })
+    verifies(
+      'T-10',
+      `of every kind are found by what they say, listed, read back and removed, in ${where}`,
+      async () => {
+        const store = await open()
+        const files = filesOn(store)
+        for (const [name, content] of uploads) await files.add('acme', { name, bytes: Buffer.from(content) })
+        for (const [question, passage] of passages) expect(await found(store, question)).toBe(passage)
+        const { items, next } = await files.list('acme')
+        expect([items.map(({ name, status }) => `${name} ${status}`), next]).toEqual([
+          uploads.map(([name]) => `${name} ready`),
+          null,
+        ])
+        expect(await files.text('acme', items[1]?.id ?? '')).toBe(uploads[1]?.[1])
+        expect(await files.text('acme', items[5]?.id ?? '')).toBe('Welcome.\n\nRefunds take fortnightly turns.\n\n')
+        for (const { id } of items) expect(await files.remove('acme', id)).toBe(true)
+        expect([
+          await found(store, 'giraffe'),
+          (await files.list('acme')).items,
+          await files.remove('acme', items[0]?.id ?? ''),
+        ]).toEqual([undefined, [], false])
+        await files.close()
+        await store.close()
+      },
+    )
   }
 
   it('tell what they are', async () => {
@@ -83,25 +94,39 @@ describe('the files of a tenant', () => {
       done: 1,
     })
     expect([await files.get('acme', info.id), await files.get('acme', 'none')]).toEqual([info, undefined])
-    await expect(files.text('acme', 'none')).rejects.toThrow('There is no file "none" here; list tells which ones there are.')
+    await expect(files.text('acme', 'none')).rejects.toThrow(
+      'There is no file "none" here; list tells which ones there are.',
+    )
     await files.close()
   })
 
-  verifies('T-10', "are the tenant's alone: no other tenant sees them, no list of sessions names them, no client can", async () => {
-    const store = ramStore()
-    const files = filesOn(store)
-    const { id } = await files.add('acme', { name: 'a.txt', bytes: Buffer.from('giraffe') })
-    expect([await files.list('other'), await files.get('other', id), await files.remove('other', id)]).toEqual([{ items: [], next: null }, undefined, false])
-    expect((await store.list({ limit: 9 })).map((session) => formatKey(session.key))).toEqual(['acme::files'])
-    expect(await files.get('acme', id)).toBeDefined()
-    await files.close()
-  })
+  verifies(
+    'T-10',
+    "are the tenant's alone: no other tenant sees them, no list of sessions names them, no client can",
+    async () => {
+      const store = ramStore()
+      const files = filesOn(store)
+      const { id } = await files.add('acme', { name: 'a.txt', bytes: Buffer.from('giraffe') })
+      expect([await files.list('other'), await files.get('other', id), await files.remove('other', id)]).toEqual([
+        { items: [], next: null },
+        undefined,
+        false,
+      ])
+      expect((await store.list({ limit: 9 })).map((session) => formatKey(session.key))).toEqual(['acme::files'])
+      expect(await files.get('acme', id)).toBeDefined()
+      await files.close()
+    },
+  )
 
   verifies('T-09', 'are never those of a session', async () => {
     const files = filesOn(ramStore())
     const file = { name: 'a.txt', bytes: Buffer.from('a') }
     for (const work of [files.add('acme:ann', file), files.begin('acme:ann', file), files.list('acme:ann')])
-      await expect(work).rejects.toMatchObject({ code: 'bad-key', param: 'key', message: 'File uploads not allowed for ephemeral sessions' })
+      await expect(work).rejects.toMatchObject({
+        code: 'bad-key',
+        param: 'key',
+        message: 'File uploads not allowed for ephemeral sessions',
+      })
     await files.close()
   })
 
@@ -113,9 +138,15 @@ describe('the files of a tenant', () => {
     await files.remove('acme', first.items[1]?.id ?? '')
     const second = await files.list('acme', { limit: 2, after: first.next ?? '' })
     const third = await files.list('acme', { limit: 2, after: second.next ?? '' })
-    expect([first, second, third].map(({ items }) => items.map(({ name }) => name))).toEqual([['e', 'd'], ['c', 'b'], ['a']])
+    expect([first, second, third].map(({ items }) => items.map(({ name }) => name))).toEqual([
+      ['e', 'd'],
+      ['c', 'b'],
+      ['a'],
+    ])
     expect(third.next).toBe(null)
-    await expect(files.list('acme', { after: 'x' })).rejects.toThrow('after is "x"; it must be what next was on the page before.')
+    await expect(files.list('acme', { after: 'x' })).rejects.toThrow(
+      'after is "x"; it must be what next was on the page before.',
+    )
     await expect(files.list('acme', { limit: 0 })).rejects.toThrow('limit is 0; it must be a whole number, 1 or more.')
     await files.close()
   })
@@ -137,7 +168,11 @@ describe('the files of a tenant', () => {
   it('tell how far they have come', async () => {
     const files = filesOn(ramStore())
     const seen: FileInfo[] = []
-    const info = await files.add('acme', { name: 'long.txt', bytes: Buffer.from(longText(2_000)) }, { onProgress: (one) => seen.push(one) })
+    const info = await files.add(
+      'acme',
+      { name: 'long.txt', bytes: Buffer.from(longText(2_000)) },
+      { onProgress: (one) => seen.push(one) },
+    )
     expect(seen.map(({ status }) => status)).toEqual(['indexing', 'indexing', 'indexing', 'indexing', 'ready'])
     expect(seen.every(({ done }, at) => done > (seen[at - 1]?.done ?? 0))).toBe(true)
     expect(seen.every(({ chunks }) => Math.abs(chunks - info.chunks) <= 5)).toBe(true)
@@ -152,7 +187,8 @@ describe('the files of a tenant', () => {
     expect([good.status, bad.status]).toEqual(['indexing', 'indexing'])
     await files.settled('acme')
     expect(await files.get('acme', good.id)).toMatchObject({ status: 'ready', done: 1 })
-    const why = 'The file is damaged, or made to do damage, and cannot be read. Save it again in its own program, or as text.'
+    const why =
+      'The file is damaged, or made to do damage, and cannot be read. Save it again in its own program, or as text.'
     expect(await files.get('acme', bad.id)).toMatchObject({ status: 'failed', why })
     await files.close()
   })
@@ -165,18 +201,31 @@ describe('the files of a tenant', () => {
     const refused = expect(work).rejects.toMatchObject({ code: 'closed' })
     await files.close()
     await refused
-    expect(await filesOn(store).get('acme', id)).toMatchObject({ status: 'failed', why: 'The server was stopped before the file was read. Upload it again.' })
-    await expect(files.begin('acme', { name: 'c.txt', bytes: Buffer.from('c') })).rejects.toMatchObject({ code: 'closed' })
+    expect(await filesOn(store).get('acme', id)).toMatchObject({
+      status: 'failed',
+      why: 'The server was stopped before the file was read. Upload it again.',
+    })
+    await expect(files.begin('acme', { name: 'c.txt', bytes: Buffer.from('c') })).rejects.toMatchObject({
+      code: 'closed',
+    })
   })
 
   it('removed while they are indexed stay removed', async () => {
     const store = sqliteStore(fresh())
     const files = filesOn(store)
     const removals: Promise<boolean>[] = []
-    const work = files.add('acme', { name: 'long.txt', bytes: Buffer.from(longText()) }, { onProgress: ({ id }) => removals.push(files.remove('acme', id)) })
+    const work = files.add(
+      'acme',
+      { name: 'long.txt', bytes: Buffer.from(longText()) },
+      { onProgress: ({ id }) => removals.push(files.remove('acme', id)) },
+    )
     await expect(work).rejects.toMatchObject({ code: 'erased' })
     expect(await Promise.all(removals)).toContain(true)
-    expect([(await files.list('acme')).items, (await store.head(key, 9)).messages, await found(store, 'warehouse tea')]).toEqual([[], 0, undefined])
+    expect([
+      (await files.list('acme')).items,
+      (await store.head(key, 9)).messages,
+      await found(store, 'warehouse tea'),
+    ]).toEqual([[], 0, undefined])
     await files.close()
     await store.close()
   })
@@ -185,7 +234,11 @@ describe('the files of a tenant', () => {
     const store = ramStore()
     const files = filesOn(store)
     const memory = await openMemory({ store, upkeep: false })
-    const work = files.add('acme', { name: 'long.txt', bytes: Buffer.from(longText()) }, { onProgress: () => void memory.forget({ scope: 'acme' }) })
+    const work = files.add(
+      'acme',
+      { name: 'long.txt', bytes: Buffer.from(longText()) },
+      { onProgress: () => void memory.forget({ scope: 'acme' }) },
+    )
     await expect(work).rejects.toMatchObject({ code: 'erased' })
     expect([(await store.head(key, 9)).messages, (await files.list('acme')).items]).toEqual([0, []])
     await files.close()
@@ -195,30 +248,44 @@ describe('the files of a tenant', () => {
   it('are whole when two processes index them into one store at the same time, and one if they are the same', async () => {
     const file = fresh()
     const stores = [sqliteStore(file), sqliteStore(file)] as const
-    const [left, right] = [filesOn(stores[0]), filesOn(stores[1], { randomBytes: (length) => Buffer.alloc(length, 99) })]
+    const [left, right] = [
+      filesOn(stores[0]),
+      filesOn(stores[1], { randomBytes: (length) => Buffer.alloc(length, 99) }),
+    ]
     const [a, b] = [longText(900), longText(901)]
-    const both = await Promise.all([left.add('acme', { name: 'a.txt', bytes: Buffer.from(a) }), right.add('acme', { name: 'b.txt', bytes: Buffer.from(b) })])
+    const both = await Promise.all([
+      left.add('acme', { name: 'a.txt', bytes: Buffer.from(a) }),
+      right.add('acme', { name: 'b.txt', bytes: Buffer.from(b) }),
+    ])
     expect([await right.text('acme', both[0].id), await left.text('acme', both[1].id)]).toEqual([a, b])
     const same = { name: 'c.txt', bytes: Buffer.from('giraffe') }
     await Promise.all([left.add('acme', same), right.add('acme', same)])
     await Promise.all([left.settled(), right.settled()])
-    expect((await left.list('acme')).items.filter(({ name }) => name === 'c.txt').map(({ status }) => status)).toEqual(['ready'])
+    expect((await left.list('acme')).items.filter(({ name }) => name === 'c.txt').map(({ status }) => status)).toEqual([
+      'ready',
+    ])
     for (const files of [left, right]) await files.close()
     for (const store of stores) await store.close()
   })
 
   it('that a killed process has left half done are cleaned up once it must be dead, and can be uploaded again', async () => {
     const file = fresh()
-    await new Promise<void>((resolve) => execFile(process.execPath, [fileURLToPath(new URL('killed.ts', import.meta.url)), file], () => resolve()))
+    await new Promise<void>((resolve) =>
+      execFile(process.execPath, [fileURLToPath(new URL('killed.ts', import.meta.url)), file], () => resolve()),
+    )
     const store = sqliteStore(file)
     let now = 2_000
     const files = filesOn(store, { clock: () => now, randomBytes: (length) => Buffer.alloc(length, 99) })
     await files.sweep()
-    expect([await found(store, 'warehouse w7x'), (await files.list('acme')).items.map(({ status }) => status)]).toEqual([expect.any(String), ['indexing']])
+    expect([await found(store, 'warehouse w7x'), (await files.list('acme')).items.map(({ status }) => status)]).toEqual(
+      [expect.any(String), ['indexing']],
+    )
     now += 120_000
     await files.sweep()
     expect([await found(store, 'warehouse w7x'), (await store.head(key, 9)).messages]).toEqual([undefined, 0])
-    expect((await files.list('acme')).items).toMatchObject([{ status: 'failed', why: 'Reading it was interrupted. Upload it again.', done: 0 }])
+    expect((await files.list('acme')).items).toMatchObject([
+      { status: 'failed', why: 'Reading it was interrupted. Upload it again.', done: 0 },
+    ])
     await files.add('acme', { name: 'long.txt', bytes: Buffer.from(longText()) })
     expect((await files.list('acme')).items.map(({ status }) => status)).toEqual(['ready'])
     await files.close()
@@ -230,7 +297,10 @@ describe('the files of a tenant', () => {
     const store = sqliteStore(file, { worthKeeping: 1 })
     const files = filesOn(store)
     const canary = 'Qx7walrusZk93canary'
-    const { id } = await files.add('acme', { name: `${canary}.txt`, bytes: Buffer.from(`${longText(300)}The code word is ${canary}.`) })
+    const { id } = await files.add('acme', {
+      name: `${canary}.txt`,
+      bytes: Buffer.from(`${longText(300)}The code word is ${canary}.`),
+    })
     expect(await found(store, canary)).toContain(canary)
     expect(tracesOf(canary, databaseFiles(file)).length).toBeGreaterThan(0)
     await files.remove('acme', id)
@@ -244,7 +314,10 @@ describe('the files of a tenant', () => {
     const store = ramStore()
     const files = filesOn(store)
     const pem = `-----BEGIN PRIVATE KEY-----\n${'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n'.repeat(60)}-----END PRIVATE KEY-----`
-    const { id } = await files.add('acme', { name: 'a.txt', bytes: Buffer.from(`${longText(30)}The password is hunter2hunter2.\n${pem}\n`) })
+    const { id } = await files.add('acme', {
+      name: 'a.txt',
+      bytes: Buffer.from(`${longText(30)}The password is hunter2hunter2.\n${pem}\n`),
+    })
     const text = await files.text('acme', id)
     expect(text).toMatch(/The password is ⟨secret:\d+⟩\.\n⟨secret:\d+⟩\n$/)
     expect(JSON.stringify(await store.page(key, { limit: 999 }))).not.toMatch(/hunter2|MIIE/)
@@ -253,7 +326,9 @@ describe('the files of a tenant', () => {
 
   it('tell others of their chunks, so that these get vectors', async () => {
     const heard: string[] = []
-    const files = filesOn(ramStore(), { onStored: (where, epoch, stored) => heard.push(`${formatKey(where)} ${epoch} ${stored.map(({ id }) => id)}`) })
+    const files = filesOn(ramStore(), {
+      onStored: (where, epoch, stored) => heard.push(`${formatKey(where)} ${epoch} ${stored.map(({ id }) => id)}`),
+    })
     await files.add('acme', { name: 'a.txt', bytes: Buffer.from('giraffe') })
     expect(heard).toEqual(['acme::files 0 m1'])
     await files.close()

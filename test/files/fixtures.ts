@@ -2,7 +2,10 @@ import { crc32, deflateRawSync } from 'node:zlib'
 
 /** A PDF with these lines on each page, written by hand: the smallest that a reader takes without repairing it. */
 export function pdf(...pages: readonly (readonly string[])[]): Uint8Array {
-  const contents = pages.map((lines) => `BT /F1 12 Tf 72 720 Td 14 TL ${lines.map((line) => `(${line.replace(/[\\()]/g, '\\$&')}) Tj T*`).join(' ')} ET`)
+  const contents = pages.map(
+    (lines) =>
+      `BT /F1 12 Tf 72 720 Td 14 TL ${lines.map((line) => `(${line.replace(/[\\()]/g, '\\$&')}) Tj T*`).join(' ')} ET`,
+  )
   return pdfOf(contents.map((content) => ({ dictionary: `/Length ${content.length}`, bytes: Buffer.from(content) })))
 }
 
@@ -11,14 +14,20 @@ export function pdfOf(contents: readonly { readonly dictionary: string; readonly
   const pageIds = contents.map((_, at) => 4 + 2 * at)
   const objects = new Map<number, Buffer>([
     [1, Buffer.from('<< /Type /Catalog /Pages 2 0 R >>')],
-    [2, Buffer.from(`<< /Type /Pages /Count ${contents.length} /Kids [${pageIds.map((id) => `${id} 0 R`).join(' ')}] >>`)],
+    [
+      2,
+      Buffer.from(`<< /Type /Pages /Count ${contents.length} /Kids [${pageIds.map((id) => `${id} 0 R`).join(' ')}] >>`),
+    ],
     [3, Buffer.from('<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>')],
   ])
   for (const [at, { dictionary, bytes }] of contents.entries()) {
     const id = 4 + 2 * at
     const page = `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents ${id + 1} 0 R >>`
     objects.set(id, Buffer.from(page))
-    objects.set(id + 1, Buffer.concat([Buffer.from(`<< ${dictionary} >>\nstream\n`), bytes, Buffer.from('\nendstream')]))
+    objects.set(
+      id + 1,
+      Buffer.concat([Buffer.from(`<< ${dictionary} >>\nstream\n`), bytes, Buffer.from('\nendstream')]),
+    )
   }
   const parts = [Buffer.from('%PDF-1.4\n')]
   const offsets: number[] = []
@@ -28,7 +37,11 @@ export function pdfOf(contents: readonly { readonly dictionary: string; readonly
   }
   const start = parts.reduce((sum, { length }) => sum + length, 0)
   const table = offsets.map((offset) => `${`${offset}`.padStart(10, '0')} 00000 n \n`).join('')
-  parts.push(Buffer.from(`xref\n0 ${offsets.length + 1}\n0000000000 65535 f \n${table}trailer\n<< /Size ${offsets.length + 1} /Root 1 0 R >>\n`))
+  parts.push(
+    Buffer.from(
+      `xref\n0 ${offsets.length + 1}\n0000000000 65535 f \n${table}trailer\n<< /Size ${offsets.length + 1} /Root 1 0 R >>\n`,
+    ),
+  )
   return Buffer.concat([...parts, Buffer.from(`startxref\n${start}\n%%EOF\n`)])
 }
 

@@ -8,26 +8,49 @@ const files = filesOn(ramStore())
 afterAll(() => files.close())
 
 const refused = async (name: string, content: string | Uint8Array, message: string): Promise<void> => {
-  await expect(files.add('acme', { name, bytes: Buffer.from(content) })).rejects.toMatchObject({ code: 'bad-message', param: 'file', message })
+  await expect(files.add('acme', { name, bytes: Buffer.from(content) })).rejects.toMatchObject({
+    code: 'bad-message',
+    param: 'file',
+    message,
+  })
   // Whatever it was, the next one is read.
-  expect(await files.add('acme', { name: `after ${name}`, bytes: Buffer.from('Hello.') })).toMatchObject({ status: 'ready' })
+  expect(await files.add('acme', { name: `after ${name}`, bytes: Buffer.from('Hello.') })).toMatchObject({
+    status: 'ready',
+  })
 }
 
-const damaged = 'The file is damaged, or made to do damage, and cannot be read. Save it again in its own program, or as text.'
+const damaged =
+  'The file is damaged, or made to do damage, and cannot be read. Save it again in its own program, or as text.'
 const noText = 'The file holds no text. If it is a scan, run it through text recognition first.'
 const tooLong = 'The file holds more than 5,000,000 characters of text. Split it into smaller ones.'
-const tooHeavy = 'The file takes more memory to read than there is for it. Split it into smaller ones, or save it as text.'
+const tooHeavy =
+  'The file takes more memory to read than there is for it. Split it into smaller ones, or save it as text.'
 
 describe('a file made to do damage ends in an error that says what to do:', () => {
   it('too many bytes', () =>
-    refused('a.txt', Buffer.alloc(20_000_001, 97), 'The file has 20,000,001 bytes; at most 20,000,000 are read. Split it into smaller ones.'))
+    refused(
+      'a.txt',
+      Buffer.alloc(20_000_001, 97),
+      'The file has 20,000,001 bytes; at most 20,000,000 are read. Split it into smaller ones.',
+    ))
   it('too much text', () => refused('a.txt', 'a b '.repeat(1_250_001), tooLong))
   it('no text', () => refused('a.txt', ' \n', noText))
-  it('no name', () => expect(files.add('acme', { name: ' ', bytes: Buffer.from('x') })).rejects.toThrow('The file needs a name of at most 255 characters.'))
+  it('no name', () =>
+    expect(files.add('acme', { name: ' ', bytes: Buffer.from('x') })).rejects.toThrow(
+      'The file needs a name of at most 255 characters.',
+    ))
   it('JSON nested a million levels deep', () =>
-    refused('a.json', '['.repeat(1_000_000), 'The file is nested deeper than 200 levels. Flatten it, or save it as text.'))
+    refused(
+      'a.json',
+      '['.repeat(1_000_000),
+      'The file is nested deeper than 200 levels. Flatten it, or save it as text.',
+    ))
   it('HTML nested a million levels deep', () =>
-    refused('a.html', '<b>'.repeat(1_000_000), 'The file is nested deeper than 1000 elements. Flatten it, or save it as text.'))
+    refused(
+      'a.html',
+      '<b>'.repeat(1_000_000),
+      'The file is nested deeper than 1000 elements. Flatten it, or save it as text.',
+    ))
   it('a row of millions of cells', () => refused('a.csv', ','.repeat(6_000_000), tooLong))
   it('an archive that unfolds to far more than it is', () =>
     refused(
@@ -36,8 +59,13 @@ describe('a file made to do damage ends in an error that says what to do:', () =
       'The file unfolds to more than may be read. Split it into smaller ones.',
     ))
   it('an archive cut off in the middle', () =>
-    refused('a.docx', docx(paragraph('Hello')).subarray(0, 700), 'The file is damaged: its end is missing. Upload it again.'))
-  it('a document that takes more memory than there is', () => refused('a.docx', docx(paragraph('a').repeat(1_200_000)), tooHeavy))
+    refused(
+      'a.docx',
+      docx(paragraph('Hello')).subarray(0, 700),
+      'The file is damaged: its end is missing. Upload it again.',
+    ))
+  it('a document that takes more memory than there is', () =>
+    refused('a.docx', docx(paragraph('a').repeat(1_200_000)), tooHeavy))
   it('entities made of entities', () => {
     const laughs = Array.from({ length: 9 }, (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`).join('')
     return refused('a.docx', docx(paragraph('&l9;'), `<!DOCTYPE l [<!ENTITY l0 "lol">${laughs}]>`), damaged)

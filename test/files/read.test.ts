@@ -6,7 +6,8 @@ import { read } from '../../src/files/read.ts'
 import { docx, paragraph, pdf, zip } from './fixtures.ts'
 
 const textOf = async (kind: Kind, content: string | Uint8Array, type?: string): Promise<string> =>
-  (await read(kind, { name: 'x', bytes: Buffer.from(content), ...(type === undefined ? {} : { type }) }, defaultLimits)).text
+  (await read(kind, { name: 'x', bytes: Buffer.from(content), ...(type === undefined ? {} : { type }) }, defaultLimits))
+    .text
 
 describe('what a file is', () => {
   const kind = (name: string, content: string | Uint8Array, type?: string): Kind =>
@@ -14,29 +15,25 @@ describe('what a file is', () => {
 
   it('is told by its bytes, then by its name, then by what the client says', () => {
     expect([kind('a.txt', pdf(['Hello'])), kind('a.bin', docx(paragraph('Hello')))]).toEqual(['pdf', 'docx'])
-    expect(['a.MD', 'a.htm', 'a.json', 'a.tsv', 'a.txt', 'a.py', 'LICENSE'].map((name) => kind(name, 'x', 'text/html'))).toEqual([
-      'markdown',
-      'html',
-      'json',
-      'csv',
-      'text',
-      'html',
-      'html',
-    ])
-    expect(['text/markdown', 'text/csv; header=present', 'application/json', 'image/png', undefined].map((type) => kind('upload', 'x', type))).toEqual([
-      'markdown',
-      'csv',
-      'json',
-      'text',
-      'text',
-    ])
+    expect(
+      ['a.MD', 'a.htm', 'a.json', 'a.tsv', 'a.txt', 'a.py', 'LICENSE'].map((name) => kind(name, 'x', 'text/html')),
+    ).toEqual(['markdown', 'html', 'json', 'csv', 'text', 'html', 'html'])
+    expect(
+      ['text/markdown', 'text/csv; header=present', 'application/json', 'image/png', undefined].map((type) =>
+        kind('upload', 'x', type),
+      ),
+    ).toEqual(['markdown', 'csv', 'json', 'text', 'text'])
     expect(kind('page', '  <!DOCTYPE html><p>')).toBe('html')
   })
   it('may be nothing that can be read', () => {
     const png = Uint8Array.from({ length: 999 }, (_, at) => (at * 7919) % 256)
     const readable = 'text, Markdown, HTML, JSON, CSV, PDF and DOCX are read'
-    expect(() => kind('a.txt', png)).toThrow(`The file is none that can be read: ${readable}. Convert it to one of these.`)
-    expect(() => kind('a.xlsx', zip({ 'xl/workbook.xml': '<a/>' }))).toThrow(`The file is an archive and not a DOCX; ${readable}. Upload what is in it.`)
+    expect(() => kind('a.txt', png)).toThrow(
+      `The file is none that can be read: ${readable}. Convert it to one of these.`,
+    )
+    expect(() => kind('a.xlsx', zip({ 'xl/workbook.xml': '<a/>' }))).toThrow(
+      `The file is an archive and not a DOCX; ${readable}. Upload what is in it.`,
+    )
   })
 })
 
@@ -69,13 +66,31 @@ describe('the text of', () => {
       '# Opening hours\n\nHello, you!\n\n- Mo\n  - early\n- Tu\n3. a\n4. b\n\n| Item | Price |\n| Tea | 3 |\n\n```\nif (a)\n  b()\n```\n\nFish & chips\nEnd',
     ))
   it('JSON is a line for each value, after its path, with numbers as they are written', async () => {
-    expect(await textOf('json', '{"orders":[{"price":12,"to":"Ann\\nBo"},{}],"id":12345678901234567890,"a b":null,"e":[]}')).toBe(
+    expect(
+      await textOf('json', '{"orders":[{"price":12,"to":"Ann\\nBo"},{}],"id":12345678901234567890,"a b":null,"e":[]}'),
+    ).toBe(
       'orders[0].price: 12\norders[0].to: Ann\nBo\norders[1]: {}\nid: 12345678901234567890\n["a b"]: null\ne: []\n',
     )
-    expect([await textOf('json', ' "just text" '), await textOf('json', '[true]')]).toEqual(['just text\n', '[0]: true\n'])
+    expect([await textOf('json', ' "just text" '), await textOf('json', '[true]')]).toEqual([
+      'just text\n',
+      '[0]: true\n',
+    ])
   })
   it('JSON that is none is the text itself', async () => {
-    for (const text of ['[1,2', '{"a":1,}', '{"a" 1}', '[1 2]', '{1:2}', '[01]', '["\\x"]', '1 2', ']', '[,]', '[1,]', '{"a":}'])
+    for (const text of [
+      '[1,2',
+      '{"a":1,}',
+      '{"a" 1}',
+      '[1 2]',
+      '{1:2}',
+      '[01]',
+      '["\\x"]',
+      '1 2',
+      ']',
+      '[,]',
+      '[1,]',
+      '{"a":}',
+    ])
       expect(await textOf('json', text)).toBe(text)
   })
   it('CSV is a line for each row, every value after the name of its column', async () => {
@@ -86,7 +101,13 @@ describe('the text of', () => {
     expect(await textOf('csv', 'one line, and no table')).toBe('one line, and no table')
   })
   it('PDF is that of its pages, with words that were broken joined', async () =>
-    expect(await read('pdf', { name: 'x', bytes: pdf(['Refunds take four-', 'teen days (or less).'], [], ['The end.']) }, defaultLimits)).toEqual({
+    expect(
+      await read(
+        'pdf',
+        { name: 'x', bytes: pdf(['Refunds take four-', 'teen days (or less).'], [], ['The end.']) },
+        defaultLimits,
+      ),
+    ).toEqual({
       text: 'Refunds take fourteen days (or less).\n\nThe end.\n\n',
       pages: [0, 39, 39],
       hasHeadings: false,

@@ -52,9 +52,14 @@ async function filled(graph: Opened): Promise<void> {
 /** Everything of `filled` that does not say the canary. */
 async function left(graph: Opened): Promise<void> {
   expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['left', 'right'])
-  expect((await graph.relationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)).toEqual(['right>left'])
+  expect((await graph.relationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)).toEqual([
+    'right>left',
+  ])
   const node = { ...safe, observations: ['it is grey'] }
-  expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [node], relations: [{ from: 'safe', to: 'wall', relationType: 'in' }] })
+  expect(await graph.nodes.readGraph('acme')).toEqual({
+    entities: [node],
+    relations: [{ from: 'safe', to: 'wall', relationType: 'in' }],
+  })
   expect((await graph.nodes.searchNodes('acme', canary)).entities).toEqual([])
   expect((await graph.nodes.searchNodes('acme', 'grey')).entities).toEqual([node])
   expect((await graph.nodes.readGraph('other')).entities).toEqual([{ ...safe, name: canary }])
@@ -63,7 +68,9 @@ async function left(graph: Opened): Promise<void> {
 /** Entities, a relationship, nodes, a link and an observation; the other link goes with its node. */
 const nobody = { at: 1, sessions: [] }
 const goneFrom = async (store: Store, text?: string): Promise<readonly string[]> =>
-  (await forgetBeside([store], { scope: 'acme', ...(text === undefined ? {} : { text }) }, nobody)).sessions.flatMap(({ entries }) => entries)
+  (await forgetBeside([store], { scope: 'acme', ...(text === undefined ? {} : { text }) }, nobody)).sessions.flatMap(
+    ({ entries }) => entries,
+  )
 const everything = 4 + 1 + 2 + 1 + 1
 
 describe('forgetting a text', () => {
@@ -110,7 +117,8 @@ describe('forgetting a text', () => {
 })
 
 describe('a graph in RAM', () => {
-  const idsOf = async (graph: Opened): Promise<readonly string[]> => (await graph.entities('acme')).entities.map(({ id }) => id)
+  const idsOf = async (graph: Opened): Promise<readonly string[]> =>
+    (await graph.entities('acme')).entities.map(({ id }) => id)
   const drawn = [
     { ...person('one'), session: 's1', sources: ['m1'] },
     { ...person('two'), session: 's1', sources: ['m2'] },
@@ -123,7 +131,8 @@ describe('a graph in RAM', () => {
     const graph = await openGraph('ram:', { beside: store })
     await graph.write('acme', { entities: drawn })
     const [s1, s2] = [parseKey('acme:s1'), parseKey('acme:s2')]
-    for (const key of [s1, s2]) await store.commit({ key, at: 1, epoch: 0, append: [], put: [], drop: [], expiresAt: key === s1 ? never : 100 })
+    for (const key of [s1, s2])
+      await store.commit({ key, at: 1, epoch: 0, append: [], put: [], drop: [], expiresAt: key === s1 ? never : 100 })
     await store.erase(s1, { entries: ['m2'] })
     expect(await idsOf(graph)).toEqual(['one', 'three', 'alone'])
     await store.erase(s2, { expiredBy: 99 })
@@ -139,26 +148,30 @@ describe('a graph in RAM', () => {
     expect(store.bytes).toEqual({ used: 0 })
   })
 
-  verifies('X-05', 'forgets with the memory beside it: a session, what is over, and a scope with its nodes', async () => {
-    let now = 1_000
-    const memory = await openMemory({ store: 'ram:', clock: () => now })
-    const graph = await openGraph('ram:', { beside: memory.parts.store, clock: () => now })
-    await graph.write('acme', { entities: drawn })
-    await graph.nodes.createEntities('acme', [safe])
-    await graph.nodes.createEntities('other', [safe])
-    for (const key of ['acme:s1', 'acme:s2']) await memory.append(key, [{ role: 'user', content: 'Hello.' }])
-    await memory.forget({ key: 'acme:s1' })
-    expect(await idsOf(graph)).toEqual(['three', 'alone'])
-    await memory.describe('acme:s2', { idle: 1_000 })
-    now = 1_000_000
-    await memory.sweep()
-    expect(await idsOf(graph)).toEqual(['alone'])
-    await memory.forget({ scope: 'acme' })
-    expect(await idsOf(graph)).toEqual([])
-    expect((await graph.nodes.readGraph('acme')).entities).toEqual([])
-    expect((await graph.nodes.readGraph('other')).entities).toEqual([safe])
-    await Promise.all([memory.close(), graph.close()])
-  })
+  verifies(
+    'X-05',
+    'forgets with the memory beside it: a session, what is over, and a scope with its nodes',
+    async () => {
+      let now = 1_000
+      const memory = await openMemory({ store: 'ram:', clock: () => now })
+      const graph = await openGraph('ram:', { beside: memory.parts.store, clock: () => now })
+      await graph.write('acme', { entities: drawn })
+      await graph.nodes.createEntities('acme', [safe])
+      await graph.nodes.createEntities('other', [safe])
+      for (const key of ['acme:s1', 'acme:s2']) await memory.append(key, [{ role: 'user', content: 'Hello.' }])
+      await memory.forget({ key: 'acme:s1' })
+      expect(await idsOf(graph)).toEqual(['three', 'alone'])
+      await memory.describe('acme:s2', { idle: 1_000 })
+      now = 1_000_000
+      await memory.sweep()
+      expect(await idsOf(graph)).toEqual(['alone'])
+      await memory.forget({ scope: 'acme' })
+      expect(await idsOf(graph)).toEqual([])
+      expect((await graph.nodes.readGraph('acme')).entities).toEqual([])
+      expect((await graph.nodes.readGraph('other')).entities).toEqual([safe])
+      await Promise.all([memory.close(), graph.close()])
+    },
+  )
 
   it('is found through a store that is lent', async () => {
     const store = await openStore('ram:')

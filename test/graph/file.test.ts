@@ -61,10 +61,19 @@ describe('the file of a graph', () => {
     const graph = await openGraph(`sqlite:${file}`)
     await graph.nodes.createEntities(
       'acme',
-      Array.from({ length: 1_000 }, (_, at) => ({ name: `n${at}`, entityType: 'thing', observations: [`it is number ${at}`] })),
+      Array.from({ length: 1_000 }, (_, at) => ({
+        name: `n${at}`,
+        entityType: 'thing',
+        observations: [`it is number ${at}`],
+      })),
     )
     const watching = new DatabaseSync(file)
-    const rows = () => watching.prepare('SELECT (SELECT count(*) FROM graph_observation) AS rows, (SELECT group_concat(place) FROM graph_node) AS nodes').get()
+    const rows = () =>
+      watching
+        .prepare(
+          'SELECT (SELECT count(*) FROM graph_observation) AS rows, (SELECT group_concat(place) FROM graph_node) AS nodes',
+        )
+        .get()
     const before = rows()
     await graph.nodes.addObservations('acme', [{ entityName: 'n500', contents: ['seen'] }])
     expect(rows()).toEqual({ ...before, rows: 1_001 })
@@ -140,7 +149,9 @@ describe('the file of a graph', () => {
       await graph.close()
     }
     const looking = new DatabaseSync(file, { readOnly: true })
-    const made = looking.prepare("SELECT count(*) AS many FROM sqlite_schema WHERE name LIKE '%words' AND sql LIKE '%detail = none%'").get()
+    const made = looking
+      .prepare("SELECT count(*) AS many FROM sqlite_schema WHERE name LIKE '%words' AND sql LIKE '%detail = none%'")
+      .get()
     expect([made?.many, looking.prepare("SELECT value FROM meta WHERE name = 'graph'").get()?.value]).toEqual([2, 2])
     looking.close()
   })

@@ -33,7 +33,13 @@ async function stage(others = 0): Promise<Stage> {
     { role: 'user', content: `The code of the safe is ${canary}.` },
   ])
   await memory.append('acme:s2', [{ role: 'user', content: 'Hello.' }])
-  const drawn = (id: string, sources: readonly string[], says: string) => ({ type: 'context_item', id, properties: { says }, session: 's1', sources })
+  const drawn = (id: string, sources: readonly string[], says: string) => ({
+    type: 'context_item',
+    id,
+    properties: { says },
+    session: 's1',
+    sources,
+  })
   await graph.write('acme', {
     entities: [
       drawn('cat', ['m1'], 'Miso'),
@@ -50,14 +56,20 @@ async function stage(others = 0): Promise<Stage> {
   })
   await graph.nodes.createEntities(
     'acme',
-    Array.from({ length: others }, (_, at) => ({ name: `n${at}`, entityType: 'thing', observations: [`it is number ${at}`] })),
+    Array.from({ length: others }, (_, at) => ({
+      name: `n${at}`,
+      entityType: 'thing',
+      observations: [`it is number ${at}`],
+    })),
   )
   const close = async (): Promise<void> => void (await Promise.all([memory.close(), graph.close()]))
   return { file, store, memory, graph, traces: () => tracesOf(canary, databaseFiles(file)), close }
 }
 
-const idsOf = async (graph: Opened): Promise<readonly string[]> => (await graph.entities('acme')).entities.map(({ id }) => id)
-const endsOf = async (graph: Opened): Promise<readonly string[]> => (await graph.relationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)
+const idsOf = async (graph: Opened): Promise<readonly string[]> =>
+  (await graph.entities('acme')).entities.map(({ id }) => id)
+const endsOf = async (graph: Opened): Promise<readonly string[]> =>
+  (await graph.relationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)
 
 /** How many blocks of letters the indexes hold; the first ten numbers are for what every index has. */
 function blocksIn(file: string): number {
@@ -150,7 +162,9 @@ describe('forgetting takes along what a graph has drawn', () => {
       // Until the log is emptied it holds what was written before.
       expect(await graph.erase('acme', 'nobody')).toBe(0)
       expect(traces()).toEqual([])
-      expect((await graph.nodes.searchNodes('acme', 'grey')).entities).toEqual([{ ...node, observations: ['it is grey'] }])
+      expect((await graph.nodes.searchNodes('acme', 'grey')).entities).toEqual([
+        { ...node, observations: ['it is grey'] },
+      ])
       await graph.nodes.createEntities('acme', [{ ...node, name: canary }])
       expect(await graph.erase('acme')).toBe(2 + 2 + others)
       expect(traces()).toEqual([])
@@ -160,21 +174,25 @@ describe('forgetting takes along what a graph has drawn', () => {
     }
   })
 
-  verifies('X-05', 'from the letters that nodes are found by: with the next forgetting, or when the graph is closed', async () => {
-    // Three letters that nothing else in the file is like.
-    const letters = '\u{10348}\u{10349}\u{1034a}'
-    const node = { name: 'safe', entityType: 'thing', observations: [`it says ${letters}`] }
-    for (const wiped of ['by forgetting', 'by closing'] as const) {
-      const { file, memory, graph, close } = await stage(50)
-      await graph.nodes.createEntities('acme', [node])
-      await graph.nodes.deleteEntities('acme', ['safe'])
-      expect((await graph.nodes.searchNodes('acme', letters)).entities).toEqual([])
-      expect(isIndexed(file, letters)).toBe(true)
-      if (wiped === 'by forgetting') await memory.forget({ scope: 'acme', text: 'nobody said this' })
-      else await graph.close()
-      expect([wiped, isIndexed(file, letters)]).toEqual([wiped, false])
-      expect(tracesOf(letters, databaseFiles(file).slice(0, 1))).toEqual([])
-      await close()
-    }
-  })
+  verifies(
+    'X-05',
+    'from the letters that nodes are found by: with the next forgetting, or when the graph is closed',
+    async () => {
+      // Three letters that nothing else in the file is like.
+      const letters = '\u{10348}\u{10349}\u{1034a}'
+      const node = { name: 'safe', entityType: 'thing', observations: [`it says ${letters}`] }
+      for (const wiped of ['by forgetting', 'by closing'] as const) {
+        const { file, memory, graph, close } = await stage(50)
+        await graph.nodes.createEntities('acme', [node])
+        await graph.nodes.deleteEntities('acme', ['safe'])
+        expect((await graph.nodes.searchNodes('acme', letters)).entities).toEqual([])
+        expect(isIndexed(file, letters)).toBe(true)
+        if (wiped === 'by forgetting') await memory.forget({ scope: 'acme', text: 'nobody said this' })
+        else await graph.close()
+        expect([wiped, isIndexed(file, letters)]).toEqual([wiped, false])
+        expect(tracesOf(letters, databaseFiles(file).slice(0, 1))).toEqual([])
+        await close()
+      }
+    },
+  )
 })

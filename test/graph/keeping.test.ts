@@ -28,7 +28,10 @@ async function whole(graph: Opened, workspace = 'acme'): Promise<void> {
     ['bob', {}],
   ])
   expect((await graph.relationships(workspace, { from: 'ann' })).total).toBe(1)
-  expect(await graph.nodes.searchNodes(workspace, 'LIKES TEA')).toEqual({ entities: [tea], relations: [{ from: 'Ann', to: 'Bob', relationType: 'knows' }] })
+  expect(await graph.nodes.searchNodes(workspace, 'LIKES TEA')).toEqual({
+    entities: [tea],
+    relations: [{ from: 'Ann', to: 'Bob', relationType: 'knows' }],
+  })
   expect((await graph.entities(workspace, { session: 's1' })).total).toBe(1)
 }
 

@@ -8,7 +8,10 @@ const link = (from: string, to: string, relationType = 'knows') => ({ from, to, 
 describe.each(places())('nodes in $name', ({ open }) => {
   verifies('S-04', 'are created unless their name was there before the call, also twice in one', async () => {
     const { nodes, close } = await opened(open)
-    expect(await nodes.createEntities('w', [node('a', 'first'), node('a', 'second')])).toEqual([node('a', 'first'), node('a', 'second')])
+    expect(await nodes.createEntities('w', [node('a', 'first'), node('a', 'second')])).toEqual([
+      node('a', 'first'),
+      node('a', 'second'),
+    ])
     expect(await nodes.createEntities('w', [node('a', 'third'), node('b')])).toEqual([node('b')])
     expect(await nodes.createRelations('w', [link('a', 'b'), link('a', 'b')])).toEqual([link('a', 'b'), link('a', 'b')])
     expect(await nodes.createRelations('w', [link('a', 'b'), link('b', 'a')])).toEqual([link('b', 'a')])
@@ -36,7 +39,10 @@ describe.each(places())('nodes in $name', ({ open }) => {
       { entityName: 'x', contents: [] },
     ])
     await expect(failing).rejects.toThrow(/^Entity with name x not found$/)
-    expect(await nodes.openNodes('w', ['a'])).toEqual({ entities: [node('a', 'old', 'new', 'new', 'newer'), node('a')], relations: [] })
+    expect(await nodes.openNodes('w', ['a'])).toEqual({
+      entities: [node('a', 'old', 'new', 'new', 'newer'), node('a')],
+      relations: [],
+    })
     await close()
   })
 
@@ -57,7 +63,11 @@ describe.each(places())('nodes in $name', ({ open }) => {
 
   verifies('S-04', 'are found by any part of their name, type or observations, whatever its case', async () => {
     const { nodes, close } = await opened(open)
-    await nodes.createEntities('w', [node('Straße', 'in İzmir'), node('b', '100% "sure"', '😀'), node('ΟΔΟΣ', 'zero\0byte')])
+    await nodes.createEntities('w', [
+      node('Straße', 'in İzmir'),
+      node('b', '100% "sure"', '😀'),
+      node('ΟΔΟΣ', 'zero\0byte'),
+    ])
     await nodes.createRelations('w', [link('b', 'elsewhere'), link('nobody', 'b'), link('x', 'y')])
     const found = async (query: string) => (await nodes.searchNodes('w', query)).entities.map(({ name }) => name)
     expect(await found('STRASSE')).toEqual([])

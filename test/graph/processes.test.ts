@@ -7,10 +7,17 @@ import { freshFiles } from '../stores/places.ts'
 import type { Given } from './writer.ts'
 
 const fresh = freshFiles()
-const writer = (file: string, name: string, count: number) => start('test/graph/writer.ts', [`sqlite:${file}`, name, String(count)] satisfies Given)
+const writer = (file: string, name: string, count: number) =>
+  start('test/graph/writer.ts', [`sqlite:${file}`, name, String(count)] satisfies Given)
 
 /** The names of nodes and the ids of entities in a file, after it was found sound. */
-async function kept(file: string): Promise<{ readonly nodes: readonly string[]; readonly entities: readonly string[]; readonly related: readonly string[] }> {
+async function kept(
+  file: string,
+): Promise<{
+  readonly nodes: readonly string[]
+  readonly entities: readonly string[]
+  readonly related: readonly string[]
+}> {
   expect((await examineFile(file)).faults).toEqual([])
   const graph = await openGraph(`sqlite:${file}`)
   const { entities: nodes } = await graph.nodes.readGraph('acme')
@@ -29,17 +36,21 @@ async function kept(file: string): Promise<{ readonly nodes: readonly string[]; 
 }
 
 describe('processes that write one graph', () => {
-  verifies(['H-11', 'S-04'], 'lose nothing of each other: 200 entities and 200 nodes from each of two are 400', async () => {
-    const file = fresh()
-    const ended = await Promise.all(['a', 'b'].map((name) => writer(file, name, 200).ended))
-    expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual([
-      [0, ''],
-      [0, ''],
-    ])
-    const all = ['a', 'b'].flatMap((name) => Array.from({ length: 200 }, (_, at) => `${name}-${at}`)).sort()
-    const { nodes, entities, related } = await kept(file)
-    expect([[...nodes].sort(), [...entities].sort(), [...related].sort()]).toEqual([all, all, all])
-  })
+  verifies(
+    ['H-11', 'S-04'],
+    'lose nothing of each other: 200 entities and 200 nodes from each of two are 400',
+    async () => {
+      const file = fresh()
+      const ended = await Promise.all(['a', 'b'].map((name) => writer(file, name, 200).ended))
+      expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual([
+        [0, ''],
+        [0, ''],
+      ])
+      const all = ['a', 'b'].flatMap((name) => Array.from({ length: 200 }, (_, at) => `${name}-${at}`)).sort()
+      const { nodes, entities, related } = await kept(file)
+      expect([[...nodes].sort(), [...entities].sort(), [...related].sort()]).toEqual([all, all, all])
+    },
+  )
 
   verifies(['H-11', 'X-07'], 'keep what they acknowledged, whole, when they are killed while they write', async () => {
     const file = fresh()

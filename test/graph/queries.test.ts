@@ -32,7 +32,10 @@ const cases: readonly (readonly [Omit<Filter, 'property'>, readonly string[]])[]
   [{ op: 'eq', value: ['a', 1, null, ['b']] }, ['list']],
   [{ op: 'eq', value: { a: 1, b: [2] } }, ['object']],
   [{ op: 'eq', value: [] }, []],
-  [{ op: 'ne', value: 1 }, ['none', 'yes', 'no', 'zero', 'half', 'large', 'empty', 'word', 'digits', 'list', 'object', 'gone']],
+  [
+    { op: 'ne', value: 1 },
+    ['none', 'yes', 'no', 'zero', 'half', 'large', 'empty', 'word', 'digits', 'list', 'object', 'gone'],
+  ],
   [{ op: 'lt', value: 1 }, ['zero', 'half']],
   [{ op: 'gte', value: 1 }, ['one', 'large']],
   [{ op: 'lte', value: '1' }, ['empty', 'digits']],
@@ -50,17 +53,37 @@ const cases: readonly (readonly [Omit<Filter, 'property'>, readonly string[]])[]
 describe.each(places())('queries of a graph in $name', ({ open }) => {
   verifies('H-06', 'compare a property with values of its own kind only', async () => {
     const graph = await open()
-    await graph.write('acme', { entities: [...Object.entries(values).map(([id, value]) => person(id, { it: value })), person('gone')] })
+    await graph.write('acme', {
+      entities: [...Object.entries(values).map(([id, value]) => person(id, { it: value })), person('gone')],
+    })
     for (const [filter, ids] of cases) {
       const { entities, total } = await graph.entities('acme', { filters: [{ property: 'it', ...filter }] })
-      expect([JSON.stringify(filter), entities.map(({ id }) => id), total]).toEqual([JSON.stringify(filter), ids, ids.length])
+      expect([JSON.stringify(filter), entities.map(({ id }) => id), total]).toEqual([
+        JSON.stringify(filter),
+        ids,
+        ids.length,
+      ])
     }
     await graph.close()
   })
 
   it('take any name of a property for nothing but a name', async () => {
     const graph = await open()
-    const names = ['a.b', 'a"b', "a'b", 'a\\b', '', '12', '[0]', '$', '#-1', 'ö😀', "'); DROP TABLE graph_entity; --", 'constructor', 'id']
+    const names = [
+      'a.b',
+      'a"b',
+      "a'b",
+      'a\\b',
+      '',
+      '12',
+      '[0]',
+      '$',
+      '#-1',
+      'ö😀',
+      "'); DROP TABLE graph_entity; --",
+      'constructor',
+      'id',
+    ]
     await graph.write('acme', { entities: names.map((name, at) => person(`p${at}`, { [name]: at })) })
     for (const [at, property] of names.entries()) {
       const found = await graph.entities('acme', { filters: [{ property, op: 'exists' }], sort: [{ by: property }] })
@@ -95,14 +118,21 @@ const query: fc.Arbitrary<EntityQuery> = fc.record(
   {
     types: fc.array(fc.constantFrom('x', 'y'), { maxLength: 2 }),
     filters: fc.array(filter, { maxLength: 2 }),
-    sort: fc.array(fc.record({ by: fc.constantFrom('a', 'b', 'id', 'type', 'createdAt'), order: fc.constantFrom('asc', 'desc') }), { maxLength: 3 }),
+    sort: fc.array(
+      fc.record({ by: fc.constantFrom('a', 'b', 'id', 'type', 'createdAt'), order: fc.constantFrom('asc', 'desc') }),
+      { maxLength: 3 },
+    ),
     limit: fc.integer({ min: 1, max: 5 }),
     offset: fc.integer({ min: 0, max: 3 }),
   },
   { requiredKeys: [] },
 )
 const drafts = fc.uniqueArray(
-  fc.record({ type: fc.constantFrom('x', 'y'), id: fc.string({ minLength: 1, maxLength: 3 }), properties: fc.dictionary(property, value) }),
+  fc.record({
+    type: fc.constantFrom('x', 'y'),
+    id: fc.string({ minLength: 1, maxLength: 3 }),
+    properties: fc.dictionary(property, value),
+  }),
   {
     selector: ({ id }) => id,
     minLength: 1,

@@ -12,7 +12,8 @@ const ann = { name: 'Ann', entityType: 'person', observations: ['likes tea', 'li
 const again = { name: 'Ann', entityType: 'robot', observations: [] }
 const knows = { from: 'Ann', to: 'nobody', relationType: 'knows' }
 
-const lines = (...items: readonly (object | string)[]): string => items.map((item) => (typeof item === 'string' ? item : JSON.stringify(item))).join('\n')
+const lines = (...items: readonly (object | string)[]): string =>
+  items.map((item) => (typeof item === 'string' ? item : JSON.stringify(item))).join('\n')
 const entity = (node: object): object => ({ type: 'entity', ...node })
 const relation = (link: object): object => ({ type: 'relation', ...link })
 
@@ -36,7 +37,11 @@ describe('the file of the reference memory server', () => {
       '\r',
     )
     const left = (line: number): string => `Line ${line} is neither an entity nor a relation and was left out.`
-    expect(await importNodes(graph.nodes, 'acme', text)).toEqual({ entities: 1, relations: 0, warnings: [1, 2, 4, 5].map(left) })
+    expect(await importNodes(graph.nodes, 'acme', text)).toEqual({
+      entities: 1,
+      relations: 0,
+      warnings: [1, 2, 4, 5].map(left),
+    })
     expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [ann], relations: [] })
     await graph.close()
   })
@@ -55,7 +60,10 @@ describe('the file of the reference memory server', () => {
     await later.nodes.createEntities('mine', [again])
     expect(await takeInReference(later.nodes, 'mine', path)).toBeUndefined()
     expect(await later.nodes.readGraph('mine')).toEqual({ entities: [again], relations: [] })
-    await expect(takeInReference(later.nodes, 'acme', '/')).rejects.toMatchObject({ code: 'bad-option', param: 'MEMORY_FILE_PATH' })
+    await expect(takeInReference(later.nodes, 'acme', '/')).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'MEMORY_FILE_PATH',
+    })
     await later.close()
   })
 
@@ -82,13 +90,20 @@ describe('the file of the reference memory server', () => {
     await graph.nodes.createEntities('default', [ann])
     await graph.nodes.createRelations('mine', [knows])
     await graph.close()
-    const exporting = (...args: readonly string[]) => start('src/cli/main.ts', ['export', '--format', ...args], { THREADKEEP_STORE: `sqlite:${file}` }).ended
+    const exporting = (...args: readonly string[]) =>
+      start('src/cli/main.ts', ['export', '--format', ...args], { THREADKEEP_STORE: `sqlite:${file}` }).ended
     expect(await exporting('server-memory')).toEqual({ code: 0, stdout: JSON.stringify(entity(ann)), stderr: '' })
-    expect((await exporting('server-memory', '--scope', 'mine', '--out', path)).stdout).toBe(`0 entities and 1 relation are in ${path}.\n`)
+    expect((await exporting('server-memory', '--scope', 'mine', '--out', path)).stdout).toBe(
+      `0 entities and 1 relation are in ${path}.\n`,
+    )
     expect(readFileSync(path, 'utf8')).toBe(JSON.stringify(relation(knows)))
-    expect((await exporting('server-memory', '--scope', 'nobody')).stderr).toContain('Scope nobody has no nodes. Name another with --scope.')
+    expect((await exporting('server-memory', '--scope', 'nobody')).stderr).toContain(
+      'Scope nobody has no nodes. Name another with --scope.',
+    )
     expect((await exporting('server-memory', '--key', 'default:ann')).stderr).toContain('nodes belong to a scope')
-    expect((await exporting('server-memory', '--passphrase-file', path)).stderr).toContain('server-memory reads plain text only')
+    expect((await exporting('server-memory', '--passphrase-file', path)).stderr).toContain(
+      'server-memory reads plain text only',
+    )
     expect((await exporting('xml')).stderr).toContain('it must be bundle or server-memory')
   })
 })

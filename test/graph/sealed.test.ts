@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Graph, openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
-import { loadKeyring, rotate } from '../../src/stores/sealed.ts'
+import { loadKeyring, rotate } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -14,16 +14,28 @@ const canary = 'Qx7-walrus-Zk93-canary'
 /** Says the canary wherever something can be said. */
 async function told(graph: Opened): Promise<void> {
   await graph.write('acme', {
-    entities: [{ type: `type ${canary}`, id: `id ${canary}`, properties: { [canary]: { deep: [canary] } }, session: 's1', sources: ['m1'] }, person('ann')],
+    entities: [
+      {
+        type: `type ${canary}`,
+        id: `id ${canary}`,
+        properties: { [canary]: { deep: [canary] } },
+        session: 's1',
+        sources: ['m1'],
+      },
+      person('ann'),
+    ],
     relationships: [{ from: `id ${canary}`, to: 'ann', type: canary, properties: { [canary]: canary } }],
   })
-  await graph.nodes.createEntities('acme', [{ name: canary, entityType: `kind ${canary}`, observations: [`observed ${canary}`] }])
+  await graph.nodes.createEntities('acme', [
+    { name: canary, entityType: `kind ${canary}`, observations: [`observed ${canary}`] },
+  ])
   await graph.nodes.addObservations('acme', [{ entityName: canary, contents: [`again ${canary}`] }])
   await graph.nodes.createRelations('acme', [{ from: canary, to: canary, relationType: canary }])
   await graph.nodes.searchNodes('acme', canary)
 }
 
-const typesOf = async (graph: Graph): Promise<readonly string[]> => (await graph.entities('acme')).entities.map(({ type }) => type)
+const typesOf = async (graph: Graph): Promise<readonly string[]> =>
+  (await graph.entities('acme')).entities.map(({ type }) => type)
 
 describe('an encrypted graph', () => {
   verifies(['H-09', 'H-01'], 'says nothing in its file, and everything to whoever has the key', async () => {
@@ -36,13 +48,18 @@ describe('an encrypted graph', () => {
       expect((await graph.nodes.openNodes('acme', [canary])).entities).toEqual([
         { name: canary, entityType: `kind ${canary}`, observations: [`observed ${canary}`, `again ${canary}`] },
       ])
-      expect([path === plain, tracesOf(canary, databaseFiles(path)).length > 0]).toEqual([path === plain, path === plain])
+      expect([path === plain, tracesOf(canary, databaseFiles(path)).length > 0]).toEqual([
+        path === plain,
+        path === plain,
+      ])
       await graph.close()
     }
     expect(tracesOf(canary, databaseFiles(file))).toEqual([])
     const again = await openGraph(`sqlite:${file}`, { storeKey })
     expect(await typesOf(again)).toEqual([`type ${canary}`, 'person'])
-    expect((await again.nodes.searchNodes('acme', 'ZK93-CANARY')).relations).toEqual([{ from: canary, to: canary, relationType: canary }])
+    expect((await again.nodes.searchNodes('acme', 'ZK93-CANARY')).relations).toEqual([
+      { from: canary, to: canary, relationType: canary },
+    ])
     await again.close()
   })
 

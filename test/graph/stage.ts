@@ -11,7 +11,10 @@ export function places(): readonly Place[] {
   const fresh = freshFiles()
   return [
     { name: 'a file', open: (clock = () => 1_000) => openGraph(`sqlite:${fresh()}`, { clock }) },
-    { name: 'an encrypted file', open: (clock = () => 1_000) => openGraph(`sqlite:${fresh()}`, { clock, storeKey: keyFile(fresh('.key')) }) },
+    {
+      name: 'an encrypted file',
+      open: (clock = () => 1_000) => openGraph(`sqlite:${fresh()}`, { clock, storeKey: keyFile(fresh('.key')) }),
+    },
     { name: 'RAM', open: (clock = () => 1_000) => openGraph('ram:', { clock }) },
   ]
 }
@@ -23,4 +26,8 @@ export function keyFile(file: string, text: string = 'a1'.repeat(32)): string {
 }
 
 /** A person, to be written. */
-export const person = (id: string, properties: EntityDraft['properties'] = {}): EntityDraft => ({ type: 'person', id, properties })
+export const person = (id: string, properties: EntityDraft['properties'] = {}): EntityDraft => ({
+  type: 'person',
+  id,
+  properties,
+})

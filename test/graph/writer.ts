@@ -10,7 +10,10 @@ for (let at = 0; at < Number(count); at++) {
   const id = `${name}-${at}`
   await Promise.all([
     graph.nodes.createEntities('acme', [{ name: id, entityType: 'thing', observations: [`said of ${id}`] }]),
-    graph.write('acme', { entities: [{ type: 'thing', id, properties: { at } }], relationships: [{ from: id, to: name, type: 'OF' }] }),
+    graph.write('acme', {
+      entities: [{ type: 'thing', id, properties: { at } }],
+      relationships: [{ from: id, to: name, type: 'OF' }],
+    }),
   ])
   process.stdout.write(`${id}\n`)
 }

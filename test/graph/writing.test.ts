@@ -3,28 +3,38 @@ import { relationshipId } from '../../src/graph/rows.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { type Opened, person, places } from './stage.ts'
 
-const idsOf = async (graph: Opened): Promise<readonly string[]> => (await graph.entities('acme')).entities.map(({ id }) => id)
+const idsOf = async (graph: Opened): Promise<readonly string[]> =>
+  (await graph.entities('acme')).entities.map(({ id }) => id)
 
 describe.each(places())('what is written over in $name', ({ open }) => {
-  verifies(['X-05', 'H-01'], 'is still forgotten with the sessions it was drawn from, also if whoever wrote it names none', async () => {
-    const graph = await open()
-    const item = { type: 'context_item', id: 'item', properties: { says: 'Miso' } }
-    const link = { from: 'item', to: 'ann', type: 'OF' }
-    await graph.write('acme', {
-      entities: [{ ...item, session: 's1', sources: ['m1'] }, { ...item, session: 's2' }, person('ann')],
-      relationships: [{ ...link, session: 's1' }],
-    })
-    const over = { entities: [{ ...item, properties: { says: 'Miso, a cat' } }], relationships: [{ ...link, properties: { sure: true } }] }
-    expect(await graph.write('acme', over)).toEqual({ written: 2, unchanged: 0, dropped: 0 })
-    expect(await graph.write('acme', over)).toEqual({ written: 0, unchanged: 2, dropped: 0 })
-    expect((await graph.relationships('acme', { session: 's1' })).relationships.map(({ properties }) => properties)).toEqual([{ sure: true }])
-    expect(await graph.erase('acme', 's1')).toBe(0)
-    expect((await graph.relationships('acme')).total).toBe(0)
-    expect(await graph.entity('acme', 'item')).toMatchObject({ properties: { says: 'Miso, a cat' } })
-    expect(await graph.erase('acme', 's2')).toBe(1)
-    expect(await idsOf(graph)).toEqual(['ann'])
-    await graph.close()
-  })
+  verifies(
+    ['X-05', 'H-01'],
+    'is still forgotten with the sessions it was drawn from, also if whoever wrote it names none',
+    async () => {
+      const graph = await open()
+      const item = { type: 'context_item', id: 'item', properties: { says: 'Miso' } }
+      const link = { from: 'item', to: 'ann', type: 'OF' }
+      await graph.write('acme', {
+        entities: [{ ...item, session: 's1', sources: ['m1'] }, { ...item, session: 's2' }, person('ann')],
+        relationships: [{ ...link, session: 's1' }],
+      })
+      const over = {
+        entities: [{ ...item, properties: { says: 'Miso, a cat' } }],
+        relationships: [{ ...link, properties: { sure: true } }],
+      }
+      expect(await graph.write('acme', over)).toEqual({ written: 2, unchanged: 0, dropped: 0 })
+      expect(await graph.write('acme', over)).toEqual({ written: 0, unchanged: 2, dropped: 0 })
+      expect(
+        (await graph.relationships('acme', { session: 's1' })).relationships.map(({ properties }) => properties),
+      ).toEqual([{ sure: true }])
+      expect(await graph.erase('acme', 's1')).toBe(0)
+      expect((await graph.relationships('acme')).total).toBe(0)
+      expect(await graph.entity('acme', 'item')).toMatchObject({ properties: { says: 'Miso, a cat' } })
+      expect(await graph.erase('acme', 's2')).toBe(1)
+      expect(await idsOf(graph)).toEqual(['ann'])
+      await graph.close()
+    },
+  )
 
   it('belongs to the session that says it now, if one is named', async () => {
     const graph = await open()
@@ -65,7 +75,9 @@ describe.each(places())('a change in $name', ({ open }) => {
     expect(await idsOf(graph)).toEqual(['cy'])
     expect(await graph.write('acme', expecting(undefined))).toEqual({ written: 2, unchanged: 0, dropped: 1 })
     await expect(graph.write('acme', expecting(undefined))).rejects.toMatchObject(conflict)
-    expect(await graph.write('acme', expecting((await graph.entity('acme', 'ann'))?.updatedAt))).toMatchObject({ written: 1 })
+    expect(await graph.write('acme', expecting((await graph.entity('acme', 'ann'))?.updatedAt))).toMatchObject({
+      written: 1,
+    })
     await expect(graph.write('acme', expecting(1_000))).rejects.toMatchObject(conflict)
     await graph.close()
   })
@@ -76,14 +88,21 @@ describe.each(places())('a change in $name', ({ open }) => {
       const before = await graph.entity('acme', 'count')
       const many = Number(before?.properties.many ?? 0)
       try {
-        await graph.write('acme', { entities: [person('count', { many: many + 1 })], expected: [{ id: 'count', updatedAt: before?.updatedAt }] })
+        await graph.write('acme', {
+          entities: [person('count', { many: many + 1 })],
+          expected: [{ id: 'count', updatedAt: before?.updatedAt }],
+        })
       } catch (error) {
         expect(error).toMatchObject({ code: 'conflict' })
         await add()
       }
     }
     await Promise.all(Array.from({ length: 8 }, add))
-    expect(await graph.entity('acme', 'count')).toEqual({ ...person('count', { many: 8 }), createdAt: 1_000, updatedAt: 1_007 })
+    expect(await graph.entity('acme', 'count')).toEqual({
+      ...person('count', { many: 8 }),
+      createdAt: 1_000,
+      updatedAt: 1_007,
+    })
     await graph.close()
   })
 })

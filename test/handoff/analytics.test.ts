@@ -13,7 +13,11 @@ describe('analytics over a chain', () => {
       conversationContext: 'User: We talked.',
       contextItems: [
         { category: 'code', content: 'export function parseInvoice(input: InvoiceFile) {}', importance: 9 },
-        { category: 'data', content: 'The endpoint is https://api.example.org/v2/orders with code ORD-7781.', importance: 4 },
+        {
+          category: 'data',
+          content: 'The endpoint is https://api.example.org/v2/orders with code ORD-7781.',
+          importance: 4,
+        },
         { category: 'concept', content: 'Retries go through RetryQueue.', importance: 3 },
         { category: 'task', content: 'One day parseInvoice is to be renamed.', importance: 3 },
       ],
@@ -48,17 +52,26 @@ describe('analytics over a chain', () => {
       ],
     })
     const { sessionId } = await at.handoff.restore(workspace)
-    await at.handoff.save(workspace, { sessionId, conversationContext: 'User: What was the page size in decision 97? As in decision 12?' })
+    await at.handoff.save(workspace, {
+      sessionId,
+      conversationContext: 'User: What was the page size in decision 97? As in decision 12?',
+    })
     const [step] = (await at.handoff.analytics(workspace, first)).steps
-    expect([step?.missed.map(({ identifiers }) => identifiers), step?.used.map(({ identifiers }) => identifiers)]).toEqual([
-      [['Decision 97']],
-      [['Decision 12']],
-    ])
+    expect([
+      step?.missed.map(({ identifiers }) => identifiers),
+      step?.used.map(({ identifiers }) => identifiers),
+    ]).toEqual([[['Decision 97']], [['Decision 12']]])
   })
 
   verifies('H-17', 'of a session by itself tell of nothing', async () => {
     await using at = await stage()
     await at.handoff.save(workspace, { conversationContext: 'User: Alone.' })
-    expect(await at.handoff.analytics(workspace, first)).toEqual({ sessions: [first], steps: [], kept: 0, used: 0, missed: 0 })
+    expect(await at.handoff.analytics(workspace, first)).toEqual({
+      sessions: [first],
+      steps: [],
+      kept: 0,
+      used: 0,
+      missed: 0,
+    })
   })
 })

@@ -26,7 +26,10 @@ describe('sessions that go on from each other', () => {
     await handoff.delete(workspace, ids[1] as string)
     const left = ids.filter((_, at) => at !== 1)
     for (const id of left) expect((await handoff.chain(workspace, id)).map(({ sessionId }) => sessionId)).toEqual(left)
-    const { relationships } = await at.graph.relationships(workspace, { types: ['SESSION_CONTINUES'], from: ids[2] as string })
+    const { relationships } = await at.graph.relationships(workspace, {
+      types: ['SESSION_CONTINUES'],
+      from: ids[2] as string,
+    })
     expect(relationships.map(({ to }) => to)).toEqual([first])
     await handoff.delete(workspace, first)
     expect(await handoff.get(workspace, ids[2] as string)).not.toHaveProperty('continuedFrom')
@@ -38,9 +41,14 @@ describe('sessions that go on from each other', () => {
   it('may branch', async () => {
     await using at = await stage()
     await at.handoff.save(workspace, { messages: coding })
-    const restored = [await at.handoff.restore(workspace), await at.handoff.restore(workspace), await at.handoff.restore(workspace)]
+    const restored = [
+      await at.handoff.restore(workspace),
+      await at.handoff.restore(workspace),
+      await at.handoff.restore(workspace),
+    ]
     const [left, right] = restored.map(({ sessionId }) => sessionId)
-    for (const sessionId of [left, right] as string[]) await at.handoff.save(workspace, { sessionId, conversationContext: 'User: On.' })
+    for (const sessionId of [left, right] as string[])
+      await at.handoff.save(workspace, { sessionId, conversationContext: 'User: On.' })
     const chain = await at.handoff.chain(workspace, first)
     // The third was never gone on with.
     expect(chain.map(({ sessionId }) => sessionId)).toEqual([first, left, right])
@@ -81,26 +89,44 @@ describe('a new chat', () => {
     expect(await handoff.suggest(workspace, '')).toMatchObject({ sessionId: ids[3], why: 'most recent' })
     expect(await handoff.suggest(workspace, 'zebra')).toBeUndefined()
     expect(await handoff.suggest('empty', '')).toBeUndefined()
-    const begun = await handoff.append(workspace, { messages: [{ role: 'user', content: 'What about the summer party?' }] })
-    expect(begun.suggestion).toMatchObject({ sessionId: ids[3], why: 'about the same', title: 'We plan the summer party.' })
+    const begun = await handoff.append(workspace, {
+      messages: [{ role: 'user', content: 'What about the summer party?' }],
+    })
+    expect(begun.suggestion).toMatchObject({
+      sessionId: ids[3],
+      why: 'about the same',
+      title: 'We plan the summer party.',
+    })
     expect(
-      (await handoff.append(workspace, { sessionId: begun.sessionId, messages: [{ role: 'user', content: 'Hm, the party?' }] })).suggestion,
+      (
+        await handoff.append(workspace, {
+          sessionId: begun.sessionId,
+          messages: [{ role: 'user', content: 'Hm, the party?' }],
+        })
+      ).suggestion,
     ).toBeUndefined()
   })
 
   verifies('H-17', 'is told of other sessions that are named or about the same, and is linked to them', async () => {
     await using at = await stage()
     const { handoff, time, graph } = at
-    const invoice = await handoff.save(workspace, { conversationContext: 'User: The invoice template breaks on umlauts in INV-2041.' })
+    const invoice = await handoff.save(workspace, {
+      conversationContext: 'User: The invoice template breaks on umlauts in INV-2041.',
+    })
     time.now += day
     const party = await handoff.save(workspace, { conversationContext: 'User: We plan the summer party on the roof.' })
     time.now += day
-    await handoff.save(workspace, { conversationContext: `User: The login page fails. See ${party.sessionId} for the date.` })
+    await handoff.save(workspace, {
+      conversationContext: `User: The login page fails. See ${party.sessionId} for the date.`,
+    })
     time.now += day
     const restored = await handoff.restore(workspace, { query: 'umlauts in the invoice template' })
     expect(restored.earlier.map(({ session }) => session)).toEqual([party.sessionId, invoice.sessionId])
     expect(restored.context).toContain('We plan the summer party on the roof.')
-    const { relationships } = await graph.relationships(workspace, { from: restored.sessionId, types: ['SESSION_REFERENCES'] })
+    const { relationships } = await graph.relationships(workspace, {
+      from: restored.sessionId,
+      types: ['SESSION_REFERENCES'],
+    })
     expect(relationships).toMatchObject([{ to: invoice.sessionId, properties: { found: 'search' } }])
   })
 })

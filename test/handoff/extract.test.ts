@@ -2,14 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractItems } from '../../src/handoff/extract.ts'
 import type { Category, ContextItem } from '../../src/handoff/item.ts'
-import { tokenizerNamed } from '../../src/models/tokenizers.ts'
+import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText } from '../text/hostile.ts'
-import { conversation, type Turn } from './weaveScene.ts'
+import { conversation, type Turn } from './renderFixtures.ts'
 
 const tokenizer = await tokenizerNamed('exact')
 const extract = (...said: readonly Turn[]) => extractItems(conversation(...said), { tokenizer })
-const contents = (items: readonly ContextItem[], category: Category) => items.filter((item) => item.category === category).map(({ content }) => content)
+const contents = (items: readonly ContextItem[], category: Category) =>
+  items.filter((item) => item.category === category).map(({ content }) => content)
 
 describe('context items', () => {
   it('are code: fenced blocks and diffs', () => {
@@ -17,29 +18,37 @@ describe('context items', () => {
     expect(contents(items, 'code').sort()).toEqual(['@@ -1,2 +1,2 @@\n-old\n+new', '```ts\nrun()\n```'])
   })
   it('are files, by their paths, each once', () => {
-    const items = extract(['user', 'Look at src/login.ts and/or ./README.md.'], ['assistant', 'In src/login.ts nothing is wrong.'])
+    const items = extract(
+      ['user', 'Look at src/login.ts and/or ./README.md.'],
+      ['assistant', 'In src/login.ts nothing is wrong.'],
+    )
     expect(contents(items, 'file').sort()).toEqual(['./README.md', 'src/login.ts'])
     expect(items.find(({ content }) => content === 'src/login.ts')?.sources).toEqual(['m1', 'm2'])
   })
   it('are data: JSON, tables, commands with their results, figures and addresses', () => {
     expect(contents(extract(['tool', '{ "port": 8080 }']), 'data')).toEqual(['{ "port": 8080 }'])
     expect(contents(extract(['assistant', '```json\n{ "a": 1 }\n```']), 'data')).toEqual(['```json\n{ "a": 1 }\n```'])
-    expect(contents(extract(['assistant', 'So:\n| a | b |\n|---|---|\n| 1 | 2 |\nThat is all.']), 'data')).toEqual(['| a | b |\n|---|---|\n| 1 | 2 |'])
-    expect(contents(extract(['user', '$ npm test\n3 passed\n\nFine.']), 'data')).toEqual(['$ npm test\n3 passed'])
-    expect(contents(extract(['user', 'ann@host src % npm test\n3 passed']), 'data')).toEqual(['ann@host src % npm test\n3 passed'])
-    expect(contents(extract(['user', 'It took 1,500ms.\nIt is quick.\nSee https://example.com/a.']), 'data').sort()).toEqual([
-      'It took 1,500ms.',
-      'See https://example.com/a.',
+    expect(contents(extract(['assistant', 'So:\n| a | b |\n|---|---|\n| 1 | 2 |\nThat is all.']), 'data')).toEqual([
+      '| a | b |\n|---|---|\n| 1 | 2 |',
     ])
+    expect(contents(extract(['user', '$ npm test\n3 passed\n\nFine.']), 'data')).toEqual(['$ npm test\n3 passed'])
+    expect(contents(extract(['user', 'ann@host src % npm test\n3 passed']), 'data')).toEqual([
+      'ann@host src % npm test\n3 passed',
+    ])
+    expect(
+      contents(extract(['user', 'It took 1,500ms.\nIt is quick.\nSee https://example.com/a.']), 'data').sort(),
+    ).toEqual(['It took 1,500ms.', 'See https://example.com/a.'])
   })
   it('are concepts: decisions, constraints of whoever may set them, and what is defined', () => {
     const said = 'Never push to main.'
     expect(contents(extract(['user', said]), 'concept')).toEqual([said])
     expect(contents(extract(['assistant', said]), 'concept')).toEqual([])
-    expect(contents(extract(['assistant', 'We decided to keep the cache.\nIt is warm.\n- **Scope**: what a key belongs to']), 'concept').sort()).toEqual([
-      '- **Scope**: what a key belongs to',
-      'We decided to keep the cache.',
-    ])
+    expect(
+      contents(
+        extract(['assistant', 'We decided to keep the cache.\nIt is warm.\n- **Scope**: what a key belongs to']),
+        'concept',
+      ).sort(),
+    ).toEqual(['- **Scope**: what a key belongs to', 'We decided to keep the cache.'])
   })
   it('are tasks: what is left to do, and questions that nobody has answered; what a test run prints is data', () => {
     const items = extract(
@@ -61,7 +70,8 @@ describe('context items', () => {
 })
 
 describe('the importance of an item', () => {
-  const importance = (items: readonly ContextItem[], content: string): number => items.find((one) => one.content === content)?.importance ?? 0
+  const importance = (items: readonly ContextItem[], content: string): number =>
+    items.find((one) => one.content === content)?.importance ?? 0
 
   verifies('H-03', 'falls with the tokens said since', () => {
     const long = 'We talk about something else for a while. '.repeat(400)
@@ -70,14 +80,24 @@ describe('the importance of an item', () => {
     expect(items[0]?.content).toBe('TODO: call Ben')
   })
   verifies('H-03', 'grows with how often and how precisely it is spoken of, and with its type', () => {
-    const items = extract(['user', 'In src/a.ts.'], ['assistant', 'In src/a.ts.'], ['user', 'In src/a.ts.'], ['assistant', 'In src/a.ts and src/b.ts.'])
+    const items = extract(
+      ['user', 'In src/a.ts.'],
+      ['assistant', 'In src/a.ts.'],
+      ['user', 'In src/a.ts.'],
+      ['assistant', 'In src/a.ts and src/b.ts.'],
+    )
     expect(items.map(({ content, factors }) => [content, factors.frequency])).toEqual([
       ['src/a.ts', 2 / 3],
       ['src/b.ts', 0],
     ])
-    const [vague, precise] = ['TODO: do it', 'TODO: move loadUser to src/user.ts'].map((text) => extract(['user', text])[0]?.factors.specificity)
+    const [vague, precise] = ['TODO: do it', 'TODO: move loadUser to src/user.ts'].map(
+      (text) => extract(['user', text])[0]?.factors.specificity,
+    )
     expect([vague, precise]).toEqual([0, expect.closeTo(2 / 3)])
-    expect(extract(['user', '```ts\nrun()\n```\nNever run it.']).map(({ category }) => category)).toEqual(['code', 'concept'])
+    expect(extract(['user', '```ts\nrun()\n```\nNever run it.']).map(({ category }) => category)).toEqual([
+      'code',
+      'concept',
+    ])
   })
   verifies('H-03', 'is highest for what the user marked, whatever it is and however old', () => {
     const messages = conversation(['user', 'We like tea.'], ['assistant', '```ts\nrun()\n```\nTODO: more'])
@@ -90,7 +110,8 @@ describe('the importance of an item', () => {
   })
   verifies('H-03', 'can take into account how near it is to what is going on', () => {
     const messages = conversation(['user', 'TODO: call Ann\nTODO: call Ben'])
-    const near = (name: string) => extractItems(messages, { tokenizer, similarity: (text) => (text.includes(name) ? 1 : 0) })[0]?.content
+    const near = (name: string) =>
+      extractItems(messages, { tokenizer, similarity: (text) => (text.includes(name) ? 1 : 0) })[0]?.content
     expect([near('Ann'), near('Ben')]).toEqual(['TODO: call Ann', 'TODO: call Ben'])
     const [unknown] = extractItems(messages, { tokenizer, similarity: () => Number.NaN })
     expect([unknown?.factors.similarity, unknown?.importance]).toEqual([0, 5])
@@ -98,7 +119,9 @@ describe('the importance of an item', () => {
   verifies(['H-03', 'H-14'], 'counts for more in a category that weighs more', () => {
     const messages = conversation(['user', '```ts\nrun()\n```\nTODO: more'])
     const weights = { code: 0.5, file: 1, data: 1, concept: 1, task: 1.5 }
-    expect(extractItems(messages, { tokenizer, weights }).map(({ category, importance }) => [category, importance])).toEqual([
+    expect(
+      extractItems(messages, { tokenizer, weights }).map(({ category, importance }) => [category, importance]),
+    ).toEqual([
       ['task', 8],
       ['code', 4],
     ])
@@ -115,13 +138,15 @@ describe('extracting', () => {
         expect(new Set(items.map(({ id }) => id)).size).toBe(items.length)
         const importances = items.map(({ importance }) => importance)
         expect(importances).toEqual([...importances].sort((left, right) => right - left))
-        for (const importance of importances) expect(importance >= 1 && importance <= 10 && Number.isInteger(importance)).toBe(true)
+        for (const importance of importances)
+          expect(importance >= 1 && importance <= 10 && Number.isInteger(importance)).toBe(true)
       }),
       { numRuns: 60 },
     ))
   it('looks at a moment of what is endless, and keeps 300 items at most', () => {
     const endless = Array.from({ length: 100_000 }, (_, at) => `TODO: number ${at} of src/file${at}.ts`).join('\n')
     expect(extract(['user', endless])).toHaveLength(300)
-    for (const stroke of ['`', '[ ', '| ', '$ ', '*', 'a/']) expect(extract(['user', stroke.repeat(2_000_000)]).length).toBeLessThanOrEqual(2)
+    for (const stroke of ['`', '[ ', '| ', '$ ', '*', 'a/'])
+      expect(extract(['user', stroke.repeat(2_000_000)]).length).toBeLessThanOrEqual(2)
   })
 })

@@ -21,7 +21,10 @@ function treeOf(directory: string): Readonly<Record<string, string>> {
 }
 
 /** Exports from one store, imports into a fresh one, and exports again. */
-async function carried(at: Stage, directory: string): Promise<readonly [Readonly<Record<string, string>>, Readonly<Record<string, string>>]> {
+async function carried(
+  at: Stage,
+  directory: string,
+): Promise<readonly [Readonly<Record<string, string>>, Readonly<Record<string, string>>]> {
   const [there, back] = [join(directory, 'there'), join(directory, 'back')]
   await at.handoff.export(workspace, { directory: there })
   await using fresh = await stage({ time: { now: at.time.now + day } })
@@ -37,41 +40,67 @@ const write = (file: string, text: string): void => {
 }
 
 describe('the directory layout', () => {
-  verifies(['H-07', 'H-11'], 'of a session saved by one process and continued by another is byte-equal after an import elsewhere', async () => {
-    using folder = newFolder()
-    await using at = await stage()
-    await at.handoff.save(workspace, {
-      messages: [
-        ...coding,
-        { role: 'assistant', tool_calls: [{ id: 'c1', function: { name: 'read_file', arguments: '{"path":"a.ts"}' } }] },
-        { role: 'tool', tool_call_id: 'c1', content: 'export {}' },
-      ],
-      fileReferences: [{ path: 'src/a.ts', hash: 'abc' }],
-      workspaceState: { activeProject: 'portal' },
-    })
-    await using other = await stage({ file: at.file, time: { now: noon + 60_000 } })
-    const { sessionId } = await other.handoff.restore(workspace)
-    await other.handoff.save(workspace, { sessionId, conversationContext: `User: Now the logout page, as in ${first}.` })
-    await other.handoff.mark(workspace, first, { text: 'umlaut' })
-    await other.memory.forget({ key: `${workspace}:${first}`, messageId: 'm2' })
-    await other.handoff.save(workspace, { sessionId: first })
-    const [there, back] = await carried(other, folder.path)
-    expect(Object.keys(there)).toEqual([
-      ...[first, sessionId].flatMap((id) =>
-        ['entities.json.zst', 'metadata.json.zst', 'relationships.json.zst', 'transcript.jsonl.zst'].map((name) => `sessions/${workspace}/${id}/${name}`),
-      ),
-      expect.stringMatching(/^shared\/file_references\/[0-9a-f]{64}\.json\.zst$/),
-    ])
-    expect(back).toEqual(there)
-    const metadata = JSON.parse(zstdDecompressSync(Buffer.from(there[`sessions/${workspace}/${first}/metadata.json.zst`] ?? '', 'base64')).toString())
-    expect(metadata).toMatchObject({ format: 'threadkeep-handoff', version: 1, session: first, workspace, created_at: '2026-11-15T12:00:00.000Z', messages: 5 })
-  })
+  verifies(
+    ['H-07', 'H-11'],
+    'of a session saved by one process and continued by another is byte-equal after an import elsewhere',
+    async () => {
+      using folder = newFolder()
+      await using at = await stage()
+      await at.handoff.save(workspace, {
+        messages: [
+          ...coding,
+          {
+            role: 'assistant',
+            tool_calls: [{ id: 'c1', function: { name: 'read_file', arguments: '{"path":"a.ts"}' } }],
+          },
+          { role: 'tool', tool_call_id: 'c1', content: 'export {}' },
+        ],
+        fileReferences: [{ path: 'src/a.ts', hash: 'abc' }],
+        workspaceState: { activeProject: 'portal' },
+      })
+      await using other = await stage({ file: at.file, time: { now: noon + 60_000 } })
+      const { sessionId } = await other.handoff.restore(workspace)
+      await other.handoff.save(workspace, {
+        sessionId,
+        conversationContext: `User: Now the logout page, as in ${first}.`,
+      })
+      await other.handoff.mark(workspace, first, { text: 'umlaut' })
+      await other.memory.forget({ key: `${workspace}:${first}`, messageId: 'm2' })
+      await other.handoff.save(workspace, { sessionId: first })
+      const [there, back] = await carried(other, folder.path)
+      expect(Object.keys(there)).toEqual([
+        ...[first, sessionId].flatMap((id) =>
+          ['entities.json.zst', 'metadata.json.zst', 'relationships.json.zst', 'transcript.jsonl.zst'].map(
+            (name) => `sessions/${workspace}/${id}/${name}`,
+          ),
+        ),
+        expect.stringMatching(/^shared\/file_references\/[0-9a-f]{64}\.json\.zst$/),
+      ])
+      expect(back).toEqual(there)
+      const metadata = JSON.parse(
+        zstdDecompressSync(
+          Buffer.from(there[`sessions/${workspace}/${first}/metadata.json.zst`] ?? '', 'base64'),
+        ).toString(),
+      )
+      expect(metadata).toMatchObject({
+        format: 'threadkeep-handoff',
+        version: 1,
+        session: first,
+        workspace,
+        created_at: '2026-11-15T12:00:00.000Z',
+        messages: 5,
+      })
+    },
+  )
 
   verifies(
     'H-07',
     'of any conversation is byte-equal after an import elsewhere',
     async () => {
-      const text = fc.oneof(fc.string({ maxLength: 80, unit: 'binary' }), fc.constantFrom('```ts\nconst a = 1\n```', 'TODO: call Ümit', '\ud83d', ' \n\t'))
+      const text = fc.oneof(
+        fc.string({ maxLength: 80, unit: 'binary' }),
+        fc.constantFrom('```ts\nconst a = 1\n```', 'TODO: call Ümit', '\ud83d', ' \n\t'),
+      )
       const message: fc.Arbitrary<Incoming> = fc.record({
         role: fc.constantFrom('user' as const, 'assistant' as const),
         content: text,
@@ -97,17 +126,31 @@ describe('the directory layout', () => {
     await at.handoff.save(workspace, { messages: coding })
     await at.handoff.export(workspace, { directory: folder.path })
     await at.handoff.export(workspace, { directory: folder.path, compress: false })
-    const names = ['entities.json', 'metadata.json', 'relationships.json', 'transcript.jsonl'].map((name) => `sessions/${workspace}/${first}/${name}`)
+    const names = ['entities.json', 'metadata.json', 'relationships.json', 'transcript.jsonl'].map(
+      (name) => `sessions/${workspace}/${first}/${name}`,
+    )
     expect(Object.keys(treeOf(folder.path))).toEqual(names)
     const said = readFileSync(join(folder.path, names[3] as string), 'utf8')
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
     expect(said[2]).toEqual({ id: 'm3', at: noon, role: 'user', content: coding[2]?.content })
-    expect(JSON.parse(readFileSync(join(folder.path, names[0] as string), 'utf8'))).toContainEqual(expect.objectContaining({ type: 'session', id: first }))
+    expect(JSON.parse(readFileSync(join(folder.path, names[0] as string), 'utf8'))).toContainEqual(
+      expect.objectContaining({ type: 'session', id: first }),
+    )
     await using fresh = await stage()
-    expect(await fresh.handoff.import({ directory: folder.path })).toEqual({ sessions: 1, messages: 4, unchanged: 0, skipped: [] })
-    expect(await fresh.handoff.import({ directory: folder.path })).toEqual({ sessions: 0, messages: 0, unchanged: 1, skipped: [] })
+    expect(await fresh.handoff.import({ directory: folder.path })).toEqual({
+      sessions: 1,
+      messages: 4,
+      unchanged: 0,
+      skipped: [],
+    })
+    expect(await fresh.handoff.import({ directory: folder.path })).toEqual({
+      sessions: 0,
+      messages: 0,
+      unchanged: 1,
+      skipped: [],
+    })
     expect((await fresh.handoff.restore(workspace)).context).toContain('E-4711')
   })
 
@@ -121,15 +164,28 @@ describe('the directory layout', () => {
         {
           type: 'session',
           id: 'session_7',
-          properties: { created_at: '2026-11-10T08:00:00Z', workspace_id: workspace, token_count: '321', summary: 'The login page.' },
+          properties: {
+            created_at: '2026-11-10T08:00:00Z',
+            workspace_id: workspace,
+            token_count: '321',
+            summary: 'The login page.',
+          },
         },
         {
           type: 'conversation',
           id: 'conversation_session_7',
           properties: { context: 'User: The login fails.\nAssistant: It is the umlaut.', token_count: 300 },
         },
-        { type: 'context_item', id: 'context_1', properties: { category: 'code', content: 'encode(text)', importance: '8', token_count: 5 } },
-        { type: 'file_reference', id: 'file_1', properties: { path: '/app/login.ts', hash: 'abc', last_modified: '2026-11-09T00:00:00Z' } },
+        {
+          type: 'context_item',
+          id: 'context_1',
+          properties: { category: 'code', content: 'encode(text)', importance: '8', token_count: 5 },
+        },
+        {
+          type: 'file_reference',
+          id: 'file_1',
+          properties: { path: '/app/login.ts', hash: 'abc', last_modified: '2026-11-09T00:00:00Z' },
+        },
         {
           type: 'workspace_state',
           id: 'workspace_state_session_7',
@@ -137,9 +193,17 @@ describe('the directory layout', () => {
         },
       ]),
     )
-    write(join(session, 'relationships.json'), JSON.stringify([{ from_id: 'session_7', to_id: 'session_6', type: 'SESSION_CONTINUES' }]))
+    write(
+      join(session, 'relationships.json'),
+      JSON.stringify([{ from_id: 'session_7', to_id: 'session_6', type: 'SESSION_CONTINUES' }]),
+    )
     await using at = await stage()
-    expect(await at.handoff.import({ directory: folder.path })).toEqual({ sessions: 1, messages: 2, unchanged: 0, skipped: [] })
+    expect(await at.handoff.import({ directory: folder.path })).toEqual({
+      sessions: 1,
+      messages: 2,
+      unchanged: 0,
+      skipped: [],
+    })
     expect(await at.handoff.get(workspace, 'session_7')).toMatchObject({
       createdAt: '2026-11-10T08:00:00.000Z',
       tokenCount: 321,
@@ -154,10 +218,9 @@ describe('the directory layout', () => {
       workspaceState: { activeProject: 'portal', enabledMcps: ['github'] },
       contextItems: [{ category: 'code', importance: 8 }],
     })
-    expect((await at.memory.transcript(`${workspace}:session_7`)).map(({ role, content }) => `${role}: ${content}`)).toEqual([
-      'user: The login fails.',
-      'assistant: It is the umlaut.',
-    ])
+    expect(
+      (await at.memory.transcript(`${workspace}:session_7`)).map(({ role, content }) => `${role}: ${content}`),
+    ).toEqual(['user: The login fails.', 'assistant: It is the umlaut.'])
     expect((await at.handoff.import({ directory: folder.path })).unchanged).toBe(1)
   })
 
@@ -166,7 +229,10 @@ describe('the directory layout', () => {
     await using at = await stage()
     await at.handoff.save(workspace, { messages: coding })
     await at.handoff.export(workspace, { directory: folder.path, compress: false })
-    write(join(folder.path, 'sessions', workspace, 'session_9', 'metadata.json'), JSON.stringify({ format: 'threadkeep-handoff', version: 2 }))
+    write(
+      join(folder.path, 'sessions', workspace, 'session_9', 'metadata.json'),
+      JSON.stringify({ format: 'threadkeep-handoff', version: 2 }),
+    )
     await using fresh = await stage()
     await expect(fresh.handoff.import({ directory: folder.path })).rejects.toThrow(
       `${workspace}/session_9 was written in format 2, and this version reads up to 1.`,
@@ -178,9 +244,13 @@ describe('the directory layout', () => {
     using folder = newFolder()
     await using at = await stage()
     for (let number = 0; number < 6; number++)
-      await at.handoff.save(workspace, { messages: coding, fileReferences: [{ path: `src/${number}.ts`, hash: `${number}` }] })
+      await at.handoff.save(workspace, {
+        messages: coding,
+        fileReferences: [{ path: `src/${number}.ts`, hash: `${number}` }],
+      })
     await at.handoff.export(workspace, { directory: folder.path })
-    const of = (number: number, name: string): string => join(folder.path, 'sessions', workspace, `session_${noon + number}`, name)
+    const of = (number: number, name: string): string =>
+      join(folder.path, 'sessions', workspace, `session_${noon + number}`, name)
     writeFileSync(of(0, 'entities.json.zst'), 'not zstd')
     rmSync(of(1, 'metadata.json.zst'))
     rmSync(of(2, 'transcript.jsonl.zst'))
@@ -208,12 +278,18 @@ describe('the directory layout', () => {
     time.now += 1_000
     await handoff.save(workspace, { sessionId: first, messages: coding })
     await handoff.export(workspace, { directory: join(folder.path, 'new') })
-    const why = async (one: Stage, name: string) => (await one.handoff.import({ directory: join(folder.path, name) })).skipped.map(({ why: told }) => told)
+    const why = async (one: Stage, name: string) =>
+      (await one.handoff.import({ directory: join(folder.path, name) })).skipped.map(({ why: told }) => told)
     expect(await why(at, 'old')).toEqual(['what is here is newer'])
     expect((await handoff.get(workspace, first)).messageCount).toBe(4)
     await using older = await stage()
     expect([await why(older, 'old'), await why(older, 'new')]).toEqual([[], []])
-    expect((await older.memory.transcript(`${workspace}:${first}`)).map(({ id }) => id)).toEqual(['m1', 'm2', 'm3', 'm4'])
+    expect((await older.memory.transcript(`${workspace}:${first}`)).map(({ id }) => id)).toEqual([
+      'm1',
+      'm2',
+      'm3',
+      'm4',
+    ])
     await using another = await stage()
     await another.handoff.save(workspace, { conversationContext: 'User: Something else.' })
     expect(await why(another, 'new')).toEqual(['something else was said in it here'])
@@ -261,7 +337,10 @@ describe('the directory layout', () => {
     await using fresh = await stage()
     await fresh.handoff.save(workspace, { messages: coding })
     const { skipped, unchanged } = await fresh.handoff.import({ directory: folder.path })
-    expect([unchanged, Object.fromEntries(skipped.map(({ session, why }) => [session.slice(workspace.length + 1), why]))]).toEqual([
+    expect([
+      unchanged,
+      Object.fromEntries(skipped.map(({ session, why }) => [session.slice(workspace.length + 1), why])),
+    ]).toEqual([
       1,
       {
         'bad name': 'its name is none that a session may have',

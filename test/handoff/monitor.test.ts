@@ -40,8 +40,15 @@ describe('the token monitor', () => {
 
   verifies('H-02', 'tells of a crossing once, and again only after it was below', async () => {
     await using at = await stage({ settings: { limit: 1_000 } })
-    const crossed = async (tokenCount: number, client = 'ann') => (await at.handoff.check(workspace, { tokenCount, client })).crossed
-    expect([await crossed(649), await crossed(650), await crossed(900), await crossed(100), await crossed(700)]).toEqual([false, true, false, false, true])
+    const crossed = async (tokenCount: number, client = 'ann') =>
+      (await at.handoff.check(workspace, { tokenCount, client })).crossed
+    expect([
+      await crossed(649),
+      await crossed(650),
+      await crossed(900),
+      await crossed(100),
+      await crossed(700),
+    ]).toEqual([false, true, false, false, true])
     expect(await crossed(700, 'bob')).toBe(true)
   })
 
@@ -55,7 +62,11 @@ describe('the token monitor', () => {
     }
     await using at = await stage({ providers })
     const add = (content: string, sessionId?: string) =>
-      at.handoff.append(workspace, { messages: [{ role: 'user', content }], limit: 1_000, ...(sessionId === undefined ? {} : { sessionId }) })
+      at.handoff.append(workspace, {
+        messages: [{ role: 'user', content }],
+        limit: 1_000,
+        ...(sessionId === undefined ? {} : { sessionId }),
+      })
     await expect(add(words(700))).rejects.toThrow('broken')
     isBroken = false
     expect((await add('More.', session)).saved?.messages).toBe(2)
@@ -65,13 +76,30 @@ describe('the token monitor', () => {
     await using at = await stage()
     const { handoff } = at
     const add = (content: string, sessionId?: string) =>
-      handoff.append(workspace, { messages: [{ role: 'user', content }], limit: 1_000, ...(sessionId === undefined ? {} : { sessionId }) })
+      handoff.append(workspace, {
+        messages: [{ role: 'user', content }],
+        limit: 1_000,
+        ...(sessionId === undefined ? {} : { sessionId }),
+      })
     const first = await add(`We begin. ${words(300)}`)
-    expect([first.saved, first.reading.saveNow, first.messageIds, first.sessionId]).toEqual([undefined, false, ['m1'], session])
-    expect(await handoff.get(workspace, session)).toMatchObject({ messageCount: 1, items: 0, chain: [], summary: '', unsaved: true })
+    expect([first.saved, first.reading.saveNow, first.messageIds, first.sessionId]).toEqual([
+      undefined,
+      false,
+      ['m1'],
+      session,
+    ])
+    expect(await handoff.get(workspace, session)).toMatchObject({
+      messageCount: 1,
+      items: 0,
+      chain: [],
+      summary: '',
+      unsaved: true,
+    })
     const second = await add(words(400), session)
     expect([second.saved?.messages, second.reading.crossed]).toEqual([2, true])
-    expect((await handoff.list(workspace)).sessions).toMatchObject([{ sessionId: session, messageCount: 2, title: expect.stringContaining('We begin.') }])
+    expect((await handoff.list(workspace)).sessions).toMatchObject([
+      { sessionId: session, messageCount: 2, title: expect.stringContaining('We begin.') },
+    ])
     const more = await add('More.', session)
     expect([more.saved, more.wasSaved]).toEqual([undefined, true])
   })
@@ -81,16 +109,24 @@ describe('the token monitor', () => {
     await at.handoff.append(workspace, { messages: [{ role: 'user', content: 'We begin.' }] })
     const once = { messages: coding, operationId: 'op-1', sessionId: session }
     const [a, b] = [await at.handoff.append(workspace, once), await at.handoff.append(workspace, once)]
-    expect([a.messageIds, b.messageIds, a.reading.tokens === b.reading.tokens]).toEqual([['m2', 'm3', 'm4', 'm5'], ['m2', 'm3', 'm4', 'm5'], true])
+    expect([a.messageIds, b.messageIds, a.reading.tokens === b.reading.tokens]).toEqual([
+      ['m2', 'm3', 'm4', 'm5'],
+      ['m2', 'm3', 'm4', 'm5'],
+      true,
+    ])
   })
 
   it('refuses what is nothing to count, and settings that make no sense', async () => {
     await using at = await stage()
     await expect(at.handoff.check(workspace, {})).rejects.toThrow('There is nothing to count.')
-    await expect(at.handoff.check(workspace, { tokenCount: 1, limit: 0 })).rejects.toThrow('limit is 0; it must be a whole number of tokens, 1 or more.')
+    await expect(at.handoff.check(workspace, { tokenCount: 1, limit: 0 })).rejects.toThrow(
+      'limit is 0; it must be a whole number of tokens, 1 or more.',
+    )
     await expect(at.handoff.append(workspace, { messages: [] })).rejects.toThrow('There is nothing to append.')
     // A session begins without an id: one that is mistyped must not begin another.
-    await expect(at.handoff.append(workspace, { sessionId: 'nope', messages: coding })).rejects.toThrow('There is no session "nope" in this workspace.')
+    await expect(at.handoff.append(workspace, { sessionId: 'nope', messages: coding })).rejects.toThrow(
+      'There is no session "nope" in this workspace.',
+    )
     await expect(stage({ settings: { threshold: 2 } })).rejects.toThrow(MemoryError)
   })
 })

@@ -4,7 +4,7 @@ import { categories, evenWeights, type Weights } from '../../src/handoff/item.ts
 import { adapted, averageOf, preservation, preservationOf } from '../../src/handoff/preserve.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText } from '../text/hostile.ts'
-import { item } from './weaveScene.ts'
+import { item } from './renderFixtures.ts'
 
 const sum = (weights: Weights): number => Object.values(weights).reduce((total, weight) => total + weight, 0)
 
@@ -24,11 +24,15 @@ describe('preservation', () => {
     expect(preservation('Never deploy at night.', 'At night, deploy never.').facts).toBe(1)
     expect(preservation('Never deploy at night.', 'Deploy at night.').facts).toBe(0)
   })
-  verifies('H-14', 'goes by what words mean more than by how they end, and by rare words more than by common ones', () => {
-    expect(preservation('deploying the servers', 'deploy the server').similarity).toBeCloseTo(1)
-    const text = 'the server is up\nthe server is slow\nthe server restarts\nquorum quorum quorum'
-    expect(preservation(text, 'quorum').similarity).toBeGreaterThan(preservation(text, 'server').similarity)
-  })
+  verifies(
+    'H-14',
+    'goes by what words mean more than by how they end, and by rare words more than by common ones',
+    () => {
+      expect(preservation('deploying the servers', 'deploy the server').similarity).toBeCloseTo(1)
+      const text = 'the server is up\nthe server is slow\nthe server restarts\nquorum quorum quorum'
+      expect(preservation(text, 'quorum').similarity).toBeGreaterThan(preservation(text, 'server').similarity)
+    },
+  )
   verifies('H-14', 'is measured for each category by itself', () => {
     const items = [
       item({ category: 'file', content: 'src/app.ts' }),
@@ -61,14 +65,21 @@ describe('adapting weights', () => {
     task: fc.double({ min: 0.5, max: 2 }),
   })
   const average = fc.double({ min: 0, max: 1, noNaN: true })
-  const averages = fc.record({ code: average, file: average, data: average, concept: average, task: average }, { requiredKeys: [] })
+  const averages = fc.record(
+    { code: average, file: average, data: average, concept: average, task: average },
+    { requiredKeys: [] },
+  )
 
-  verifies('H-14', 'a category that averages under 0.8 weighs a tenth more than before, compared with the others', () => {
-    const after = adapted(evenWeights, { code: 0.79, file: 0.8, data: 1 })
-    expect(after.code / after.file).toBeCloseTo(1.1)
-    expect([after.data, after.concept, after.task]).toEqual([after.file, after.file, after.file])
-    expect(sum(after)).toBeCloseTo(5)
-  })
+  verifies(
+    'H-14',
+    'a category that averages under 0.8 weighs a tenth more than before, compared with the others',
+    () => {
+      const after = adapted(evenWeights, { code: 0.79, file: 0.8, data: 1 })
+      expect(after.code / after.file).toBeCloseTo(1.1)
+      expect([after.data, after.concept, after.task]).toEqual([after.file, after.file, after.file])
+      expect(sum(after)).toBeCloseTo(5)
+    },
+  )
   verifies('H-14', 'nothing changes when all are preserved well, or all badly', () => {
     expect(adapted(evenWeights, {})).toEqual(evenWeights)
     const badly = adapted(evenWeights, { code: 0.1, file: 0.1, data: 0.1, concept: 0.1, task: 0.1 })

@@ -5,8 +5,16 @@ import { type FileReference, type Look, pathsIn, refer, resolve, type Seen } fro
 import { verifies } from '../requirements/verifies.ts'
 
 const said = (content: string) => ({ content })
-const called = (given: unknown) => ({ content: '', calls: [{ id: 'c1', name: 'read', arguments: typeof given === 'string' ? given : JSON.stringify(given) }] })
-const there = (text: string): Seen => ({ status: 'there', text, size: Buffer.byteLength(text), modified: Date.UTC(2026, 0, 2) })
+const called = (given: unknown) => ({
+  content: '',
+  calls: [{ id: 'c1', name: 'read', arguments: typeof given === 'string' ? given : JSON.stringify(given) }],
+})
+const there = (text: string): Seen => ({
+  status: 'there',
+  text,
+  size: Buffer.byteLength(text),
+  modified: Date.UTC(2026, 0, 2),
+})
 const seeing =
   (seen: Seen): Look =>
   async () =>
@@ -25,12 +33,26 @@ describe('the files a conversation names', () => {
     ['', []],
   ]
   for (const [text, paths] of named)
-    verifies('H-05', `are ${JSON.stringify(paths)} in ${JSON.stringify(text)}`, () => expect(pathsIn([said(text)])).toEqual(paths))
+    verifies('H-05', `are ${JSON.stringify(paths)} in ${JSON.stringify(text)}`, () =>
+      expect(pathsIn([said(text)])).toEqual(paths),
+    )
 
   it('are also those tools were called with, as they are', () => {
-    expect(pathsIn([called({ file_path: '/my work/über uns.md', content: 'see /other/x.ts' })])).toEqual(['/my work/über uns.md'])
-    expect(pathsIn([called({ path: 'file:///srv/a.ts' }), called({ uri: 'https://example.com/a.ts' }), called({ path: '/srv/folder' })])).toEqual(['/srv/a.ts'])
-    expect([pathsIn([called('{"path":"a.t')]), pathsIn([called('[]')]), pathsIn([called({ path: 7 })])]).toEqual([[], [], []])
+    expect(pathsIn([called({ file_path: '/my work/über uns.md', content: 'see /other/x.ts' })])).toEqual([
+      '/my work/über uns.md',
+    ])
+    expect(
+      pathsIn([
+        called({ path: 'file:///srv/a.ts' }),
+        called({ uri: 'https://example.com/a.ts' }),
+        called({ path: '/srv/folder' }),
+      ]),
+    ).toEqual(['/srv/a.ts'])
+    expect([pathsIn([called('{"path":"a.t')]), pathsIn([called('[]')]), pathsIn([called({ path: 7 })])]).toEqual([
+      [],
+      [],
+      [],
+    ])
   })
 
   it('are told the last named first, 200 at most, whatever the length of the talk', () => {
@@ -54,7 +76,10 @@ describe('a reference to a file', () => {
   })
 
   it('is not made of one that is missing or refused', async () => {
-    expect([await refer('a.ts', seeing({ status: 'missing' })), await refer('a.ts', seeing({ status: 'refused' }))]).toEqual([undefined, undefined])
+    expect([
+      await refer('a.ts', seeing({ status: 'missing' })),
+      await refer('a.ts', seeing({ status: 'refused' })),
+    ]).toEqual([undefined, undefined])
   })
 
   const lines = Array.from({ length: 60 }, (_, n) => `line ${n + 1}`)
@@ -64,12 +89,32 @@ describe('a reference to a file', () => {
     ['one that is the same', there(before), 'unchanged', undefined],
     ['one that is gone', { status: 'missing' }, 'missing', undefined],
     ['one that may not be read', { status: 'refused' }, 'refused', undefined],
-    ['a line changed', there(edited((all) => all.with(39, 'changed!'))), 'changed', '+1 −1 lines around 40: first changed lines: "changed!"'],
-    ['lines added', there(edited((all) => all.toSpliced(39, 0, ...'abcd'))), 'changed', '+4 −0 lines around 40–43: first changed lines: "a", "b", "c"'],
+    [
+      'a line changed',
+      there(edited((all) => all.with(39, 'changed!'))),
+      'changed',
+      '+1 −1 lines around 40: first changed lines: "changed!"',
+    ],
+    [
+      'lines added',
+      there(edited((all) => all.toSpliced(39, 0, ...'abcd'))),
+      'changed',
+      '+4 −0 lines around 40–43: first changed lines: "a", "b", "c"',
+    ],
     ['lines removed', there(edited((all) => all.toSpliced(9, 3))), 'changed', '+0 −3 lines around 10'],
     ['a line moved', there(edited((all) => [...all.slice(1), 'line 1'])), 'changed', '+1 −1 lines around 1–60'],
-    ['lines at both ends', there(edited((all) => ['first', ...all, 'last'])), 'changed', '+2 −0 lines around 1–62: first changed lines: "first", "last"'],
-    ['other line ends', there(before.replaceAll('\n', '\r\n')), 'changed', 'only line ends or white space at the end of lines changed'],
+    [
+      'lines at both ends',
+      there(edited((all) => ['first', ...all, 'last'])),
+      'changed',
+      '+2 −0 lines around 1–62: first changed lines: "first", "last"',
+    ],
+    [
+      'other line ends',
+      there(before.replaceAll('\n', '\r\n')),
+      'changed',
+      'only line ends or white space at the end of lines changed',
+    ],
     [
       'a long line',
       there(edited((all) => all.with(0, `\t"${'x'.repeat(500)}`))),
@@ -81,7 +126,11 @@ describe('a reference to a file', () => {
   for (const [what, now, status, note] of changes)
     verifies('H-05', `finds ${what}`, async () => {
       const reference = (await refer('a.ts', seeing(there(before)))) as FileReference
-      expect(await resolve(reference, seeing(now))).toEqual({ path: 'a.ts', status, ...(note === undefined ? {} : { note }) })
+      expect(await resolve(reference, seeing(now))).toEqual({
+        path: 'a.ts',
+        status,
+        ...(note === undefined ? {} : { note }),
+      })
     })
 
   it('tells sizes where lines are not known, and nothing where nothing is', async () => {
@@ -108,7 +157,10 @@ describe('a reference to a file', () => {
   })
 
   it('is compared at once however much changed', () => {
-    const [old, now] = ['a', 'b'].map((mark) => Array.from({ length: 5_000 }, (_, n) => `${mark}${n}`).join('\n')) as [string, string]
+    const [old, now] = ['a', 'b'].map((mark) => Array.from({ length: 5_000 }, (_, n) => `${mark}${n}`).join('\n')) as [
+      string,
+      string,
+    ]
     expect(difference(packed(old), now)).toBe('+5000 −5000 lines around 1–5000: first changed lines: "b0", "b1", "b2"')
   })
 })

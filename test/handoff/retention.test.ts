@@ -20,21 +20,35 @@ describe('sessions', () => {
     await expect(handoff.get(workspace, first)).rejects.toThrow(`There is no session "${first}" in this workspace.`)
     expect((await handoff.sweep([workspace])).ended).toEqual([`${workspace}:${first}`, `${workspace}:${empty}`])
     expect((await graph.entities(workspace)).entities.map(({ type }) => type)).toEqual(['workspace'])
-    expect([(await graph.relationships(workspace)).total, await memory.transcript(`${workspace}:${first}`)]).toEqual([0, []])
+    expect([(await graph.relationships(workspace)).total, await memory.transcript(`${workspace}:${first}`)]).toEqual([
+      0,
+      [],
+    ])
   })
 
   verifies(['H-04', 'H-06'], 'are deleted, and are over, with what somebody has written over their rows', async () => {
     await using at = await stage()
     const { handoff, graph, time } = at
     const overwritten = async (): Promise<string> => {
-      const { sessionId } = await handoff.save(workspace, { messages: coding, workspaceState: { activeProject: 'portal' } })
-      const { entities } = await graph.entities(workspace, { session: sessionId, types: ['session', 'session_origin', 'conversation', 'workspace_state'] })
+      const { sessionId } = await handoff.save(workspace, {
+        messages: coding,
+        workspaceState: { activeProject: 'portal' },
+      })
+      const { entities } = await graph.entities(workspace, {
+        session: sessionId,
+        types: ['session', 'session_origin', 'conversation', 'workspace_state'],
+      })
       await graph.write(workspace, {
-        entities: entities.map(({ type, id, properties }) => ({ type, id, properties: { ...properties, note: 'Written over.' } })),
+        entities: entities.map(({ type, id, properties }) => ({
+          type,
+          id,
+          properties: { ...properties, note: 'Written over.' },
+        })),
       })
       return sessionId
     }
-    const left = async (): Promise<readonly string[]> => (await graph.entities(workspace)).entities.map(({ type }) => type)
+    const left = async (): Promise<readonly string[]> =>
+      (await graph.entities(workspace)).entities.map(({ type }) => type)
     await handoff.delete(workspace, await overwritten())
     expect(await left()).toEqual(['workspace'])
     await overwritten()
@@ -43,23 +57,35 @@ describe('sessions', () => {
     expect(await left()).toEqual(['workspace'])
   })
 
-  verifies('H-04', 'are listed page by page with their total, the one saved last first, and deleted for good', async () => {
-    await using at = await stage()
-    const { handoff, graph, memory, time } = at
-    for (let number = 0; number < 5; number++) {
-      await handoff.save(workspace, { conversationContext: `User: Talk number ${number}.` })
-      time.now += 1_000
-    }
-    await handoff.save(workspace, { sessionId: first, conversationContext: 'User: Talk number 0.\nAssistant: It goes on.' })
-    const page = async (limit: number, offset: number) => (await handoff.list(workspace, { limit, offset })).sessions.map(({ title }) => title)
-    expect(await page(2, 0)).toEqual(['Talk number 0.', 'Talk number 4.'])
-    expect(await page(2, 4)).toEqual(['Talk number 1.'])
-    expect((await handoff.list(workspace, { limit: 1 })).total).toBe(5)
-    await handoff.delete(workspace, first)
-    expect((await handoff.list(workspace)).total).toBe(4)
-    expect(JSON.stringify([await graph.entities(workspace), await graph.relationships(workspace)])).not.toContain(first)
-    expect(await memory.search(workspace, 'It goes on')).toEqual([])
-    await expect(handoff.delete(workspace, first)).rejects.toThrow('There is no session')
-    await expect(handoff.list(workspace, { limit: 0 })).rejects.toThrow('limit is 0; it must be a whole number from 1 to 1000.')
-  })
+  verifies(
+    'H-04',
+    'are listed page by page with their total, the one saved last first, and deleted for good',
+    async () => {
+      await using at = await stage()
+      const { handoff, graph, memory, time } = at
+      for (let number = 0; number < 5; number++) {
+        await handoff.save(workspace, { conversationContext: `User: Talk number ${number}.` })
+        time.now += 1_000
+      }
+      await handoff.save(workspace, {
+        sessionId: first,
+        conversationContext: 'User: Talk number 0.\nAssistant: It goes on.',
+      })
+      const page = async (limit: number, offset: number) =>
+        (await handoff.list(workspace, { limit, offset })).sessions.map(({ title }) => title)
+      expect(await page(2, 0)).toEqual(['Talk number 0.', 'Talk number 4.'])
+      expect(await page(2, 4)).toEqual(['Talk number 1.'])
+      expect((await handoff.list(workspace, { limit: 1 })).total).toBe(5)
+      await handoff.delete(workspace, first)
+      expect((await handoff.list(workspace)).total).toBe(4)
+      expect(JSON.stringify([await graph.entities(workspace), await graph.relationships(workspace)])).not.toContain(
+        first,
+      )
+      expect(await memory.search(workspace, 'It goes on')).toEqual([])
+      await expect(handoff.delete(workspace, first)).rejects.toThrow('There is no session')
+      await expect(handoff.list(workspace, { limit: 0 })).rejects.toThrow(
+        'limit is 0; it must be a whole number from 1 to 1000.',
+      )
+    },
+  )
 })

@@ -14,12 +14,18 @@ describe('processes that save the same session at once', () => {
     'lose nothing, store nothing twice, and leave rows that tell of everything',
     async () => {
       await using at = await stage()
-      await at.handoff.save(workspace, { conversationContext: 'User: We begin together, and each of us adds what is to be said.' })
-      const writers = ['Ann', 'Bob'].map((who) => start('test/handoff/saver.ts', [at.file, workspace, session, who, '12']).ended)
+      await at.handoff.save(workspace, {
+        conversationContext: 'User: We begin together, and each of us adds what is to be said.',
+      })
+      const writers = ['Ann', 'Bob'].map(
+        (who) => start('test/handoff/saver.ts', [at.file, workspace, session, who, '12']).ended,
+      )
       for (const { code, stderr } of await Promise.all(writers)) expect([code, stderr]).toEqual([0, ''])
       const said = (await at.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
       for (const who of ['Ann', 'Bob'])
-        expect(said.filter((one) => one.startsWith(who))).toEqual(Array.from({ length: 12 }, (_, number) => `${who} says ${number}.`))
+        expect(said.filter((one) => one.startsWith(who))).toEqual(
+          Array.from({ length: 12 }, (_, number) => `${who} says ${number}.`),
+        )
       expect([said.length, (await at.handoff.get(workspace, session)).messageCount]).toEqual([25, 25])
     },
     60_000,
@@ -30,14 +36,23 @@ describe('processes that save the same session at once', () => {
     const providers = {
       gather: async () => {
         times += 1
-        if (times === 1) await at.memory.append(`${workspace}:${session}`, [{ role: 'user', content: 'TODO: call Zoe.' }])
+        if (times === 1)
+          await at.memory.append(`${workspace}:${session}`, [{ role: 'user', content: 'TODO: call Zoe.' }])
         return { provided: [], degraded: [] }
       },
     }
     await using at = await stage({ providers })
-    expect((await at.handoff.save(workspace, { conversationContext: 'User: We begin together, and each of us adds what is to be said.' })).messages).toBe(2)
+    expect(
+      (
+        await at.handoff.save(workspace, {
+          conversationContext: 'User: We begin together, and each of us adds what is to be said.',
+        })
+      ).messages,
+    ).toBe(2)
     expect(times).toBe(2)
-    expect((await at.handoff.restore(workspace)).contextItems).toMatchObject([{ category: 'task', content: 'TODO: call Zoe.' }])
+    expect((await at.handoff.restore(workspace)).contextItems).toMatchObject([
+      { category: 'task', content: 'TODO: call Zoe.' },
+    ])
   })
 
   const meanwhile = async (other: (at: Stage) => Promise<unknown>): Promise<Stage> => {
@@ -54,14 +69,25 @@ describe('processes that save the same session at once', () => {
     const at = await stage({ providers })
     await at.handoff.save(workspace, { messages: coding })
     isFirst = true
-    await at.handoff.save(workspace, { sessionId: session, messages: [...coding, { role: 'user', content: 'It goes on.' }] })
+    await at.handoff.save(workspace, {
+      sessionId: session,
+      messages: [...coding, { role: 'user', content: 'It goes on.' }],
+    })
     return at
   }
 
   verifies('H-11', 'do not take back what another has said of the session meanwhile', async () => {
-    const said = { title: 'The umlaut', workspaceState: { activeProject: 'portal' }, contextItems: [{ category: 'task', content: 'Call Zoe.' }] } as const
+    const said = {
+      title: 'The umlaut',
+      workspaceState: { activeProject: 'portal' },
+      contextItems: [{ category: 'task', content: 'Call Zoe.' }],
+    } as const
     await using at = await meanwhile(({ handoff }) => handoff.save(workspace, { sessionId: session, ...said }))
-    expect(await at.handoff.get(workspace, session)).toMatchObject({ title: 'The umlaut', workspaceState: { activeProject: 'portal' }, messageCount: 5 })
+    expect(await at.handoff.get(workspace, session)).toMatchObject({
+      title: 'The umlaut',
+      workspaceState: { activeProject: 'portal' },
+      messageCount: 5,
+    })
     expect((await at.handoff.restore(workspace)).contextItems.map(({ content }) => content)).toContain('Call Zoe.')
   })
 
@@ -76,8 +102,11 @@ describe('processes that save the same session at once', () => {
     'and are killed while they save keep what they acknowledged, once and in order; the next restore or save makes the rest whole',
     async () => {
       await using at = await stage()
-      await at.handoff.save(workspace, { conversationContext: 'User: We begin together, and each of us adds what is to be said.' })
-      const said = async (): Promise<readonly string[]> => (await at.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
+      await at.handoff.save(workspace, {
+        conversationContext: 'User: We begin together, and each of us adds what is to be said.',
+      })
+      const said = async (): Promise<readonly string[]> =>
+        (await at.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
       for (let round = 0; round < 6; round++) {
         const child = start('test/handoff/saver.ts', [at.file, workspace, session, `Ann ${round}`, '1000'])
         await child.until(`\n${2 + 3 * round}\n`)
@@ -89,7 +118,10 @@ describe('processes that save the same session at once', () => {
         const { sessionId } = await at.handoff.restore(workspace, { sessionId: session })
         expect((await at.handoff.get(workspace, sessionId)).continuedFrom).toBe(session)
         expect((await at.handoff.get(workspace, session)).messageCount).toBe((await said()).length)
-        const again = ['User: We begin together, and each of us adds what is to be said.', ...own.map((content) => `Assistant: ${content}`)].join('\n')
+        const again = [
+          'User: We begin together, and each of us adds what is to be said.',
+          ...own.map((content) => `Assistant: ${content}`),
+        ].join('\n')
         expect((await at.handoff.save(workspace, { sessionId: session, conversationContext: again })).added).toBe(0)
       }
       expect((await examineFile(at.file)).faults).toEqual([])
@@ -101,7 +133,9 @@ describe('processes that save the same session at once', () => {
     await using at = await stage()
     const { Handoff } = await import('../../src/handoff/handoff.ts')
     const [one, other] = [0, 1].map(() => new Handoff({ memory: at.memory, graph: at.graph, clock: () => noon }))
-    const ids = await Promise.all([one, other].map((handoff) => handoff?.save(workspace, { conversationContext: 'User: Hello.' })))
+    const ids = await Promise.all(
+      [one, other].map((handoff) => handoff?.save(workspace, { conversationContext: 'User: Hello.' })),
+    )
     expect(new Set(ids.map((saved) => saved?.sessionId)).size).toBe(2)
   })
 })
@@ -133,6 +167,8 @@ describe('what is new in a conversation that is told again', () => {
     ['abcd', 'acx', 0],
   ]
   for (const [stored, told, from] of short)
-    it(`${told} after ${stored}, all of them short: from ${from} on`, () => expect(fresh([...stored], [...told], () => false)).toBe(from))
-  for (const [stored, told, from] of cases) it(`${told} after ${stored || 'nothing'}: from ${from} on`, () => expect(fresh([...stored], [...told])).toBe(from))
+    it(`${told} after ${stored}, all of them short: from ${from} on`, () =>
+      expect(fresh([...stored], [...told], () => false)).toBe(from))
+  for (const [stored, told, from] of cases)
+    it(`${told} after ${stored || 'nothing'}: from ${from} on`, () => expect(fresh([...stored], [...told])).toBe(from))
 })

@@ -5,7 +5,8 @@ import { verifies } from '../requirements/verifies.ts'
 
 const amount = fc.nat({ max: 20_000 })
 const wants = fc.record({ code: amount, conversation: amount, metadata: amount })
-const sum = (amounts: Readonly<Record<string, number>>): number => Object.values(amounts).reduce((total, one) => total + one, 0)
+const sum = (amounts: Readonly<Record<string, number>>): number =>
+  Object.values(amounts).reduce((total, one) => total + one, 0)
 
 describe('the split of a budget', () => {
   verifies('H-12', 'is 60, 30 and 10 percent with code, and 70 and 30 without', () => {
@@ -13,13 +14,29 @@ describe('the split of a budget', () => {
     expect(split(4_000, false)).toEqual({ code: 0, conversation: 2_800, metadata: 1_200 })
     expect(split(7, true)).toEqual({ code: 4, conversation: 3, metadata: 0 })
   })
-  verifies('H-12', 'is exact when there is plenty of everything, and a share that nobody wants is given to the others', () => {
-    const shares = split(1_000, true)
-    expect(flowed(shares, { code: 9_000, conversation: 9_000, metadata: 9_000 })).toEqual(shares)
-    expect(flowed(shares, { code: 100, conversation: 9_000, metadata: 50 })).toEqual({ code: 100, conversation: 850, metadata: 50 })
-    expect(flowed(shares, { code: 9_000, conversation: 100, metadata: 0 })).toEqual({ code: 900, conversation: 100, metadata: 0 })
-    expect(flowed(shares, { code: 1, conversation: 2, metadata: 3 })).toEqual({ code: 1, conversation: 2, metadata: 3 })
-  })
+  verifies(
+    'H-12',
+    'is exact when there is plenty of everything, and a share that nobody wants is given to the others',
+    () => {
+      const shares = split(1_000, true)
+      expect(flowed(shares, { code: 9_000, conversation: 9_000, metadata: 9_000 })).toEqual(shares)
+      expect(flowed(shares, { code: 100, conversation: 9_000, metadata: 50 })).toEqual({
+        code: 100,
+        conversation: 850,
+        metadata: 50,
+      })
+      expect(flowed(shares, { code: 9_000, conversation: 100, metadata: 0 })).toEqual({
+        code: 900,
+        conversation: 100,
+        metadata: 0,
+      })
+      expect(flowed(shares, { code: 1, conversation: 2, metadata: 3 })).toEqual({
+        code: 1,
+        conversation: 2,
+        metadata: 3,
+      })
+    },
+  )
   verifies('H-12', 'keeps every promise, wastes nothing, and never gives more than there is', () =>
     fc.assert(
       fc.property(amount, fc.boolean(), wants, (budget, hasCode, wanted) => {

@@ -35,7 +35,13 @@ export type StageOptions = Omit<Partial<HandoffOptions>, 'memory' | 'clock'> & {
 }
 
 /** A handoff on a real file, with a clock of its own; sessions are named by the time alone. */
-export async function stage({ file, time = { now: noon }, fault = {}, storeKey, ...options }: StageOptions = {}): Promise<Stage> {
+export async function stage({
+  file,
+  time = { now: noon },
+  fault = {},
+  storeKey,
+  ...options
+}: StageOptions = {}): Promise<Stage> {
   const folder = file === undefined ? newFolder() : undefined
   const path = file ?? join((folder as { path: string }).path, 'handoff.db')
   const clock = (): number => time.now
@@ -74,7 +80,9 @@ function failing<T extends object>(part: T, fault: Fault): T {
       if (typeof value !== 'function') return value
       return (...given: unknown[]) => {
         const isHit = fault.code !== undefined && (writes(name) || (fault.reads === true && reads.has(name)))
-        return isHit ? Promise.reject(new MemoryError(fault.code ?? 'full', 'The disk is full.')) : value.apply(target, given)
+        return isHit
+          ? Promise.reject(new MemoryError(fault.code ?? 'full', 'The disk is full.'))
+          : value.apply(target, given)
       }
     },
   })
@@ -82,12 +90,19 @@ function failing<T extends object>(part: T, fault: Fault): T {
 
 /** A conversation about code, with a task, a file and data in it. */
 export const coding: readonly Incoming[] = [
-  { role: 'user', content: 'The login page of billing-portal fails with error E-4711 when the password has an umlaut. Please fix src/login/encode.ts.' },
+  {
+    role: 'user',
+    content:
+      'The login page of billing-portal fails with error E-4711 when the password has an umlaut. Please fix src/login/encode.ts.',
+  },
   {
     role: 'assistant',
     content:
       'The encoder drops every byte above 127. This repairs it:\n\n```ts\nexport function encodePassword(text: string): Uint8Array {\n  // every character counts\n  return new TextEncoder().encode(text)\n}\n```\n\nIt keeps the umlauts.',
   },
   { role: 'user', content: 'Good. We never store plain passwords. TODO: add a test for encodePassword with "Zürich".' },
-  { role: 'assistant', content: 'Noted: the test for encodePassword is still open. The limit of 72 bytes of bcrypt holds as before.' },
+  {
+    role: 'assistant',
+    content: 'Noted: the test for encodePassword is still open. The limit of 72 bytes of bcrypt holds as before.',
+  },
 ]

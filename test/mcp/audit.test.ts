@@ -28,7 +28,12 @@ import { stage } from './filesStage.ts'
 function newLog() {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'threadkeep-audit-'))
   const file = join(folder, 'deep', 'audit.log')
-  return { folder, file, audit: new Audit(file), [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+  return {
+    folder,
+    file,
+    audit: new Audit(file),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
 }
 const event = (path: string): Event => ({ at: 0, user: 'ann', operation: 'read', path, outcome: 'allowed' })
 const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n').slice(0, -1)
@@ -36,9 +41,17 @@ const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n
 describe('the audit log', () => {
   verifies('H-09', 'has one line for each thing done, tied to the one before by its hash', async () => {
     using log = newLog()
-    await log.audit.note({ at: 1_767_312_000_000, user: 'ann', operation: 'read', path: '/app/a.txt', outcome: 'refused', why: 'outside' })
+    await log.audit.note({
+      at: 1_767_312_000_000,
+      user: 'ann',
+      operation: 'read',
+      path: '/app/a.txt',
+      outcome: 'refused',
+      why: 'outside',
+    })
     await log.audit.note(event('/app/b.txt'))
-    const first = '"operation":"read","outcome":"refused","path":"/app/a.txt","previous":"","user":"ann","why":"outside"}'
+    const first =
+      '"operation":"read","outcome":"refused","path":"/app/a.txt","previous":"","user":"ann","why":"outside"}'
     const one = hash('sha256', `{"at":"2026-01-02T00:00:00.000Z",${first}`)
     const second = `"operation":"read","outcome":"allowed","path":"/app/b.txt","previous":"${one}","user":"ann"}`
     const two = hash('sha256', `${one}{"at":"1970-01-01T00:00:00.000Z",${second}`)
@@ -46,7 +59,9 @@ describe('the audit log', () => {
       `{"at":"2026-01-02T00:00:00.000Z","hash":"${one}",${first}`,
       `{"at":"1970-01-01T00:00:00.000Z","hash":"${two}",${second}`,
     ])
-    expect([log.file, `${log.file}.head`, `${log.file}.lock`].map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600])
+    expect([log.file, `${log.file}.head`, `${log.file}.lock`].map((file) => statSync(file).mode & 0o777)).toEqual([
+      0o600, 0o600, 0o600,
+    ])
     expect(await verifyLog(log.file)).toEqual({ whole: true, lines: 2, hash: two, unfinished: false })
   })
 
@@ -58,7 +73,9 @@ describe('the audit log', () => {
     expect(more).toEqual([])
     const { user, path: kept } = JSON.parse(line) as { user: string; path: string }
     expect(user).toBe('an\\u{d}n')
-    expect(kept.startsWith('a\\u{a}{"at":"x"}\\u{5c}u{a}\\u{1b}[2J\\u{9b}1m\\u{202e}\\u{2028}\\u{d83d}\\u{0}xxx')).toBe(true)
+    expect(kept.startsWith('a\\u{a}{"at":"x"}\\u{5c}u{a}\\u{1b}[2J\\u{9b}1m\\u{202e}\\u{2028}\\u{d83d}\\u{0}xxx')).toBe(
+      true,
+    )
     expect(kept.length).toBeLessThan(1_100)
     expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 1 })
   })
@@ -74,8 +91,11 @@ describe('the audit log', () => {
         [0, ''],
       ])
       const paths = new Map<string, string[]>()
-      expect(await verifyLog(log.file, ({ user, path }) => paths.set(user, [...(paths.get(user) ?? []), path]))).toMatchObject({ whole: true, lines: 400 })
-      for (const user of ['ann', 'bob']) expect(paths.get(user)).toEqual(Array.from({ length: 200 }, (_, n) => `/${user}/${n}`))
+      expect(
+        await verifyLog(log.file, ({ user, path }) => paths.set(user, [...(paths.get(user) ?? []), path])),
+      ).toMatchObject({ whole: true, lines: 400 })
+      for (const user of ['ann', 'bob'])
+        expect(paths.get(user)).toEqual(Array.from({ length: 200 }, (_, n) => `/${user}/${n}`))
     },
     120_000,
   )
@@ -132,37 +152,63 @@ describe('the audit log', () => {
     using log = newLog()
     await log.audit.note(event('/one'))
     mkdirSync(`${log.file}.head.unfinished`)
-    for (let n = 0; n < 5; n++) await expect(log.audit.note(event('/two'))).rejects.toThrow('The audit log cannot be written (EISDIR), so nothing was done.')
+    for (let n = 0; n < 5; n++)
+      await expect(log.audit.note(event('/two'))).rejects.toThrow(
+        'The audit log cannot be written (EISDIR), so nothing was done.',
+      )
     expect(linesOf(log.file)).toHaveLength(2)
     rmdirSync(`${log.file}.head.unfinished`)
     await log.audit.note(event('/three'))
     expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3 })
   })
 
-  verifies('H-09', 'is begun anew when it and its record are moved away, and can be checked where they are now', async () => {
-    using log = newLog()
-    await log.audit.note(event('/one'))
-    renameSync(log.file, `${log.file}.1`)
-    await expect(log.audit.note(event('/two'))).rejects.toThrow('with the log and the .head beside it moved away a new one is begun.')
-    renameSync(`${log.file}.head`, `${log.file}.1.head`)
-    await log.audit.note(event('/two'))
-    const paths: string[] = []
-    for (const file of [`${log.file}.1`, log.file]) expect(await verifyLog(file, ({ path }) => paths.push(path))).toMatchObject({ whole: true, lines: 1 })
-    expect(paths).toEqual(['/one', '/two'])
-  })
+  verifies(
+    'H-09',
+    'is begun anew when it and its record are moved away, and can be checked where they are now',
+    async () => {
+      using log = newLog()
+      await log.audit.note(event('/one'))
+      renameSync(log.file, `${log.file}.1`)
+      await expect(log.audit.note(event('/two'))).rejects.toThrow(
+        'with the log and the .head beside it moved away a new one is begun.',
+      )
+      renameSync(`${log.file}.head`, `${log.file}.1.head`)
+      await log.audit.note(event('/two'))
+      const paths: string[] = []
+      for (const file of [`${log.file}.1`, log.file])
+        expect(await verifyLog(file, ({ path }) => paths.push(path))).toMatchObject({ whole: true, lines: 1 })
+      expect(paths).toEqual(['/one', '/two'])
+    },
+  )
 
   const refusals: readonly (readonly [what: string, damage: (file: string) => void, message: string])[] = [
-    ['its end was cut off', (file) => truncateSync(file, statSync(file).size - 200), 'The audit log has lost lines at its end, so nothing was done.'],
+    [
+      'its end was cut off',
+      (file) => truncateSync(file, statSync(file).size - 200),
+      'The audit log has lost lines at its end, so nothing was done.',
+    ],
     ['it was emptied', (file) => truncateSync(file), 'The audit log has lost lines at its end, so nothing was done.'],
     ['it was removed', (file) => rmSync(file), 'The audit log has lost lines at its end, so nothing was done.'],
-    ['the record of its end is gone', (file) => rmSync(`${file}.head`), 'The audit log has lost the record of its end, so nothing was done.'],
-    ['the record of its end is damaged', (file) => writeFileSync(`${file}.head`, '{'), 'The audit log has a damaged record of its end, so nothing was done.'],
+    [
+      'the record of its end is gone',
+      (file) => rmSync(`${file}.head`),
+      'The audit log has lost the record of its end, so nothing was done.',
+    ],
+    [
+      'the record of its end is damaged',
+      (file) => writeFileSync(`${file}.head`, '{'),
+      'The audit log has a damaged record of its end, so nothing was done.',
+    ],
     [
       'the record of its end makes no sense',
       (file) => writeFileSync(`${file}.head`, '{"count":-1,"bytes":-100,"hash":""}'),
       'The audit log has a damaged record of its end, so nothing was done.',
     ],
-    ['a line was put at its end', (file) => appendFileSync(file, '{"at":1}\n'), 'The audit log has a line that does not continue the line before it'],
+    [
+      'a line was put at its end',
+      (file) => appendFileSync(file, '{"at":1}\n'),
+      'The audit log has a line that does not continue the line before it',
+    ],
     [
       'a link took its place',
       (file) => {
@@ -196,7 +242,12 @@ describe('the audit log', () => {
 
   it('lets nothing be done where it has no folder', async () => {
     using place = stage()
-    const desk = new FileDesk({ allow: [place.at('app')], write: true, audit: new Audit(place.at('app/hello.txt/audit.log')), clock: () => 0 })
+    const desk = new FileDesk({
+      allow: [place.at('app')],
+      write: true,
+      audit: new Audit(place.at('app/hello.txt/audit.log')),
+      clock: () => 0,
+    })
     await expect(desk.read('ann', 'hello.txt')).rejects.toMatchObject({ code: 'not-durable' })
   })
 })
@@ -213,7 +264,8 @@ const changes: Readonly<Record<string, Change>> = {
   'an empty line': (lines, at) => lines.toSpliced(at, 0, ''),
   'a line of nonsense': (lines, at) => lines.toSpliced(at, 0, 'nonsense'),
   'the end cut off': (lines, at) => lines.slice(0, at),
-  'the end of the last line cut off': (lines, _, other) => lines.with(-1, (lines.at(-1) ?? '').slice(0, -1 - (other % 100))),
+  'the end of the last line cut off': (lines, _, other) =>
+    lines.with(-1, (lines.at(-1) ?? '').slice(0, -1 - (other % 100))),
 }
 
 function changed(line: string, at: number): string {
@@ -248,9 +300,19 @@ describe('whoever tampers with the audit log', () => {
     for (const path of ['/a', '/b']) await log.audit.note(event(path))
     for (const path of ['/a', '/c', '/d']) await forged.audit.note(event(path))
     writeFileSync(log.file, readFileSync(forged.file))
-    expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 2, line: 2, why: 'is not the line that was written here' })
+    expect(await verifyLog(log.file)).toEqual({
+      whole: false,
+      lines: 2,
+      line: 2,
+      why: 'is not the line that was written here',
+    })
     rmSync(`${log.file}.head`)
-    expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 3, line: 4, why: "may be gone: the record of the log's end is missing" })
+    expect(await verifyLog(log.file)).toEqual({
+      whole: false,
+      lines: 3,
+      line: 4,
+      why: "may be gone: the record of the log's end is missing",
+    })
   })
 
   verifies('H-09', 'is found out who puts a line at its end that the server would not have written', async () => {
@@ -260,7 +322,9 @@ describe('whoever tampers with the audit log', () => {
     const forged = { at: '', user: 7, operation: 'read', path: '/b', outcome: 'allowed' } as unknown as Line
     appendFileSync(log.file, nextLine(reach, forged, false).text)
     expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 1, line: 2, why: 'was changed' })
-    await expect(log.audit.note(event('/c'))).rejects.toThrow('The audit log has a line that was changed, so nothing was done.')
+    await expect(log.audit.note(event('/c'))).rejects.toThrow(
+      'The audit log has a line that was changed, so nothing was done.',
+    )
   })
 
   for (const [what, bytes, why] of [

@@ -19,11 +19,16 @@ async function checksOf(program: string, args: readonly string[]): Promise<reado
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-conformance-'))
   try {
     // It ends with 1 if anything fails: which of it may, the baseline says.
-    await run(process.execPath, [fileURLToPath(program), 'server', '--url', `${server.url}/mcp`, '-o', folder, ...args], { maxBuffer: 2 ** 26 }).catch(
-      () => undefined,
-    )
+    await run(
+      process.execPath,
+      [fileURLToPath(program), 'server', '--url', `${server.url}/mcp`, '-o', folder, ...args],
+      { maxBuffer: 2 ** 26 },
+    ).catch(() => undefined)
     return readdirSync(folder).flatMap((scenario) => {
-      const checks = JSON.parse(readFileSync(join(folder, scenario, 'checks.json'), 'utf8')) as readonly { readonly id: string; readonly status: string }[]
+      const checks = JSON.parse(readFileSync(join(folder, scenario, 'checks.json'), 'utf8')) as readonly {
+        readonly id: string
+        readonly status: string
+      }[]
       return checks.map(({ id, status }) => ({ name: `${nameOf(scenario)}/${id}`, status }))
     })
   } finally {
@@ -38,7 +43,11 @@ const nameOf = (folder: string): string => folder.replace(/^server-/, '').replac
 function failing(checks: readonly Check[], expected: readonly string[]): readonly string[] {
   const names = checks.filter(({ status }) => status === 'FAILURE').map(({ name }) => name)
   const wholes = expected.filter((name) => name.endsWith('/*')).map((name) => name.slice(0, -1))
-  return [...new Set(names.map((name) => (wholes.some((whole) => name.startsWith(whole)) ? name.replace(/\/.*/, '/*') : name)))].sort()
+  return [
+    ...new Set(
+      names.map((name) => (wholes.some((whole) => name.startsWith(whole)) ? name.replace(/\/.*/, '/*') : name)),
+    ),
+  ].sort()
 }
 
 const [released, next] = [

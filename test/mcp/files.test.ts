@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../src/domain/error.ts'
 import { Audit } from '../../src/mcp/files/audit.ts'
@@ -77,13 +88,17 @@ describe('files', () => {
 
   verifies('H-09', 'behind a link are refused without a word on where it leads, which the log knows', async () => {
     using place = stage()
-    expect(await refused(place.desk.read('ann', place.at('app/link.txt')))).toBe(`"${place.at('app/link.txt')}" ${outside}`)
+    expect(await refused(place.desk.read('ann', place.at('app/link.txt')))).toBe(
+      `"${place.at('app/link.txt')}" ${outside}`,
+    )
     expect(place.told()).toEqual(['ann read /app/link.txt refused outside, leads to /outside/secret.txt'])
   })
 
   it('are named in a refusal without what a terminal would obey', async () => {
     using place = stage()
-    expect(await refused(place.desk.read('ann', 'a\n\u001b[2J\u009b1m\u202e'))).toBe('"a\\n\\u001b[2J\\u{9b}1m\\u{202e}" does not exist.')
+    expect(await refused(place.desk.read('ann', 'a\n\u001b[2J\u009b1m\u202e'))).toBe(
+      '"a\\n\\u001b[2J\\u{9b}1m\\u{202e}" does not exist.',
+    )
   })
 
   verifies('H-09', 'outside are refused in the same words whether they exist or not', async () => {
@@ -97,41 +112,67 @@ describe('files', () => {
     using place = stage()
     const { desk, at } = place
     for (const path of [at('app-evil/new'), at('app/linked/new'), at('app/../outside/new'), at('app/dangling.txt')]) {
-      const works = [() => desk.write('ann', path, 'x'), () => desk.createDirectory('ann', path), () => desk.list('ann', path), () => desk.stat('ann', path)]
+      const works = [
+        () => desk.write('ann', path, 'x'),
+        () => desk.createDirectory('ann', path),
+        () => desk.list('ann', path),
+        () => desk.stat('ann', path),
+      ]
       for (const work of works) expect(await refused(work())).toBe(`${JSON.stringify(path)} ${outside}`)
     }
     expect(place.lines().every(({ outcome }) => outcome === 'refused')).toBe(true)
     expect(place.lines()).toHaveLength(16)
-    expect([readdirSync(at('app-evil')), readdirSync(at('outside')).sort()]).toEqual([['secret.txt'], ['deep', 'secret.txt']])
-  })
-
-  verifies('H-09', 'are read inside the folders of the list, by any path that leads there, and it is in the log', async () => {
-    using place = stage()
-    const { desk, at } = place
-    const hello = { path: at('app/hello.txt'), text: 'Hello.\n', size: 7 }
-    for (const path of [at('app/hello.txt'), `${at('app')}//notes/.././hello.txt`, at('shortcut/hello.txt'), 'hello.txt', './notes/../hello.txt'])
-      expect(await desk.read('ann', path)).toMatchObject(hello)
-    expect((await desk.read('bob', at('app/inner/today.md'))).text).toBe('# Today\n')
-    expect(place.told()).toEqual([
-      'ann read /app/hello.txt allowed',
-      'ann read /app//notes/.././hello.txt allowed leads to /app/hello.txt',
-      'ann read /shortcut/hello.txt allowed leads to /app/hello.txt',
-      'ann read hello.txt allowed leads to /app/hello.txt',
-      'ann read ./notes/../hello.txt allowed leads to /app/hello.txt',
-      'bob read /app/inner/today.md allowed leads to /app/notes/today.md',
+    expect([readdirSync(at('app-evil')), readdirSync(at('outside')).sort()]).toEqual([
+      ['secret.txt'],
+      ['deep', 'secret.txt'],
     ])
   })
 
+  verifies(
+    'H-09',
+    'are read inside the folders of the list, by any path that leads there, and it is in the log',
+    async () => {
+      using place = stage()
+      const { desk, at } = place
+      const hello = { path: at('app/hello.txt'), text: 'Hello.\n', size: 7 }
+      for (const path of [
+        at('app/hello.txt'),
+        `${at('app')}//notes/.././hello.txt`,
+        at('shortcut/hello.txt'),
+        'hello.txt',
+        './notes/../hello.txt',
+      ])
+        expect(await desk.read('ann', path)).toMatchObject(hello)
+      expect((await desk.read('bob', at('app/inner/today.md'))).text).toBe('# Today\n')
+      expect(place.told()).toEqual([
+        'ann read /app/hello.txt allowed',
+        'ann read /app//notes/.././hello.txt allowed leads to /app/hello.txt',
+        'ann read /shortcut/hello.txt allowed leads to /app/hello.txt',
+        'ann read hello.txt allowed leads to /app/hello.txt',
+        'ann read ./notes/../hello.txt allowed leads to /app/hello.txt',
+        'bob read /app/inner/today.md allowed leads to /app/notes/today.md',
+      ])
+    },
+  )
+
   verifies('H-09', 'cannot be read at all where nothing is allowed', async () => {
     using place = stage({ allow: [] })
-    for (const path of [place.at('app/hello.txt'), 'hello.txt', '/', '.']) expect(await refused(place.desk.read('ann', path))).toContain(outside)
+    for (const path of [place.at('app/hello.txt'), 'hello.txt', '/', '.'])
+      expect(await refused(place.desk.read('ann', path))).toContain(outside)
   })
 
   verifies('H-09', 'are allowed per user: a list of one’s own takes the place of everybody’s', async () => {
     using place = stage()
     const { at, audit } = place
-    const desk = new FileDesk({ allow: [at('app')], users: { ann: [at('ann')], eve: [], __proto__: [at('outside')] }, write: false, audit, clock: () => 0 })
-    const may = async (user: string, path: string): Promise<boolean> => (await desk.look(user, at(path))).status === 'there'
+    const desk = new FileDesk({
+      allow: [at('app')],
+      users: { ann: [at('ann')], eve: [], __proto__: [at('outside')] },
+      write: false,
+      audit,
+      clock: () => 0,
+    })
+    const may = async (user: string, path: string): Promise<boolean> =>
+      (await desk.look(user, at(path))).status === 'there'
     const [app, ann] = ['app/hello.txt', 'ann/own.txt']
     expect([await may('ann', ann), await may('ann', app)]).toEqual([true, false])
     expect([await may('eve', ann), await may('eve', app)]).toEqual([false, false])
@@ -140,33 +181,38 @@ describe('files', () => {
       expect([await may(user, 'outside/secret.txt'), await may(user, app)]).toEqual([false, true])
   })
 
-  verifies('H-09', 'that are no files are refused at once: folders, pipes, devices, what is too large or not text', async () => {
-    using place = stage()
-    const { desk, at } = place
-    execFileSync('mkfifo', [at('app/pipe')])
-    writeFileSync(at('app/large.txt'), 'x'.repeat(4 * 1024 * 1024 + 1))
-    writeFileSync(at('app/limit.txt'), 'x'.repeat(4 * 1024 * 1024))
-    writeFileSync(at('app/binary.txt'), Buffer.from([0x50, 0x4b, 0]))
-    writeFileSync(at('app/latin.txt'), Buffer.from([0xe4]))
-    const reasons: Record<string, string> = {
-      notes: 'is a folder, not a file.',
-      pipe: 'is neither a file nor a folder.',
-      'large.txt': 'is larger than 4194304 bytes.',
-      'binary.txt': 'is not text in UTF-8.',
-      'latin.txt': 'is not text in UTF-8.',
-    }
-    for (const [file, reason] of Object.entries(reasons)) expect(await refused(desk.read('ann', at('app', file)))).toBe(`"${at('app', file)}" ${reason}`)
-    expect((await desk.read('ann', at('app/limit.txt'))).size).toBe(4_194_304)
-    expect(await refused(desk.list('ann', at('app/hello.txt')))).toContain('is a file, not a folder.')
-    const devices = new FileDesk({ allow: ['/dev', '/proc'], write: true, audit: place.audit, clock: () => 0 })
-    expect(await refused(devices.read('ann', '/dev/zero'))).toBe('"/dev/zero" is neither a file nor a folder.')
-    expect(place.told().filter((line) => /pipe|zero/.test(line))).toEqual([
-      'ann read /app/pipe allowed',
-      'ann read /app/pipe refused device',
-      'ann read /dev/zero allowed',
-      'ann read /dev/zero refused device',
-    ])
-  })
+  verifies(
+    'H-09',
+    'that are no files are refused at once: folders, pipes, devices, what is too large or not text',
+    async () => {
+      using place = stage()
+      const { desk, at } = place
+      execFileSync('mkfifo', [at('app/pipe')])
+      writeFileSync(at('app/large.txt'), 'x'.repeat(4 * 1024 * 1024 + 1))
+      writeFileSync(at('app/limit.txt'), 'x'.repeat(4 * 1024 * 1024))
+      writeFileSync(at('app/binary.txt'), Buffer.from([0x50, 0x4b, 0]))
+      writeFileSync(at('app/latin.txt'), Buffer.from([0xe4]))
+      const reasons: Record<string, string> = {
+        notes: 'is a folder, not a file.',
+        pipe: 'is neither a file nor a folder.',
+        'large.txt': 'is larger than 4194304 bytes.',
+        'binary.txt': 'is not text in UTF-8.',
+        'latin.txt': 'is not text in UTF-8.',
+      }
+      for (const [file, reason] of Object.entries(reasons))
+        expect(await refused(desk.read('ann', at('app', file)))).toBe(`"${at('app', file)}" ${reason}`)
+      expect((await desk.read('ann', at('app/limit.txt'))).size).toBe(4_194_304)
+      expect(await refused(desk.list('ann', at('app/hello.txt')))).toContain('is a file, not a folder.')
+      const devices = new FileDesk({ allow: ['/dev', '/proc'], write: true, audit: place.audit, clock: () => 0 })
+      expect(await refused(devices.read('ann', '/dev/zero'))).toBe('"/dev/zero" is neither a file nor a folder.')
+      expect(place.told().filter((line) => /pipe|zero/.test(line))).toEqual([
+        'ann read /app/pipe allowed',
+        'ann read /app/pipe refused device',
+        'ann read /dev/zero allowed',
+        'ann read /dev/zero refused device',
+      ])
+    },
+  )
 
   it('that claim to be empty are read no further than allowed', async () => {
     using place = stage()
@@ -191,12 +237,31 @@ describe('files', () => {
     const { desk, at } = place
     chmodSync(at('app/hello.txt'), 0o640)
     linkSync(at('app/hello.txt'), at('outside/same.txt'))
-    expect(await desk.write('ann', at('app/hello.txt'), 'Bye, Zoë.\n')).toMatchObject({ path: at('app/hello.txt'), kind: 'file', size: 11 })
+    expect(await desk.write('ann', at('app/hello.txt'), 'Bye, Zoë.\n')).toMatchObject({
+      path: at('app/hello.txt'),
+      kind: 'file',
+      size: 11,
+    })
     expect(await desk.write('ann', 'fresh.txt', '')).toMatchObject({ path: at('app/fresh.txt'), size: 0 })
-    expect([readFileSync(at('app/hello.txt'), 'utf8'), statSync(at('app/hello.txt')).mode & 0o777]).toEqual(['Bye, Zoë.\n', 0o640])
+    expect([readFileSync(at('app/hello.txt'), 'utf8'), statSync(at('app/hello.txt')).mode & 0o777]).toEqual([
+      'Bye, Zoë.\n',
+      0o640,
+    ])
     expect(readFileSync(at('outside/same.txt'), 'utf8')).toBe('Hello.\n')
-    expect(readdirSync(at('app')).sort()).toEqual(['dangling.txt', 'fresh.txt', 'hello.txt', 'inner', 'link.txt', 'linked', 'loop', 'notes'])
-    expect(place.told()).toEqual(['ann write /app/hello.txt allowed', 'ann write fresh.txt allowed leads to /app/fresh.txt'])
+    expect(readdirSync(at('app')).sort()).toEqual([
+      'dangling.txt',
+      'fresh.txt',
+      'hello.txt',
+      'inner',
+      'link.txt',
+      'linked',
+      'loop',
+      'notes',
+    ])
+    expect(place.told()).toEqual([
+      'ann write /app/hello.txt allowed',
+      'ann write fresh.txt allowed leads to /app/fresh.txt',
+    ])
     expect(readFileSync(place.audit.file, 'utf8')).not.toContain('Zoë')
   })
 
@@ -205,7 +270,9 @@ describe('files', () => {
     const { desk, at } = place
     expect(await refused(desk.write('ann', at('app/notes'), 'x'))).toContain('is a folder, not a file.')
     expect(await refused(desk.write('ann', at('app'), 'x'))).toContain('is a folder, not a file.')
-    expect(await refused(desk.write('ann', at('app/hello.txt'), 'ü'.repeat(2 * 1024 * 1024 + 1)))).toContain('is larger than 4194304 bytes.')
+    expect(await refused(desk.write('ann', at('app/hello.txt'), 'ü'.repeat(2 * 1024 * 1024 + 1)))).toContain(
+      'is larger than 4194304 bytes.',
+    )
     expect(await refused(desk.write('ann', at('app/none/new.txt'), 'x'))).toContain(
       'is in a folder that does not exist. Make that with create_directory first.',
     )
@@ -221,7 +288,11 @@ describe('files', () => {
     expect(await refused(desk.createDirectory('ann', at('app/linked/new')))).toContain(outside)
     expect(await refused(desk.createDirectory('ann', at('app/hello.txt')))).toContain('is a file, not a folder.')
     expect(await refused(desk.createDirectory('ann', at('app/hello.txt/new')))).toContain('is a file, not a folder.')
-    expect([lstatSync(at('app/a/b/c')).isDirectory(), existsSync(at('app-new')), existsSync(at('outside/new'))]).toEqual([true, false, false])
+    expect([
+      lstatSync(at('app/a/b/c')).isDirectory(),
+      existsSync(at('app-new')),
+      existsSync(at('outside/new')),
+    ]).toEqual([true, false, false])
   })
 
   it('are listed with what they are, links without where they lead', async () => {
@@ -250,7 +321,11 @@ describe('files', () => {
   it('look the same to those who go on without them', async () => {
     using place = stage()
     const status = async (path: string): Promise<string> => (await place.desk.look('ann', place.at(path))).status
-    expect([await status('app/hello.txt'), await status('app/none.txt'), await status('outside/secret.txt')]).toEqual(['there', 'missing', 'refused'])
+    expect([await status('app/hello.txt'), await status('app/none.txt'), await status('outside/secret.txt')]).toEqual([
+      'there',
+      'missing',
+      'refused',
+    ])
   })
 
   verifies('H-09', 'of the audit log and of the server itself are nobody’s, wherever they are', async () => {
@@ -275,13 +350,17 @@ describe('files', () => {
       'app/Notes/today.md',
     ])
       for (const operation of operations)
-        expect(await refused(desk.guard('ann', operation, at(file)))).toContain('belongs to the server itself and is not for clients.')
+        expect(await refused(desk.guard('ann', operation, at(file)))).toContain(
+          'belongs to the server itself and is not for clients.',
+        )
     expect(await desk.guard('ann', 'read', at('app/hello.txt'))).toBe(at('app/hello.txt'))
   })
 
   for (const folder of ['', 'app\0', 'a'.repeat(5_000)])
     it(`are not allowed by what is no path: ${JSON.stringify(folder.slice(0, 5))}`, () => {
       const options = { allow: [folder], write: false, audit: new Audit('never-written.log'), clock: () => 0 }
-      expect(() => new FileDesk(options)).toThrow(`allow is ${JSON.stringify(folder)}; it must be a list of paths of folders.`)
+      expect(() => new FileDesk(options)).toThrow(
+        `allow is ${JSON.stringify(folder)}; it must be a list of paths of folders.`,
+      )
     })
 })

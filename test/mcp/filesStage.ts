@@ -12,11 +12,13 @@ export const secret = 'the crown jewels'
 export function stage(options: Partial<FileDeskOptions> = {}) {
   const root = mkdtempSync(join(realpathSync(tmpdir()), 'threadkeep-files-'))
   const at = (...names: string[]): string => join(root, ...names)
-  for (const folder of ['app/notes', 'app-evil', 'outside/deep', 'ann', 'logs']) mkdirSync(at(folder), { recursive: true })
+  for (const folder of ['app/notes', 'app-evil', 'outside/deep', 'ann', 'logs'])
+    mkdirSync(at(folder), { recursive: true })
   writeFileSync(at('app/hello.txt'), 'Hello.\n')
   writeFileSync(at('app/notes/today.md'), '# Today\n')
   writeFileSync(at('ann/own.txt'), 'Mine.\n')
-  for (const file of ['app-evil/secret.txt', 'outside/secret.txt', 'outside/deep/secret.txt']) writeFileSync(at(file), secret)
+  for (const file of ['app-evil/secret.txt', 'outside/secret.txt', 'outside/deep/secret.txt'])
+    writeFileSync(at(file), secret)
   symlinkSync(at('outside/secret.txt'), at('app/link.txt'))
   symlinkSync(at('outside'), at('app/linked'))
   symlinkSync(at('outside/nowhere.txt'), at('app/dangling.txt'))
@@ -31,6 +33,8 @@ export function stage(options: Partial<FileDeskOptions> = {}) {
       .split('\n')
       .map((line) => JSON.parse(line) as Line)
   const told = (): string[] =>
-    lines().map(({ user, operation, path, outcome, why = '' }) => [user, operation, path.replace(root, ''), outcome, why.replaceAll(root, '')].join(' ').trim())
+    lines().map(({ user, operation, path, outcome, why = '' }) =>
+      [user, operation, path.replace(root, ''), outcome, why.replaceAll(root, '')].join(' ').trim(),
+    )
   return { root, at, desk, audit, lines, told, [Symbol.dispose]: () => rmSync(root, { recursive: true, force: true }) }
 }

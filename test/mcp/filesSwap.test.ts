@@ -29,7 +29,8 @@ describe('a link put into a path between check and use', () => {
     const real = await place.desk.guard('ann', 'read', at('app/notes/today.md'))
     renameSync(at('app/notes'), at('app/aside'))
     symlinkSync(at('outside'), at('app/notes'))
-    for (const work of [() => readText(real), () => writeText(real, 'x'), () => makeFolder(at('app/notes/new'))]) await expect(work()).rejects.toThrow(moved)
+    for (const work of [() => readText(real), () => writeText(real, 'x'), () => makeFolder(at('app/notes/new'))])
+      await expect(work()).rejects.toThrow(moved)
     expect(readdirSync(at('outside')).sort()).toEqual(['deep', 'secret.txt', 'today.md'])
     expect(readFileSync(at('outside/today.md'), 'utf8')).toBe(secret)
   })
@@ -52,7 +53,10 @@ describe('a link put into a path between check and use', () => {
     renameSync(at('app/notes'), at('app/aside'))
     symlinkSync(at('outside'), at('app/notes'))
     await writeFile(folder.inside('new.md'), 'New.')
-    expect([readFileSync(at('app/aside/new.md'), 'utf8'), readdirSync(at('outside')).sort()]).toEqual(['New.', ['deep', 'secret.txt']])
+    expect([readFileSync(at('app/aside/new.md'), 'utf8'), readdirSync(at('outside')).sort()]).toEqual([
+      'New.',
+      ['deep', 'secret.txt'],
+    ])
     expect(await readFile(folder.inside('today.md'), 'utf8')).toBe('# Today\n')
     await expect(open(folder.inside('secret.txt'), constants.O_RDONLY)).rejects.toThrow('ENOENT')
     await expect(folder.confirm()).rejects.toThrow(moved)

@@ -17,7 +17,11 @@ async function call(files: FileDesk, name: string, given: Record<string, unknown
 
 describe('the file tools', () => {
   it('are four, and say which of them change something', () => {
-    const hints = fileTools.map(({ name, annotations }) => [name, annotations.readOnlyHint, annotations.destructiveHint])
+    const hints = fileTools.map(({ name, annotations }) => [
+      name,
+      annotations.readOnlyHint,
+      annotations.destructiveHint,
+    ])
     expect(hints).toEqual([
       ['read_file', true, false],
       ['list_directory', true, false],
@@ -31,7 +35,10 @@ describe('the file tools', () => {
     const { desk, at } = place
     writeFileSync(at('app/notes/today.md'), 'one\ntwo\nthree\n')
     const read = await call(desk, 'read_file', { path: 'notes/today.md' })
-    expect(read).toMatchObject({ text: 'one\ntwo\nthree\n', structured: { path: at('app/notes/today.md'), size: 14, total_lines: 3 } })
+    expect(read).toMatchObject({
+      text: 'one\ntwo\nthree\n',
+      structured: { path: at('app/notes/today.md'), size: 14, total_lines: 3 },
+    })
     expect((await call(desk, 'read_file', { path: 'notes/today.md', from: 2, lines: 1 })).text).toBe('two')
     expect((await call(desk, 'read_file', { path: 'notes/today.md', from: 9 })).text).toBe('')
     expect((await call(desk, 'list_directory', { path: 'notes' })).structured).toEqual({
@@ -64,11 +71,20 @@ describe('the file tools', () => {
     using place = stage()
     const { desk, at } = place
     const made = await call(desk, 'create_directory', { path: 'new/deep' })
-    expect(made).toEqual({ text: `${at('app/new/deep')} was made.`, structured: { path: at('app/new/deep'), created: true } })
+    expect(made).toEqual({
+      text: `${at('app/new/deep')} was made.`,
+      structured: { path: at('app/new/deep'), created: true },
+    })
     expect((await call(desk, 'create_directory', { path: 'new' })).text).toBe(`${at('app/new')} was there already.`)
     expect((await call(desk, 'list_directory', { path: 'new/deep' })).text).toBe('The folder is empty.')
-    expect((await call(desk, 'list_directory', {})).structured).toEqual({ path: '', entries: [{ name: at('app'), kind: 'directory' }], total: 1 })
-    expect((await call(desk, 'write_file', { path: 'new/a.txt', text: 'Hi' })).text).toBe(`Wrote 2 bytes to ${at('app/new/a.txt')}.`)
+    expect((await call(desk, 'list_directory', {})).structured).toEqual({
+      path: '',
+      entries: [{ name: at('app'), kind: 'directory' }],
+      total: 1,
+    })
+    expect((await call(desk, 'write_file', { path: 'new/a.txt', text: 'Hi' })).text).toBe(
+      `Wrote 2 bytes to ${at('app/new/a.txt')}.`,
+    )
     expect((await call(desk, 'read_file', { path: 'new/a.txt' })).text).toBe('Hi')
     using closed = stage({ write: false })
     await expect(call(closed.desk, 'write_file', { path: 'a.txt', text: 'Hi' })).rejects.toThrow('writing is off')

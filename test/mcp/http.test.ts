@@ -16,7 +16,10 @@ async function post({ url }: Pick<Served, 'url'>, message: string, headers: Reco
 }
 
 const saved = async (client: Client, content: string, given: object = {}): Promise<string> => {
-  const { structuredContent } = await client.callTool({ name: 'save_session', arguments: { messages: [{ role: 'user', content }], ...given } })
+  const { structuredContent } = await client.callTool({
+    name: 'save_session',
+    arguments: { messages: [{ role: 'user', content }], ...given },
+  })
   return (structuredContent as { sessionId: string }).sessionId
 }
 
@@ -76,13 +79,24 @@ describe('keys over MCP', () => {
     await using first = await overHttp(server.url, '2026-07-28', acme)
     await using second = await overHttp(server.url, '2025-06-18', globex)
     const id = await saved(first.client, 'The code of the safe is 4711.')
-    expect((await first.client.callTool({ name: 'list_sessions' })).structuredContent).toMatchObject({ total: 1, sessions: [{ workspaceId: 'acme' }] })
-    expect((await second.client.callTool({ name: 'list_sessions' })).structuredContent).toEqual({ sessions: [], total: 0 })
-    const told = async (given: object) => textOf(await second.client.callTool({ name: 'get_session', arguments: { ...given } }))
+    expect((await first.client.callTool({ name: 'list_sessions' })).structuredContent).toMatchObject({
+      total: 1,
+      sessions: [{ workspaceId: 'acme' }],
+    })
+    expect((await second.client.callTool({ name: 'list_sessions' })).structuredContent).toEqual({
+      sessions: [],
+      total: 0,
+    })
+    const told = async (given: object) =>
+      textOf(await second.client.callTool({ name: 'get_session', arguments: { ...given } }))
     expect(await told({ sessionId: id })).toBe((await told({ sessionId: 'session_1' })).replace('session_1', id))
-    expect(await told({ sessionId: id, workspace: 'acme' })).toBe((await told({ sessionId: id, workspace: 'nowhere' })).replace('nowhere', 'acme'))
+    expect(await told({ sessionId: id, workspace: 'acme' })).toBe(
+      (await told({ sessionId: id, workspace: 'nowhere' })).replace('nowhere', 'acme'),
+    )
     expect(await told({ sessionId: id, workspaceId: 'acme' })).toContain('Workspace acme was not found.')
-    await expect(second.client.readResource({ uri: `threadkeep://sessions/acme/${id}/transcript` })).rejects.toThrow('Resource not found')
+    await expect(second.client.readResource({ uri: `threadkeep://sessions/acme/${id}/transcript` })).rejects.toThrow(
+      'Resource not found',
+    )
   })
 
   it('have each a graph of their own behind the nine tools', async () => {
@@ -90,8 +104,14 @@ describe('keys over MCP', () => {
     const [acme, globex] = server.keys
     await using first = await overHttp(server.url, '2026-07-28', acme)
     await using second = await overHttp(server.url, '2026-07-28', globex)
-    await first.client.callTool({ name: 'create_entities', arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] } })
-    expect((await second.client.callTool({ name: 'read_graph' })).structuredContent).toEqual({ entities: [], relations: [] })
+    await first.client.callTool({
+      name: 'create_entities',
+      arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] },
+    })
+    expect((await second.client.callTool({ name: 'read_graph' })).structuredContent).toEqual({
+      entities: [],
+      relations: [],
+    })
   })
 
   verifies('H-09', 'do not let anybody hear what changes in the workspace of another', async () => {
@@ -99,8 +119,12 @@ describe('keys over MCP', () => {
     const [acme, globex] = server.keys
     await using first = await overHttp(server.url, '2026-07-28', acme)
     await using second = await overHttp(server.url, '2026-07-28', globex)
-    const heard = new Promise<string>((resolve) => second.client.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)))
-    await second.client.listen({ resourceSubscriptions: ['threadkeep://sessions/acme', 'threadkeep://sessions/globex'] })
+    const heard = new Promise<string>((resolve) =>
+      second.client.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)),
+    )
+    await second.client.listen({
+      resourceSubscriptions: ['threadkeep://sessions/acme', 'threadkeep://sessions/globex'],
+    })
     await saved(first.client, 'Hello.')
     await saved(second.client, 'Hello.')
     expect(await heard).toBe('threadkeep://sessions/globex')
@@ -111,17 +135,24 @@ describe('keys over MCP', () => {
     const [acme, globex] = server.keys
     await using first = await overHttp(server.url, '2026-07-28', acme)
     await using second = await overHttp(server.url, '2026-07-28', globex)
-    await first.client.callTool({ name: 'create_entities', arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] } })
+    await first.client.callTool({
+      name: 'create_entities',
+      arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] },
+    })
     await saved(first.client, 'Hello.')
     const { client } = second
     for (const name of ['read_graph', 'list_sessions', 'query_entities'])
-      expect(textOf(await client.callTool({ name }))).toBe('Workspace acme was not found. Leave out workspace, or name one that is open to you.')
+      expect(textOf(await client.callTool({ name }))).toBe(
+        'Workspace acme was not found. Leave out workspace, or name one that is open to you.',
+      )
     for (const uri of ['memory://knowledge-graph', 'threadkeep://sessions/acme', 'threadkeep://sessions/globex'])
       await expect(client.readResource({ uri })).rejects.toThrow(`Resource not found: ${uri}`)
     expect((await client.listResources()).resources).toEqual([])
     await expect(client.getPrompt({ name: 'continue-session' })).rejects.toThrow('Workspace acme was not found.')
     const argument = { name: 'workspace', value: '' }
-    expect((await client.complete({ ref: { type: 'ref/prompt', name: 'continue-session' }, argument })).completion.values).toEqual([])
+    expect(
+      (await client.complete({ ref: { type: 'ref/prompt', name: 'continue-session' }, argument })).completion.values,
+    ).toEqual([])
   })
 
   verifies('H-09', 'that are taken back end the streams they have opened', async () => {
@@ -142,7 +173,8 @@ describe('keys over MCP', () => {
     await using server = await startMcp([['acme', 'globex']])
     await using both = await overHttp(server.url, '2026-07-28', server.keys[0])
     await saved(both.client, 'Hello.', { workspace: 'globex' })
-    const listed = async (given: object) => (await both.client.callTool({ name: 'list_sessions', arguments: { ...given } })).structuredContent
+    const listed = async (given: object) =>
+      (await both.client.callTool({ name: 'list_sessions', arguments: { ...given } })).structuredContent
     expect([await listed({}), await listed({ workspace: 'globex' })]).toMatchObject([{ total: 0 }, { total: 1 }])
     expect((await both.client.listResources()).resources.map(({ uri }) => uri)).toEqual(
       expect.arrayContaining(['threadkeep://sessions/acme', 'threadkeep://sessions/globex']),

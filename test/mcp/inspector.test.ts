@@ -23,10 +23,17 @@ afterAll(async () => {
 })
 
 /** What the inspector prints; it fails if the server does not answer, or with --strict if a schema is at fault. */
-async function inspected(target: readonly string[], ...args: readonly string[]): Promise<{ readonly answer: unknown; readonly stderr: string }> {
+async function inspected(
+  target: readonly string[],
+  ...args: readonly string[]
+): Promise<{ readonly answer: unknown; readonly stderr: string }> {
   const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/inspector/clients/launcher/build/index.js'))
   const env = { PATH: process.env.PATH, HOME: folder, ...compiled }
-  const { stdout, stderr } = await run(process.execPath, [program, '--cli', ...target, ...args], { cwd: folder, env, maxBuffer: 2 ** 26 })
+  const { stdout, stderr } = await run(process.execPath, [program, '--cli', ...target, ...args], {
+    cwd: folder,
+    env,
+    maxBuffer: 2 ** 26,
+  })
   return { answer: JSON.parse(stdout), stderr }
 }
 
@@ -42,13 +49,17 @@ describe('the inspector', () => {
 
       verifies('S-04', `finds no fault with the tools in strict mode: ${name}, ${era} protocol`, async () => {
         const { answer, stderr } = await inspect('--method', 'tools/list', '--strict')
-        expect((answer as { tools: { name: string }[] }).tools.map((tool) => tool.name)).toEqual(tools.map((tool) => tool.name))
+        expect((answer as { tools: { name: string }[] }).tools.map((tool) => tool.name)).toEqual(
+          tools.map((tool) => tool.name),
+        )
         expect(stderr).not.toMatch(/error|warning/i)
       })
 
       verifies('S-04', `reads resources and prompts and calls a tool: ${name}, ${era} protocol`, async () => {
         const { answer: resources } = await inspect('--method', 'resources/list')
-        expect(resources).toMatchObject({ resources: [{ uri: 'memory://knowledge-graph' }, { uri: 'threadkeep://sessions/default' }] })
+        expect(resources).toMatchObject({
+          resources: [{ uri: 'memory://knowledge-graph' }, { uri: 'threadkeep://sessions/default' }],
+        })
         const { answer: templates } = await inspect('--method', 'resources/templates/list')
         expect((templates as { resourceTemplates: unknown[] }).resourceTemplates).toHaveLength(4)
         const { answer: prompts } = await inspect('--method', 'prompts/list')

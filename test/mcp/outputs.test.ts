@@ -24,8 +24,15 @@ async function calling(client: Client) {
 
 /** Everything that a session can become: saved, added to, marked, restored, gone on with, full, deleted. */
 async function sessions(call: (name: string, given?: object) => Promise<Result>, file: string): Promise<void> {
-  const messages = [...coding, { role: 'assistant', content: null, tool_calls: [{ id: 'c', function: { name: 'look', arguments: '{}' } }] }]
-  const given = { contextItems: [{ category: 'task', content: 'Call Zoe.', importance: 9.5 }], fileReferences: [{ path: file }], title: 'The umlaut' }
+  const messages = [
+    ...coding,
+    { role: 'assistant', content: null, tool_calls: [{ id: 'c', function: { name: 'look', arguments: '{}' } }] },
+  ]
+  const given = {
+    contextItems: [{ category: 'task', content: 'Call Zoe.', importance: 9.5 }],
+    fileReferences: [{ path: file }],
+    title: 'The umlaut',
+  }
   const state = { activeProject: 'portal', enabledMcps: ['git'], settings: { deep: [{ theme: null }] } }
   const { sessionId } = await call('save_session', { messages, tokenCount: 40.5, workspaceState: state, ...given })
   await call('save_session', { sessionId, conversationContext: `User: As in ${sessionId}, and session_1.` })
@@ -33,16 +40,26 @@ async function sessions(call: (name: string, given?: object) => Promise<Result>,
   writeFileSync(file, 'export const changed = true\n')
   const restored = await call('restore_session', { sessionId, tokenBudget: 600, query: 'E-4711' })
   expect(restored).toMatchObject({ fileReferences: [{ path: file, status: 'changed' }] })
-  await call('save_session', { sessionId: restored.sessionId, conversationContext: 'User: Back to E-4711 and encodePassword.' })
+  await call('save_session', {
+    sessionId: restored.sessionId,
+    conversationContext: 'User: Back to E-4711 and encodePassword.',
+  })
   await call('restore_session', { tokenBudget: 1 })
   await call('session_analytics', { sessionId })
   await call('get_session', { sessionId })
   await call('get_session', { sessionId: restored.sessionId })
-  const { sessionId: talk } = await call('append_messages', { messages: [{ role: 'user', content: 'The login page of billing-portal fails with E-4711.' }] })
+  const { sessionId: talk } = await call('append_messages', {
+    messages: [{ role: 'user', content: 'The login page of billing-portal fails with E-4711.' }],
+  })
   await call('get_session', { sessionId: talk })
-  await call('append_messages', { sessionId: talk, messages: [{ role: 'user', content: 'word '.repeat(700) }], limit: 1_000 })
+  await call('append_messages', {
+    sessionId: talk,
+    messages: [{ role: 'user', content: 'word '.repeat(700) }],
+    limit: 1_000,
+  })
   await call('get_context', { sessionId: talk, budget: 200, query: 'E-4711' })
-  for (const asked of [{ sessionId: talk }, { messages }, { text: 'Hello.' }, { tokenCount: 0.5, limit: 1 }]) await call('check_tokens', asked)
+  for (const asked of [{ sessionId: talk }, { messages }, { text: 'Hello.' }, { tokenCount: 0.5, limit: 1 }])
+    await call('check_tokens', asked)
   await call('list_sessions', { limit: 1, offset: 1 })
   // Whatever a client makes of the row of a session, the others can still be listed and gone on with.
   const nonsense = {
@@ -63,7 +80,10 @@ async function graph(call: (name: string, given?: object) => Promise<Result>): P
   await call('upsert_entity', { type: 'person', id: 'ann', properties: { deep: [{ a: null }] } })
   await call('upsert_entity', { type: 'person', id: 'bob', properties: {} })
   await call('create_relationship', { from_id: 'ann', to_id: 'bob', type: 'KNOWS', properties: { since: 1999 } })
-  await call('query_entities', { filters: [{ property: 'deep', op: 'exists', value: true }], sort: [{ by: 'created_at', order: 'desc' }] })
+  await call('query_entities', {
+    filters: [{ property: 'deep', op: 'exists', value: true }],
+    sort: [{ by: 'created_at', order: 'desc' }],
+  })
   await call('query_relationships', { from_id: 'ann' })
   await call('create_entities', { entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }] })
   await call('create_relations', { relations: [{ from: 'Ann', to: 'Ann', relationType: 'knows' }] })
@@ -78,19 +98,25 @@ async function graph(call: (name: string, given?: object) => Promise<Result>): P
 
 describe('what tools answer', () => {
   for (const protocol of protocols)
-    verifies(['H-04', 'H-06', 'S-04'], `fits the schemas they are shown with, for each of them (${protocol})`, async () => {
-      using folder = newFolder()
-      const file = join(folder.path, 'app.ts')
-      writeFileSync(file, 'export const changed = false\n')
-      const args = ['--store', `sqlite:${join(folder.path, 'a.db')}`, '--allow', folder.path, '--write']
-      await using connection = await overStdio(protocol, args, { THREADKEEP_AUDIT_LOG: join(folder.path, 'audit.jsonl') })
-      const { call, open } = await calling(connection.client)
-      await sessions(call, file)
-      await graph(call)
-      await call('create_directory', { path: join(folder.path, 'notes') })
-      await call('write_file', { path: join(folder.path, 'notes', 'a.txt'), text: 'One.\nTwo.\n' })
-      await call('read_file', { path: join(folder.path, 'notes', 'a.txt'), from: 2, lines: 1 })
-      await call('list_directory', { path: folder.path })
-      expect([...open]).toEqual([])
-    })
+    verifies(
+      ['H-04', 'H-06', 'S-04'],
+      `fits the schemas they are shown with, for each of them (${protocol})`,
+      async () => {
+        using folder = newFolder()
+        const file = join(folder.path, 'app.ts')
+        writeFileSync(file, 'export const changed = false\n')
+        const args = ['--store', `sqlite:${join(folder.path, 'a.db')}`, '--allow', folder.path, '--write']
+        await using connection = await overStdio(protocol, args, {
+          THREADKEEP_AUDIT_LOG: join(folder.path, 'audit.jsonl'),
+        })
+        const { call, open } = await calling(connection.client)
+        await sessions(call, file)
+        await graph(call)
+        await call('create_directory', { path: join(folder.path, 'notes') })
+        await call('write_file', { path: join(folder.path, 'notes', 'a.txt'), text: 'One.\nTwo.\n' })
+        await call('read_file', { path: join(folder.path, 'notes', 'a.txt'), from: 2, lines: 1 })
+        await call('list_directory', { path: folder.path })
+        expect([...open]).toEqual([])
+      },
+    )
 })

@@ -23,14 +23,19 @@ async function textOf(by: Client, name: string, given: Record<string, string>): 
 }
 
 async function save(workspace: string, content: string): Promise<string> {
-  const { structuredContent } = await client.callTool({ name: 'save_session', arguments: { workspace, messages: [{ role: 'user', content }] } })
+  const { structuredContent } = await client.callTool({
+    name: 'save_session',
+    arguments: { workspace, messages: [{ role: 'user', content }] },
+  })
   return (structuredContent as { sessionId: string }).sessionId
 }
 
 describe('prompts', () => {
   verifies('S-04', 'are two, which say what they take', async () => {
     const { prompts } = await client.listPrompts()
-    expect(prompts.map(({ name, title, arguments: taken }) => [name, title, taken?.map((one) => [one.name, one.required])])).toEqual([
+    expect(
+      prompts.map(({ name, title, arguments: taken }) => [name, title, taken?.map((one) => [one.name, one.required])]),
+    ).toEqual([
       [
         'continue-session',
         'Continue a session',
@@ -51,14 +56,18 @@ describe('prompts', () => {
     ])
   })
 
-  verifies(['S-04', 'H-17'], 'continue-session begins a chat with the newest session, or the one that is named', async () => {
-    const older = await save('going-on', 'The cat is called Miso.')
-    await save('going-on', 'The dog is called Rex.')
-    expect(await textOf(client, 'continue-session', { workspace: 'going-on' })).toContain('The dog is called Rex.')
-    const named = await textOf(client, 'continue-session', { workspace: 'going-on', session: older, budget: '2000' })
-    expect(named).toContain('The cat is called Miso.')
-    expect(named).toMatch(new RegExp(`This chat is session session_\\w+, which goes on from ${older}\\.`))
-  })
+  verifies(
+    ['S-04', 'H-17'],
+    'continue-session begins a chat with the newest session, or the one that is named',
+    async () => {
+      const older = await save('going-on', 'The cat is called Miso.')
+      await save('going-on', 'The dog is called Rex.')
+      expect(await textOf(client, 'continue-session', { workspace: 'going-on' })).toContain('The dog is called Rex.')
+      const named = await textOf(client, 'continue-session', { workspace: 'going-on', session: older, budget: '2000' })
+      expect(named).toContain('The cat is called Miso.')
+      expect(named).toMatch(new RegExp(`This chat is session session_\\w+, which goes on from ${older}\\.`))
+    },
+  )
 
   it('continue-session says what is wrong with what it is given', async () => {
     const asked = (given: Record<string, string>) => client.getPrompt({ name: 'continue-session', arguments: given })

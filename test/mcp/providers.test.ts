@@ -19,7 +19,12 @@ const ended = 'it ended, or sent more than 1048576 bytes, before it answered'
 
 /** A provider that is a program, with a tool to be asked; patient, because the machine may be busy. */
 const stdio = (tool: string | undefined, more: Partial<ProviderConfig> = {}, ...faults: string[]): ProviderConfig => ({
-  ...{ command: process.execPath, args: [program, 'stdio', ...faults], timeout: patient, ...(tool === undefined ? {} : { tool }) },
+  ...{
+    command: process.execPath,
+    args: [program, 'stdio', ...faults],
+    timeout: patient,
+    ...(tool === undefined ? {} : { tool }),
+  },
   ...more,
 })
 
@@ -29,7 +34,9 @@ async function gathered(configs: Readonly<Record<string, ProviderConfig>>, on: '
   const providers = new Providers(configs, { log: (level, message) => logged.push(`${level}: ${message}`) })
   const { provided, degraded } = await providers.gather(on, about)
   await providers.close()
-  expect(logged.sort()).toEqual(degraded.map(({ step, why }) => `warning: The context ${step} is left out: ${why}.`).sort())
+  expect(logged.sort()).toEqual(
+    degraded.map(({ step, why }) => `warning: The context ${step} is left out: ${why}.`).sort(),
+  )
   return { provided, why: Object.fromEntries(degraded.map(({ step, why }) => [step.replace('provider ', ''), why])) }
 }
 
@@ -98,7 +105,11 @@ describe('context providers', () => {
     'H-15',
     'are data within bounds: so many characters, without control characters, of what is text',
     async () => {
-      const { provided } = await gathered({ long: stdio('long'), escapes: stdio('escapes'), pictures: stdio('pictures') })
+      const { provided } = await gathered({
+        long: stdio('long'),
+        escapes: stdio('escapes'),
+        pictures: stdio('pictures'),
+      })
       expect(provided).toEqual([
         { from: 'long', text: `${'x'.repeat(20_000)}…` },
         { from: 'escapes', text: 'red [31mtext\ufffd' },
@@ -144,14 +155,28 @@ describe('context providers', () => {
 
   const servers: readonly (readonly [what: string, listener: RequestListener, timeout: number, why: unknown])[] = [
     ['hangs', () => undefined, 300, 'timeout'],
-    ['hangs after its headers', (_, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(), 300, 'timeout'],
+    [
+      'hangs after its headers',
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
+      300,
+      'timeout',
+    ],
     ['hangs up', (request) => request.socket.destroy(), patient, expect.stringContaining('it cannot be reached (')],
     ['is not one', (_, response) => void response.writeHead(404).end('nothing here'), patient, expect.any(String)],
-    ['talks nonsense', (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('}{'), patient, expect.any(String)],
+    [
+      'talks nonsense',
+      (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('}{'),
+      patient,
+      expect.any(String),
+    ],
     [
       'floods',
       (_, response) => {
-        const more = (): void => void (response.destroyed || (response.write('x'.repeat(65_536)) ? setImmediate(more) : response.once('drain', more)))
+        const more = (): void =>
+          void (
+            response.destroyed ||
+            (response.write('x'.repeat(65_536)) ? setImmediate(more) : response.once('drain', more))
+          )
         response.writeHead(200, { 'content-type': 'application/json' })
         more()
       },
@@ -165,7 +190,9 @@ describe('context providers', () => {
       `at an address are left out where a server ${what}`,
       () =>
         answering(listener, async (url) => {
-          const said = await gathered({ faulty: { url: `${url}?key=s3cret`, headers: { authorization: 'Bearer s3cret' }, tool: 'echo', timeout } })
+          const said = await gathered({
+            faulty: { url: `${url}?key=s3cret`, headers: { authorization: 'Bearer s3cret' }, tool: 'echo', timeout },
+          })
           expect(said).toEqual({ provided: [], why: { faulty: why } })
           expect(JSON.stringify(said)).not.toContain('s3cret')
         }),
@@ -266,8 +293,16 @@ describe('context providers', () => {
       { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer\ns3cret' }, tool: 'echo', timeout: patient },
       'Version negotiation probe failed: Headers.append: "…" is an invalid header value.',
     ],
-    ['a variable, with what a terminal would obey', stdio(undefined, { resource: 'leaks://all', env: { TICKETS_KEY: 's3cret' } }), 'the key … [2J is wrong'],
-    ['a variable in an error it answers with', stdio('tells', { env: { TICKETS_KEY: 's3cret' } }), 'it answered with an error: the key … is wrong'],
+    [
+      'a variable, with what a terminal would obey',
+      stdio(undefined, { resource: 'leaks://all', env: { TICKETS_KEY: 's3cret' } }),
+      'the key … [2J is wrong',
+    ],
+    [
+      'a variable in an error it answers with',
+      stdio('tells', { env: { TICKETS_KEY: 's3cret' } }),
+      'it answered with an error: the key … is wrong',
+    ],
   ]
   for (const [what, config, why] of leaks)
     verifies(
@@ -278,7 +313,9 @@ describe('context providers', () => {
     )
 
   it('fill in each place once', () => {
-    expect(filled('{workspace} {session} {other} {text}', { ...about, text: '{workspace}' })).toBe('shop session_1 {other} {workspace}')
+    expect(filled('{workspace} {session} {other} {text}', { ...about, text: '{workspace}' })).toBe(
+      'shop session_1 {other} {workspace}',
+    )
   })
 
   it('need a tool or a resource to be asked for', () => {

@@ -6,7 +6,7 @@ import { openGraph } from '../../src/graph/graph.ts'
 import type { Call } from '../../src/mcp/tool.ts'
 import { referenceTools } from '../../src/mcp/tools/reference.ts'
 import { keyFile, type Opened } from '../graph/stage.ts'
-import { campaign, patience } from '../recall/campaign.ts'
+import { campaign, patience } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
 import { type Operation, operations } from './referenceOperations.ts'
@@ -20,11 +20,24 @@ async function ours(graph: Opened, workspace: string, { name, input }: Operation
   const tool = referenceTools.find((one) => one.name === name)
   if (tool === undefined) throw new Error(`There is no tool ${name}.`)
   const desk = { graph, changed: () => undefined } as unknown as Call['desk']
-  const call: Call = { desk, workspace, client: 'test', signal: new AbortController().signal, progress: () => undefined, log: () => undefined }
+  const call: Call = {
+    desk,
+    workspace,
+    client: 'test',
+    signal: new AbortController().signal,
+    progress: () => undefined,
+    log: () => undefined,
+  }
   try {
     const { text, structured } = await tool.run(tool.input.parse(input), call)
     // What crosses a pipe is JSON.
-    return JSON.parse(JSON.stringify({ content: [{ type: 'text', text }], structuredContent: tool.output.parse(structured), isError: false })) as Answer
+    return JSON.parse(
+      JSON.stringify({
+        content: [{ type: 'text', text }],
+        structuredContent: tool.output.parse(structured),
+        isError: false,
+      }),
+    ) as Answer
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error
     return { content: [{ type: 'text', text: error.message }], structuredContent: undefined, isError: true }
@@ -75,7 +88,10 @@ describe('the nine tools of the reference memory server', () => {
           fc.asyncProperty(operations, async (asked) => {
             const workspace = `w${cases++}`
             reference.forget()
-            for (const operation of asked) expect(await ours(graph, workspace, operation)).toEqual(await reference.call(operation.name, operation.input))
+            for (const operation of asked)
+              expect(await ours(graph, workspace, operation)).toEqual(
+                await reference.call(operation.name, operation.input),
+              )
             const all = { name: 'read_graph', input: {} }
             expect(await ours(graph, workspace, all)).toEqual(await reference.call(all.name, all.input))
           }),

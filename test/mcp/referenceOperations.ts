@@ -53,10 +53,21 @@ const tools: Readonly<Record<string, fc.Arbitrary<Operation['input']>>> = {
   open_nodes: fc.record({ names: some(name) }),
 }
 
-const weights: Readonly<Record<string, number>> = { create_entities: 5, create_relations: 3, add_observations: 4, search_nodes: 5, read_graph: 2 }
+const weights: Readonly<Record<string, number>> = {
+  create_entities: 5,
+  create_relations: 3,
+  add_observations: 4,
+  search_nodes: 5,
+  read_graph: 2,
+}
 
 /** What a client may ask, one thing after the other. */
 export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
-  fc.oneof(...Object.entries(tools).map(([tool, input]) => ({ weight: weights[tool] ?? 1, arbitrary: input.map((input) => ({ name: tool, input })) }))),
+  fc.oneof(
+    ...Object.entries(tools).map(([tool, input]) => ({
+      weight: weights[tool] ?? 1,
+      arbitrary: input.map((input) => ({ name: tool, input })),
+    })),
+  ),
   { minLength: 3, maxLength: 14 },
 )

@@ -7,7 +7,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 export type Answer = { readonly content: unknown; readonly structuredContent: unknown; readonly isError: boolean }
 
 /** A server behind a pipe, and how to ask it. */
-export type Asked = { readonly client: Client; call(name: string, input: Readonly<Record<string, unknown>>): Promise<Answer> }
+export type Asked = {
+  readonly client: Client
+  call(name: string, input: Readonly<Record<string, unknown>>): Promise<Answer>
+}
 
 /** Asks whatever a client is connected to. */
 export const asking = (client: Client): Asked => ({

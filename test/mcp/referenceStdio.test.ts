@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { patience, seed } from '../recall/campaign.ts'
+import { patience, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
 import { operations } from './referenceOperations.ts'
@@ -21,7 +21,9 @@ describe('threadkeep mcp in place of the reference memory server', () => {
       await using reference = await referenceServer(fresh('.jsonl'))
       await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
       const ours = asking(connected.client)
-      const [theirTools, ourTools] = await Promise.all([reference, ours].map(async ({ client }) => (await client.listTools()).tools))
+      const [theirTools, ourTools] = await Promise.all(
+        [reference, ours].map(async ({ client }) => (await client.listTools()).tools),
+      )
       for (const { name, title, description, annotations, inputSchema, outputSchema } of theirTools ?? []) {
         const own = ourTools?.find((tool) => tool.name === name)
         expect(own).toMatchObject({ name, title, description, annotations })
@@ -31,7 +33,9 @@ describe('threadkeep mcp in place of the reference memory server', () => {
       for (const { name, input } of fc.sample(operations, { numRuns: 25, seed }).flat())
         expect(await ours.call(name, input)).toEqual(await reference.call(name, input))
       const uri = 'memory://knowledge-graph'
-      expect((await connected.client.readResource({ uri })).contents).toEqual((await reference.client.readResource({ uri })).contents)
+      expect((await connected.client.readResource({ uri })).contents).toEqual(
+        (await reference.client.readResource({ uri })).contents,
+      )
     },
     patience,
   )
@@ -43,7 +47,9 @@ describe('threadkeep mcp in place of the reference memory server', () => {
       await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
       const { call } = asking(connected.client)
       const names = Array.from({ length: 200 }, (_, at) => `e${at}`)
-      const answers = await Promise.all(names.map((name) => call('create_entities', { entities: [{ name, entityType: 'thing', observations: [] }] })))
+      const answers = await Promise.all(
+        names.map((name) => call('create_entities', { entities: [{ name, entityType: 'thing', observations: [] }] })),
+      )
       expect(answers.filter(({ isError }) => isError)).toEqual([])
       const { structuredContent } = await call('read_graph', {})
       expect((structuredContent as { entities: { name: string }[] }).entities.map(({ name }) => name)).toEqual(names)

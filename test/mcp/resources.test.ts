@@ -32,8 +32,15 @@ async function read(uri: string, by: Client = client): Promise<unknown> {
 describe('resources', () => {
   verifies('S-04', 'tell of sessions, what was said in them, and of the graph', async () => {
     const id = await save('reading')
-    expect(await read('threadkeep://sessions/reading')).toMatchObject({ sessions: [{ sessionId: id, messageCount: 1 }], total: 1 })
-    expect(await read(`threadkeep://sessions/reading/${id}`)).toMatchObject({ sessionId: id, workspaceId: 'reading', chain: [{ sessionId: id }] })
+    expect(await read('threadkeep://sessions/reading')).toMatchObject({
+      sessions: [{ sessionId: id, messageCount: 1 }],
+      total: 1,
+    })
+    expect(await read(`threadkeep://sessions/reading/${id}`)).toMatchObject({
+      sessionId: id,
+      workspaceId: 'reading',
+      chain: [{ sessionId: id }],
+    })
     expect(await read(`threadkeep://sessions/reading/${id}/transcript`)).toMatchObject({
       session: id,
       messages: [{ id: 'm1', role: 'user', content: 'The colour is Heliotrope.' }],
@@ -45,7 +52,11 @@ describe('resources', () => {
   verifies('S-04', 'tell with receipts what a model was shown, in ids and numbers and no words', async () => {
     const id = await save('receipts')
     const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: `Is it ${secretWord}?` }] })
-    const asked = await fetch(`${server.url}/v1/receipts:${id}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const asked = await fetch(`${server.url}/v1/receipts:${id}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
     expect(asked.status).toBe(200)
     const { receipts } = (await read(`threadkeep://sessions/receipts/${id}/receipts`)) as { receipts: { id: string }[] }
     expect(receipts).toMatchObject([{ id: asked.headers.get('x-threadkeep-receipt'), key: `receipts:${id}` }])
@@ -60,17 +71,32 @@ describe('resources', () => {
       'threadkeep://sessions/mine/a%2Fb',
       'threadkeep://sessions/a%20b',
     ]
-    for (const uri of [...wrong, `threadkeep://sessions/mine/../theirs:x/${id}`, 'threadkeep://other', 'file:///etc/passwd'])
-      await expect(read(uri)).rejects.toMatchObject({ code: -32_602, message: expect.stringContaining('Resource not found') })
+    for (const uri of [
+      ...wrong,
+      `threadkeep://sessions/mine/../theirs:x/${id}`,
+      'threadkeep://other',
+      'file:///etc/passwd',
+    ])
+      await expect(read(uri)).rejects.toMatchObject({
+        code: -32_602,
+        message: expect.stringContaining('Resource not found'),
+      })
   })
 
   verifies('S-04', 'are listed page by page', async () => {
     await using own = await startMcp()
     await using paged = await overHttp(own.url)
-    const saving = (at: number) => paged.client.callTool({ name: 'save_session', arguments: { messages: [{ role: 'user', content: `Chat ${at}.` }] } })
+    const saving = (at: number) =>
+      paged.client.callTool({
+        name: 'save_session',
+        arguments: { messages: [{ role: 'user', content: `Chat ${at}.` }] },
+      })
     for (let at = 0; at < 51; at++) await saving(at)
     const first = await paged.client.listResources({ cursor: '' as string }).catch((error: unknown) => error)
-    expect(first).toMatchObject({ code: -32_602, message: 'This cursor is not one of this list. Begin again without one.' })
+    expect(first).toMatchObject({
+      code: -32_602,
+      message: 'This cursor is not one of this list. Begin again without one.',
+    })
     const all = (await paged.client.listResources()).resources.map(({ uri }) => uri)
     expect(all.slice(0, 2)).toEqual(['memory://knowledge-graph', 'threadkeep://sessions/default'])
     expect(all).toHaveLength(2 + 2 * 51)
@@ -97,7 +123,9 @@ describe('resources', () => {
 
 describe('a client that subscribes', () => {
   const heardBy = (listener: Client): Promise<string> =>
-    new Promise((resolve) => listener.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)))
+    new Promise((resolve) =>
+      listener.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)),
+    )
   const saving = { name: 'save_session', arguments: { messages: [{ role: 'user', content: 'Hello.' }] } }
   const uri = 'threadkeep://sessions/default'
 
@@ -120,7 +148,9 @@ describe('a client that subscribes', () => {
   verifies('S-04', 'hears when a session is written: older protocol over stdio', async () => {
     await using own = await overStdio('2025-06-18')
     const heard = heardBy(own.client)
-    await expect(own.client.subscribeResource({ uri: 'threadkeep://nope' })).rejects.toMatchObject({ message: expect.stringContaining('Resource not found') })
+    await expect(own.client.subscribeResource({ uri: 'threadkeep://nope' })).rejects.toMatchObject({
+      message: expect.stringContaining('Resource not found'),
+    })
     await own.client.subscribeResource({ uri })
     await own.client.callTool(saving)
     expect(await heard).toBe(uri)
@@ -131,7 +161,10 @@ describe('a client that subscribes', () => {
     await using own = await overStdio()
     const heard = heardBy(own.client)
     await own.client.listen({ resourceSubscriptions: ['memory://knowledge-graph'] })
-    await own.client.callTool({ name: 'create_entities', arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] } })
+    await own.client.callTool({
+      name: 'create_entities',
+      arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] },
+    })
     expect(await heard).toBe('memory://knowledge-graph')
   })
 })

@@ -1,10 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { visitorOf, workspaceFor } from '../../src/mcp/scope.ts'
-import type { Credential } from '../../src/server/gate/credential.ts'
+import type { Credential } from '../../src/server/auth/credential.ts'
 import { visitorFor } from '../../src/server/mcp.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const credential = (...scopes: readonly string[]): Credential => ({ id: 'abcd1234', name: 'ann', scopes, rights: 'use', createdAt: 0 })
+const credential = (...scopes: readonly string[]): Credential => ({
+  id: 'abcd1234',
+  name: 'ann',
+  scopes,
+  rights: 'use',
+  createdAt: 0,
+})
 
 describe('the workspace of a call', () => {
   verifies('H-04', 'is the one it names, else the one of the command, else default', () => {
@@ -22,11 +28,16 @@ describe('the workspace of a call', () => {
   })
 
   it('must be one of those that are open', () =>
-    expect(() => visitorOf({ workspace: 'other', only: ['mine', 'ours'] })).toThrow('workspace is other, which is none of those in only (mine, ours).'))
+    expect(() => visitorOf({ workspace: 'other', only: ['mine', 'ours'] })).toThrow(
+      'workspace is other, which is none of those in only (mine, ours).',
+    ))
 
   it('has no session in it, and nothing that could lead elsewhere', () => {
-    expect(() => workspaceFor(visitorOf({}), 'a:b')).toThrow('workspace is "a:b"; it must be a name such as my-project, without a colon.')
-    for (const name of ['', '..', 'a/b', '__proto__', 'p\u0430ypal']) expect(() => workspaceFor(visitorOf({}), name)).toThrow(/^The scope of key /)
+    expect(() => workspaceFor(visitorOf({}), 'a:b')).toThrow(
+      'workspace is "a:b"; it must be a name such as my-project, without a colon.',
+    )
+    for (const name of ['', '..', 'a/b', '__proto__', 'p\u0430ypal'])
+      expect(() => workspaceFor(visitorOf({}), name)).toThrow(/^The scope of key /)
   })
 })
 
@@ -35,8 +46,16 @@ describe('who asks over HTTP', () => {
 
   verifies('H-09', 'may use the scopes of their key, under its name', () => {
     expect(visitorFor(credential('acme'), usual)).toEqual({ name: 'ann', home: 'acme', only: ['acme'] })
-    expect(visitorFor(credential('acme', 'globex'), usual)).toEqual({ name: 'ann', home: 'acme', only: ['acme', 'globex'] })
-    expect(visitorFor(credential('acme', 'globex'), visitorOf({ workspace: 'globex' }))).toEqual({ name: 'ann', home: 'globex', only: ['acme', 'globex'] })
+    expect(visitorFor(credential('acme', 'globex'), usual)).toEqual({
+      name: 'ann',
+      home: 'acme',
+      only: ['acme', 'globex'],
+    })
+    expect(visitorFor(credential('acme', 'globex'), visitorOf({ workspace: 'globex' }))).toEqual({
+      name: 'ann',
+      home: 'globex',
+      only: ['acme', 'globex'],
+    })
     expect(visitorFor(credential('*'), usual)).toEqual({ name: 'ann', home: 'default', only: undefined })
   })
 
@@ -45,8 +64,11 @@ describe('who asks over HTTP', () => {
     expect(visitorFor(undefined, some)).toEqual({ home: 'acme', only: ['acme', 'home'] })
     expect(visitorFor(credential('*'), some)).toEqual({ name: 'ann', home: 'acme', only: ['acme', 'home'] })
     expect(visitorFor(credential('home', 'globex'), some)).toEqual({ name: 'ann', home: 'home', only: ['home'] })
-    expect(() => workspaceFor(visitorFor(credential('globex'), some), undefined)).toThrow('Workspace acme was not found.')
+    expect(() => workspaceFor(visitorFor(credential('globex'), some), undefined)).toThrow(
+      'Workspace acme was not found.',
+    )
   })
 
-  it('may use everything where no keys are asked for', () => expect(visitorFor(undefined, usual)).toEqual({ home: 'default' }))
+  it('may use everything where no keys are asked for', () =>
+    expect(visitorFor(undefined, usual)).toEqual({ home: 'default' }))
 })

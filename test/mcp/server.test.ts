@@ -49,7 +49,10 @@ describe('a client', () => {
       const { client } = connection
       const told: number[] = []
       const workspace = `w-${name.replaceAll(/\W/g, '')}`
-      const saved = await client.callTool({ name: 'save_session', arguments: { workspace, messages } }, { onprogress: ({ progress }) => told.push(progress) })
+      const saved = await client.callTool(
+        { name: 'save_session', arguments: { workspace, messages } },
+        { onprogress: ({ progress }) => told.push(progress) },
+      )
       expect(saved.structuredContent).toMatchObject({ workspaceId: workspace, messages: 2, added: 2 })
       expect(told).toEqual([1, 2, 3, 4, 5])
       const { sessionId } = saved.structuredContent as { sessionId: string }
@@ -63,7 +66,9 @@ describe('a client', () => {
       const { client } = connection
       const missing = await client.callTool({ name: 'get_session', arguments: { sessionId: 'session_1' } })
       expect(missing).toMatchObject({ isError: true, _meta: { 'threadkeep/error': { code: 'bad-option' } } })
-      expect(textOf(missing)).toBe('There is no session "session_1" in this workspace. list_sessions tells which there are.')
+      expect(textOf(missing)).toBe(
+        'There is no session "session_1" in this workspace. list_sessions tells which there are.',
+      )
       const wrong = await client.callTool({ name: 'get_session', arguments: { sessionId: 7 } })
       expect(wrong.isError).toBe(true)
       expect(textOf(wrong)).toContain('Invalid arguments for tool get_session')
@@ -85,29 +90,50 @@ describe('a client', () => {
     expect(listed.map(({ name }) => name)).toEqual(tools.map(({ name }) => name))
     for (const { name, title, description, annotations, inputSchema, outputSchema } of listed) {
       expect([name, typeof title, (description ?? '').length > 20]).toEqual([name, 'string', true])
-      expect(Object.keys(annotations ?? {}).sort()).toEqual(['destructiveHint', 'idempotentHint', 'openWorldHint', 'readOnlyHint'])
+      expect(Object.keys(annotations ?? {}).sort()).toEqual([
+        'destructiveHint',
+        'idempotentHint',
+        'openWorldHint',
+        'readOnlyHint',
+      ])
       expect([inputSchema.type, outputSchema?.type]).toEqual(['object', 'object'])
       expect(Object.hasOwn(inputSchema.properties ?? {}, 'workspace')).toBe(![...nine, 'open_nodes'].includes(name))
     }
   })
 
-  verifies('S-04', 'finds the nine tools of the reference server described as they are there, to the letter', async () => {
-    const described = async (client: Client): Promise<readonly unknown[]> =>
-      (await client.listTools()).tools
-        .filter(({ name }) => [...nine, 'open_nodes'].includes(name))
-        .map(({ name, title, description, inputSchema, outputSchema, annotations }) => ({ name, title, description, inputSchema, outputSchema, annotations }))
-    const reference = new Client({ name: 'a-client', version: '1.0.0' })
-    const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))
-    await reference.connect(
-      new StdioClientTransport({ command: process.execPath, args: [program], env: { MEMORY_FILE_PATH: fresh('.jsonl') }, stderr: 'ignore' }),
-    )
-    try {
-      await using connection = await overStdio('2025-11-25')
-      expect(await described(connection.client)).toEqual(await described(reference))
-    } finally {
-      await reference.close()
-    }
-  })
+  verifies(
+    'S-04',
+    'finds the nine tools of the reference server described as they are there, to the letter',
+    async () => {
+      const described = async (client: Client): Promise<readonly unknown[]> =>
+        (await client.listTools()).tools
+          .filter(({ name }) => [...nine, 'open_nodes'].includes(name))
+          .map(({ name, title, description, inputSchema, outputSchema, annotations }) => ({
+            name,
+            title,
+            description,
+            inputSchema,
+            outputSchema,
+            annotations,
+          }))
+      const reference = new Client({ name: 'a-client', version: '1.0.0' })
+      const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))
+      await reference.connect(
+        new StdioClientTransport({
+          command: process.execPath,
+          args: [program],
+          env: { MEMORY_FILE_PATH: fresh('.jsonl') },
+          stderr: 'ignore',
+        }),
+      )
+      try {
+        await using connection = await overStdio('2025-11-25')
+        expect(await described(connection.client)).toEqual(await described(reference))
+      } finally {
+        await reference.close()
+      }
+    },
+  )
 })
 
 describe('a tool', () => {
@@ -125,15 +151,30 @@ describe('a tool', () => {
     )
 
   /** A client of a server that has this tool and no other. */
-  async function withTool(run: (call: Call) => Promise<string>, use: (client: Client, faults: readonly unknown[]) => Promise<void>): Promise<void> {
+  async function withTool(
+    run: (call: Call) => Promise<string>,
+    use: (client: Client, faults: readonly unknown[]) => Promise<void>,
+  ): Promise<void> {
     await using memory = await openMemory({ profile: 'handoff' })
     const faults: unknown[] = []
     const settings = { audit: fresh('.jsonl') }
     const onFault = (error: unknown): void => void faults.push(error)
-    await using host = await openHost({ memory, store: 'ram:', settings, workspaces: [], receipts: async () => [], onFault })
+    await using host = await openHost({
+      memory,
+      store: 'ram:',
+      settings,
+      workspaces: [],
+      receipts: async () => [],
+      onFault,
+    })
     const [near, far] = InMemoryTransport.createLinkedPair()
     const client = new Client({ name: 'a-client', version: '1.0.0' })
-    await mcpServer(host.desk, { ...host, visitor: visitorOf({ only: ['mine'] }), tools: [speaking(run)], subscribes: false }).connect(far)
+    await mcpServer(host.desk, {
+      ...host,
+      visitor: visitorOf({ only: ['mine'] }),
+      tools: [speaking(run)],
+      subscribes: false,
+    }).connect(far)
     await client.connect(near)
     await use(client, faults)
     await client.close()
@@ -150,7 +191,10 @@ describe('a tool', () => {
       async () => 'it ran',
       async (client) => {
         const refused = await client.callTool({ name: 'probe', arguments: { workspace: 'other' } })
-        expect([refused.isError, textOf(refused)]).toEqual([true, 'Workspace other was not found. Leave out workspace, or name one that is open to you.'])
+        expect([refused.isError, textOf(refused)]).toEqual([
+          true,
+          'Workspace other was not found. Leave out workspace, or name one that is open to you.',
+        ])
       },
     ))
 
@@ -159,8 +203,13 @@ describe('a tool', () => {
       () => Promise.reject(new TypeError("Cannot read '/home/ann/.ssh/id_rsa'")),
       async (client, faults) => {
         const broken = await client.callTool({ name: 'probe' })
-        const message = 'Something went wrong inside Threadkeep (internal). What it writes to its standard error or log tells more; try again.'
-        expect(broken).toMatchObject({ isError: true, content: [{ text: message }], _meta: { 'threadkeep/error': { code: 'internal' } } })
+        const message =
+          'Something went wrong inside Threadkeep (internal). What it writes to its standard error or log tells more; try again.'
+        expect(broken).toMatchObject({
+          isError: true,
+          content: [{ text: message }],
+          _meta: { 'threadkeep/error': { code: 'internal' } },
+        })
         expect(faults).toHaveLength(1)
       },
     ))
@@ -174,7 +223,12 @@ describe('a tool', () => {
   for (const code of ['busy', 'full', 'not-durable'] as const)
     it(`that cannot use the store (${code}) does not tell where it is, and whoever runs the server hears of it`, () =>
       withTool(
-        () => Promise.reject(new MemoryError(code, 'There is no room left for /var/lib/threadkeep.db.', { cause: new Error('SQLITE_FULL') })),
+        () =>
+          Promise.reject(
+            new MemoryError(code, 'There is no room left for /var/lib/threadkeep.db.', {
+              cause: new Error('SQLITE_FULL'),
+            }),
+          ),
         async (client, faults) => {
           const message = `The store failed (${code}); nothing is known to be stored. Try again in a moment.`
           expect([textOf(await client.callTool({ name: 'probe' })), faults.length]).toEqual([message, 1])
@@ -183,8 +237,10 @@ describe('a tool', () => {
 
   it('that is refused for a limit is told which', () =>
     withTool(
-      () => Promise.reject(new MemoryError('full', 'A session holds at most 5 messages.', { param: 'lifetime.messages' })),
-      async (client) => expect(textOf(await client.callTool({ name: 'probe' }))).toBe('A session holds at most 5 messages.'),
+      () =>
+        Promise.reject(new MemoryError('full', 'A session holds at most 5 messages.', { param: 'lifetime.messages' })),
+      async (client) =>
+        expect(textOf(await client.callTool({ name: 'probe' }))).toBe('A session holds at most 5 messages.'),
     ))
 
   verifies('S-04', 'hears that its client has given up', async () => {
@@ -210,22 +266,28 @@ describe('a tool', () => {
     })
   })
 
-  verifies('S-04', 'speaks while it runs: how far it has come, once for each step, and what its client wants to hear', () =>
-    withTool(
-      async (call) => {
-        for (const done of [1, 2, 2, 1, 3]) call.progress(done, 3, `step ${done}`)
-        call.log('debug', 'of no interest')
-        call.log('warning', 'the chat is nearly full')
-        return 'done'
-      },
-      async (client) => {
-        const [steps, logs]: [unknown[], unknown[]] = [[], []]
-        client.setNotificationHandler('notifications/message', ({ params }) => void logs.push(params))
-        await client.setLoggingLevel('warning')
-        await client.callTool({ name: 'probe' }, { onprogress: ({ progress, total, message }) => steps.push([progress, total, message]) })
-        expect(steps).toEqual([1, 2, 3].map((done) => [done, 3, `step ${done}`]))
-        expect(logs).toEqual([{ level: 'warning', data: 'the chat is nearly full', logger: 'threadkeep' }])
-      },
-    ),
+  verifies(
+    'S-04',
+    'speaks while it runs: how far it has come, once for each step, and what its client wants to hear',
+    () =>
+      withTool(
+        async (call) => {
+          for (const done of [1, 2, 2, 1, 3]) call.progress(done, 3, `step ${done}`)
+          call.log('debug', 'of no interest')
+          call.log('warning', 'the chat is nearly full')
+          return 'done'
+        },
+        async (client) => {
+          const [steps, logs]: [unknown[], unknown[]] = [[], []]
+          client.setNotificationHandler('notifications/message', ({ params }) => void logs.push(params))
+          await client.setLoggingLevel('warning')
+          await client.callTool(
+            { name: 'probe' },
+            { onprogress: ({ progress, total, message }) => steps.push([progress, total, message]) },
+          )
+          expect(steps).toEqual([1, 2, 3].map((done) => [done, 3, `step ${done}`]))
+          expect(logs).toEqual([{ level: 'warning', data: 'the chat is nearly full', logger: 'threadkeep' }])
+        },
+      ),
   )
 })

@@ -42,7 +42,12 @@ describe('the section mcp of a configuration', () => {
 
   it('leaves out what has a default: 30 days, and the log of looks at files beside the store', () => {
     const { workspace, only, profile, settings } = mcpPlanOf({ store: 'sqlite:/var/lib/threadkeep.db' })
-    expect([workspace, only, profile.lifetime.age, settings.audit]).toEqual([undefined, undefined, 30 * day, '/var/lib/threadkeep-audit.jsonl'])
+    expect([workspace, only, profile.lifetime.age, settings.audit]).toEqual([
+      undefined,
+      undefined,
+      30 * day,
+      '/var/lib/threadkeep-audit.jsonl',
+    ])
   })
 
   it('is checked field by field, and no secret is repeated', () => {
@@ -52,9 +57,15 @@ describe('the section mcp of a configuration', () => {
         'mcp.workspaces is unknown; mcp has only workspace, only, allow, write, audit, users, providers, retention, tokenLimit, threshold, margin, budget, importance, items, summarise, compress.',
       ],
       [{ threshold: 2 }, 'mcp.threshold is 2; it must be at most 1.'],
-      [{ retention: 'long' }, 'mcp.retention is "long"; it must be a number of milliseconds, or text such as 500ms, 30s, 15m, 24h or 7d.'],
+      [
+        { retention: 'long' },
+        'mcp.retention is "long"; it must be a number of milliseconds, or text such as 500ms, 30s, 15m, 24h or 7d.',
+      ],
       [{ users: { ann: '/home' } }, 'mcp.users.ann is "/home"; it must be a list of texts.'],
-      [{ providers: { x: { env: { TOKEN: 'sesame' } } } }, 'mcp.providers.x is …; it must be an object with either command or url.'],
+      [
+        { providers: { x: { env: { TOKEN: 'sesame' } } } },
+        'mcp.providers.x is …; it must be an object with either command or url.',
+      ],
     ]
     for (const [mcp, message] of wrong) expect(() => parseConfig({ mcp })).toThrow(message)
   })
@@ -70,26 +81,42 @@ describe('the section mcp of a configuration', () => {
     expect(stdout).not.toContain('sesame')
   })
 
-  verifies(['H-09', 'H-10'], 'counts for threadkeep mcp: folders, workspaces, and where looks at files are written down', async () => {
-    const place = join(folder, 'project')
-    mkdirSync(place)
-    writeFileSync(join(place, 'notes.txt'), 'Buy milk.')
-    const file = join(folder, 'mcp.json')
-    writeFileSync(file, JSON.stringify({ store: 'sqlite:kept.db', mcp: { only: ['mine'], allow: ['project'], audit: 'looks.jsonl' } }))
-    await using connection = await overStdio('2026-07-28', ['--config', file])
-    const { client } = connection
-    const read = await client.callTool({ name: 'read_file', arguments: { path: join(place, 'notes.txt') } })
-    expect(textOf(read)).toContain('Buy milk.')
-    expect((await client.callTool({ name: 'read_file', arguments: { path: '/etc/passwd' } })).isError).toBe(true)
-    expect((await client.callTool({ name: 'write_file', arguments: { path: join(place, 'new.txt'), text: 'x' } })).isError).toBe(true)
-    expect((await client.callTool({ name: 'list_sessions', arguments: { workspace: 'other' } })).isError).toBe(true)
-    const looks = readFileSync(join(folder, 'looks.jsonl'), 'utf8').trim().split('\n')
-    expect(looks.map((line) => (JSON.parse(line) as { outcome: string }).outcome)).toEqual(['allowed', 'refused', 'refused'])
-  })
+  verifies(
+    ['H-09', 'H-10'],
+    'counts for threadkeep mcp: folders, workspaces, and where looks at files are written down',
+    async () => {
+      const place = join(folder, 'project')
+      mkdirSync(place)
+      writeFileSync(join(place, 'notes.txt'), 'Buy milk.')
+      const file = join(folder, 'mcp.json')
+      writeFileSync(
+        file,
+        JSON.stringify({ store: 'sqlite:kept.db', mcp: { only: ['mine'], allow: ['project'], audit: 'looks.jsonl' } }),
+      )
+      await using connection = await overStdio('2026-07-28', ['--config', file])
+      const { client } = connection
+      const read = await client.callTool({ name: 'read_file', arguments: { path: join(place, 'notes.txt') } })
+      expect(textOf(read)).toContain('Buy milk.')
+      expect((await client.callTool({ name: 'read_file', arguments: { path: '/etc/passwd' } })).isError).toBe(true)
+      expect(
+        (await client.callTool({ name: 'write_file', arguments: { path: join(place, 'new.txt'), text: 'x' } })).isError,
+      ).toBe(true)
+      expect((await client.callTool({ name: 'list_sessions', arguments: { workspace: 'other' } })).isError).toBe(true)
+      const looks = readFileSync(join(folder, 'looks.jsonl'), 'utf8').trim().split('\n')
+      expect(looks.map((line) => (JSON.parse(line) as { outcome: string }).outcome)).toEqual([
+        'allowed',
+        'refused',
+        'refused',
+      ])
+    },
+  )
 
   it('is not taken from the folder a client starts the command in', async () => {
     writeFileSync(join(folder, 'threadkeep.config.mjs'), `throw new Error('it ran')`)
     await using connection = await overStdio('2025-11-25', ['--store', 'ram:'], {}, folder)
-    expect((await connection.client.callTool({ name: 'list_sessions' })).structuredContent).toEqual({ sessions: [], total: 0 })
+    expect((await connection.client.callTool({ name: 'list_sessions' })).structuredContent).toEqual({
+      sessions: [],
+      total: 0,
+    })
   })
 })

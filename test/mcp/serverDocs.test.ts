@@ -14,28 +14,46 @@ const folder = mkdtempSync(join(tmpdir(), 'threadkeep-mcp-docs-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 type Block = { readonly language: string; readonly text: string }
-const blocks: readonly Block[] = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({ language, text }))
+const blocks: readonly Block[] = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({
+  language,
+  text,
+}))
 
-type Entry = { readonly name: string; readonly command?: string; readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
+type Entry = {
+  readonly name: string
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
 
 /** The servers that a configuration names, in whichever of the three languages it is written. */
 function entriesIn({ language, text }: Block): readonly Entry[] {
   if (language === 'toml') return [{ name: /^\[mcp_servers\.(\w+)\]$/m.exec(text)?.[1] ?? '', ...tomlIn(text) }]
   if (language === 'yaml') return [yamlIn(text)]
-  const { mcpServers, servers } = JSON.parse(text) as Readonly<Record<string, Readonly<Record<string, Omit<Entry, 'name'>>> | undefined>>
+  const { mcpServers, servers } = JSON.parse(text) as Readonly<
+    Record<string, Readonly<Record<string, Omit<Entry, 'name'>>> | undefined>
+  >
   return Object.entries(mcpServers ?? servers ?? {}).map(([name, entry]) => ({ name, ...entry }))
 }
 
 /** Strings and lists of strings are written in TOML as in JSON. */
 const tomlIn = (text: string): Partial<Entry> =>
-  Object.fromEntries([...text.matchAll(/^(\w+) = (.+)$/gm)].map(([, name = '', value = '']) => [name, JSON.parse(value)]))
+  Object.fromEntries(
+    [...text.matchAll(/^(\w+) = (.+)$/gm)].map(([, name = '', value = '']) => [name, JSON.parse(value)]),
+  )
 
 /** One server in a list of one, as Continue wants it. */
 function yamlIn(text: string): Entry {
-  const top = Object.fromEntries([...text.matchAll(/^(\w+): (.+)$/gm)].map(([, name = '', value = '']) => [name, value]))
+  const top = Object.fromEntries(
+    [...text.matchAll(/^(\w+): (.+)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  )
   expect(top).toEqual({ name: 'Threadkeep', version: '0.0.1', schema: 'v1' })
   const field = (name: string): string => new RegExp(`^(?:  - |    )${name}: (.+)$`, 'm').exec(text)?.[1] ?? ''
-  return { name: field('name'), command: field('command'), args: [...text.matchAll(/^ {6}- (".*")$/gm)].map(([, value = '']) => JSON.parse(value)) }
+  return {
+    name: field('name'),
+    command: field('command'),
+    args: [...text.matchAll(/^ {6}- (".*")$/gm)].map(([, value = '']) => JSON.parse(value)),
+  }
 }
 
 /** Starts what an entry names, from this checkout, and asks it for its tools. */
@@ -43,9 +61,16 @@ async function toolsOf({ command, args = [], env = {} }: Entry): Promise<readonl
   expect([command, ...args.slice(0, 3)]).toEqual(['npx', '-y', 'threadkeep', 'mcp'])
   const own = args.slice(3).map((text) => text.replace(/\$\{workspaceFolder\}/, folder))
   const given = Object.fromEntries(Object.entries(env).map(([name, text]) => [name, text.replace('/path/to', folder)]))
-  const started = { command: process.execPath, args: [`${root}src/cli/main.ts`, 'mcp', ...own], cwd: folder, stderr: 'ignore' as const }
+  const started = {
+    command: process.execPath,
+    args: [`${root}src/cli/main.ts`, 'mcp', ...own],
+    cwd: folder,
+    stderr: 'ignore' as const,
+  }
   const client = new Client({ name: 'docs', version: '1.0.0' })
-  await client.connect(new StdioClientTransport({ ...started, env: { PATH: process.env.PATH ?? '', HOME: folder, ...given } }))
+  await client.connect(
+    new StdioClientTransport({ ...started, env: { PATH: process.env.PATH ?? '', HOME: folder, ...given } }),
+  )
   try {
     return (await client.listTools()).tools.map(({ name }) => name)
   } finally {
@@ -55,22 +80,38 @@ async function toolsOf({ command, args = [], env = {} }: Entry): Promise<readonl
 
 describe('docs/mcp.md', () => {
   verifies('S-04', 'has configurations that start the command they name', async () => {
-    writeFileSync(join(folder, 'memory.jsonl'), '{"type":"entity","name":"Ann","entityType":"person","observations":["likes tea"]}\n')
+    writeFileSync(
+      join(folder, 'memory.jsonl'),
+      '{"type":"entity","name":"Ann","entityType":"person","observations":["likes tea"]}\n',
+    )
     const local = blocks.flatMap(entriesIn).filter(({ command }) => command !== undefined)
     expect(local.map(({ name }) => name)).toEqual([...Array.from({ length: 6 }, () => 'threadkeep'), 'memory'])
     for (const entry of local) expect(await toolsOf(entry)).toEqual(tools.map(({ name }) => name))
     await using connection = await overStdio('2026-07-28', ['--store', `sqlite:${join(folder, 'threadkeep.db')}`])
-    expect((await connection.client.callTool({ name: 'read_graph' })).structuredContent).toMatchObject({ entities: [{ name: 'Ann' }] })
+    expect((await connection.client.callTool({ name: 'read_graph' })).structuredContent).toMatchObject({
+      entities: [{ name: 'Ann' }],
+    })
   })
 
   it('has the configurations of examples/mcp', () => {
-    const files = ['claude-desktop.json', 'claude-code.json', 'cursor.json', 'vscode.json', 'codex.toml', 'continue.yaml']
+    const files = [
+      'claude-desktop.json',
+      'claude-code.json',
+      'cursor.json',
+      'vscode.json',
+      'codex.toml',
+      'continue.yaml',
+    ]
     expect(readdirSync(`${root}examples/mcp`).sort()).toEqual(files.toSorted())
-    expect(blocks.slice(0, 6).map(({ text }) => text)).toEqual(files.map((name) => readFileSync(`${root}examples/mcp/${name}`, 'utf8')))
+    expect(blocks.slice(0, 6).map(({ text }) => text)).toEqual(
+      files.map((name) => readFileSync(`${root}examples/mcp/${name}`, 'utf8')),
+    )
   })
 
   it('lists every tool with the first sentence of its description', () => {
-    const rows = tools.map(({ name, description }) => `| \`${name}\` | ${description.split(/(?<=[.!?])\s|\n/)[0]?.replace(/\.$/, '')} |`)
+    const rows = tools.map(
+      ({ name, description }) => `| \`${name}\` | ${description.split(/(?<=[.!?])\s|\n/)[0]?.replace(/\.$/, '')} |`,
+    )
     const [, table = ''] = /^\| Tool \| What it does \|\n\|---\|---\|\n((?:\|.*\n)*)/m.exec(page) ?? []
     expect(table.trimEnd().split('\n')).toEqual(rows)
   })
@@ -82,7 +123,11 @@ describe('server.json', () => {
   const server = JSON.parse(readFileSync(`${root}server.json`, 'utf8'))
 
   it('names the package that is published, in this version', () => {
-    expect([server.version, server.packages[0].version, server.packages[0].identifier]).toEqual([manifest.version, manifest.version, manifest.name])
+    expect([server.version, server.packages[0].version, server.packages[0].identifier]).toEqual([
+      manifest.version,
+      manifest.version,
+      manifest.name,
+    ])
     // The registry takes a package only if it names the server, too.
     expect(server.name).toBe(manifest.mcpName)
   })

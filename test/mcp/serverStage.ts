@@ -1,12 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type CallToolResult, Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
+import {
+  type CallToolResult,
+  Client,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { planOf } from '../../src/server/config/plan.ts'
 import { type Config, parseConfig } from '../../src/server/config/schema.ts'
 import { givenIn, settle } from '../../src/server/config/settings.ts'
-import { Credentials } from '../../src/server/gate/credentials.ts'
+import { Credentials } from '../../src/server/auth/credentials.ts'
 import { openServer } from '../../src/server/open.ts'
 import { compiled } from '../cli/command.ts'
 import { root } from '../shape/source.ts'
@@ -21,7 +26,9 @@ export type Connected = AsyncDisposable & { readonly client: Client; close(): Pr
 const clientOf = (protocol: Protocol): Client =>
   new Client(
     { name: 'a-client', version: '1.0.0' },
-    protocol === '2026-07-28' ? { versionNegotiation: { mode: { pin: protocol } } } : { supportedProtocolVersions: [protocol] },
+    protocol === '2026-07-28'
+      ? { versionNegotiation: { mode: { pin: protocol } } }
+      : { supportedProtocolVersions: [protocol] },
   )
 
 async function connected(client: Client, transport: Transport): Promise<Connected> {
@@ -72,7 +79,12 @@ export async function startMcp(wanted: readonly (readonly string[])[] = [], mcp:
     keys.push(key)
     ids.set(key, credential.id)
   }
-  const inRam: Config = { listen: { port: 0 }, store: 'ram:', keys: { file, required: false }, mcp: { ...mcp, audit: join(folder, 'audit.jsonl') } }
+  const inRam: Config = {
+    listen: { port: 0 },
+    store: 'ram:',
+    keys: { file, required: false },
+    mcp: { ...mcp, audit: join(folder, 'audit.jsonl') },
+  }
   const given = givenIn(parseConfig(inRam), 'file')
   const server = await openServer(planOf(settle([given], undefined), {}))
   return {
@@ -87,4 +99,5 @@ export async function startMcp(wanted: readonly (readonly string[])[] = [], mcp:
 }
 
 /** What a tool says in words. */
-export const textOf = ({ content }: CallToolResult): string => content.map((block) => (block.type === 'text' ? block.text : block.type)).join('\n')
+export const textOf = ({ content }: CallToolResult): string =>
+  content.map((block) => (block.type === 'text' ? block.text : block.type)).join('\n')

@@ -8,21 +8,33 @@ import { freshFiles } from '../stores/places.ts'
 
 const fresh = freshFiles()
 const line = (message: object): string => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`
-const hello = line({ id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } } })
+const hello = line({
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+})
 const ready = line({ method: 'notifications/initialized' })
-const calling = (id: number, name: string, given: object): string => line({ id, method: 'tools/call', params: { name, arguments: given } })
-const create = (id: number, name: string): string => calling(id, 'create_entities', { entities: [{ name, entityType: 'person', observations: [] }] })
+const calling = (id: number, name: string, given: object): string =>
+  line({ id, method: 'tools/call', params: { name, arguments: given } })
+const create = (id: number, name: string): string =>
+  calling(id, 'create_entities', { entities: [{ name, entityType: 'person', observations: [] }] })
 
-type Answer = { readonly id?: number | null; readonly result?: Record<string, unknown>; readonly error?: { readonly code: number; readonly message: string } }
+type Answer = {
+  readonly id?: number | null
+  readonly result?: Record<string, unknown>
+  readonly error?: { readonly code: number; readonly message: string }
+}
 const answersIn = (stdout: string): readonly Answer[] =>
   stdout
     .split('\n')
     .filter(Boolean)
     .map((text) => JSON.parse(text) as Answer)
-const answerTo = (stdout: string, id: number | null): Answer | undefined => answersIn(stdout).find((answer) => answer.id === id)
+const answerTo = (stdout: string, id: number | null): Answer | undefined =>
+  answersIn(stdout).find((answer) => answer.id === id)
 
 /** Says everything at once and closes its end, as a pipe in a shell does. */
-const said = (input: string, args: readonly string[] = []) => start('src/cli/main.ts', ['mcp', ...args], {}, hello + ready + input).ended
+const said = (input: string, args: readonly string[] = []) =>
+  start('src/cli/main.ts', ['mcp', ...args], {}, hello + ready + input).ended
 
 const speaking = async (args: readonly string[] = []): Promise<Running> => {
   const running = command(['mcp', ...args])
@@ -43,11 +55,18 @@ describe('lines', () => {
   }
 
   it('are read wherever the pieces begin and end', async () =>
-    expect(await read(chunks('on', 'e\ntwo\nthr', 'ee'), 10)).toEqual([{ text: 'one' }, { text: 'two' }, { text: 'three' }]))
+    expect(await read(chunks('on', 'e\ntwo\nthr', 'ee'), 10)).toEqual([
+      { text: 'one' },
+      { text: 'two' },
+      { text: 'three' },
+    ]))
 
   it('that are too long are told by how they begin and end, and those after them are read', async () => {
     const long = `{"a":"${'x'.repeat(5_000)}","id":7}`
-    const [first, second] = (await read(chunks(long.slice(0, 3_000), `${long.slice(3_000)}\nnext\n`), 4_000)) as { begins: string; ends: string }[]
+    const [first, second] = (await read(chunks(long.slice(0, 3_000), `${long.slice(3_000)}\nnext\n`), 4_000)) as {
+      begins: string
+      ends: string
+    }[]
     expect([first?.begins.slice(0, 6), first?.ends.slice(-9)]).toEqual(['{"a":"', 'x","id":7}'.slice(-9)])
     expect(second).toEqual({ text: 'next' })
   })
@@ -59,7 +78,9 @@ describe('threadkeep mcp', () => {
     expect(code).toBe(0)
     expect(answerTo(stdout, 1)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Ann' }] } })
     expect(answerTo(stdout, 2)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Bob' }] } })
-    expect(stderr).toBe('threadkeep: speaking MCP on standard input and output. The workspace is default. Memory is kept in ram:.\n')
+    expect(stderr).toBe(
+      'threadkeep: speaking MCP on standard input and output. The workspace is default. Memory is kept in ram:.\n',
+    )
   })
 
   verifies('S-04', 'writes nothing but messages to standard output', async () => {
@@ -68,8 +89,13 @@ describe('threadkeep mcp', () => {
   })
 
   it('tells what is no message from what is one', async () => {
-    const { stdout } = await said(`garbage\n${line({ id: 4 })}{"jsonrpc":"1.0","id":5,"method":"ping"}\n[]\n${line({ id: 6, method: 'ping' })}`)
-    expect(answerTo(stdout, null)?.error).toEqual({ code: -32_700, message: 'This is not JSON. Send one JSON-RPC message on each line.' })
+    const { stdout } = await said(
+      `garbage\n${line({ id: 4 })}{"jsonrpc":"1.0","id":5,"method":"ping"}\n[]\n${line({ id: 6, method: 'ping' })}`,
+    )
+    expect(answerTo(stdout, null)?.error).toEqual({
+      code: -32_700,
+      message: 'This is not JSON. Send one JSON-RPC message on each line.',
+    })
     expect(answerTo(stdout, 4)?.error).toEqual({ code: -32_600, message: 'This is no JSON-RPC 2.0 message.' })
     expect(answerTo(stdout, 5)?.error).toEqual({ code: -32_600, message: 'This is no JSON-RPC 2.0 message.' })
     expect(answerTo(stdout, 6)?.result).toEqual({})
@@ -85,8 +111,15 @@ describe('threadkeep mcp', () => {
   })
 
   it('refuses what it does not know, and says so', async () => {
-    const unknown = [calling(1, 'drop_everything', {}), line({ id: 2, method: 'resources/read', params: { uri: 'file:///etc/passwd' } })]
-    const { stdout } = await said(unknown.join('') + line({ id: 3, method: 'no/such/method' }) + line({ id: 4, method: 'prompts/get', params: { name: 'x' } }))
+    const unknown = [
+      calling(1, 'drop_everything', {}),
+      line({ id: 2, method: 'resources/read', params: { uri: 'file:///etc/passwd' } }),
+    ]
+    const { stdout } = await said(
+      unknown.join('') +
+        line({ id: 3, method: 'no/such/method' }) +
+        line({ id: 4, method: 'prompts/get', params: { name: 'x' } }),
+    )
     expect([1, 2, 3, 4].map((id) => answerTo(stdout, id)?.error)).toMatchObject([
       { code: -32_602, message: 'Tool drop_everything not found' },
       { message: 'Resource not found: file:///etc/passwd' },
@@ -104,7 +137,10 @@ describe('threadkeep mcp', () => {
     for (let sent = 0; sent < 100; sent++) if (!stdin.write(megabyte)) await once(stdin, 'drain')
     stdin.write(`"}},"id":9}\n${create(10, 'Ann')}`)
     const stdout = await running.until('"id":10}')
-    expect(answerTo(stdout, 9)?.error).toEqual({ code: -32_600, message: 'The message is larger than 33554432 bytes. Send less at once.' })
+    expect(answerTo(stdout, 9)?.error).toEqual({
+      code: -32_600,
+      message: 'The message is larger than 33554432 bytes. Send less at once.',
+    })
     stdin.end()
     expect((await running.ended).code).toBe(0)
   })
@@ -129,26 +165,53 @@ describe('threadkeep mcp', () => {
     running.process.stdin?.end(create(1, 'Ann') + create(2, 'Bob'))
     expect((await running.ended).code).toBe(0)
     const { stdout } = await said(calling(3, 'read_graph', {}), ['--store', `sqlite:${file}`])
-    expect(answerTo(stdout, 3)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Ann' }, { name: 'Bob' }] } })
-  })
-
-  verifies('S-04', 'takes in the file of the reference server once: what was changed since then stays changed', async () => {
-    const [store, file] = [`sqlite:${fresh()}`, fresh('.jsonl')]
-    const entity = (name: string): string => `${JSON.stringify({ type: 'entity', name, entityType: 'person', observations: ['likes tea'] })}\n`
-    writeFileSync(file, `${entity('Ann')}${entity('Bob')}{"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}\n`)
-    const first = await said(calling(1, 'delete_entities', { entityNames: ['Bob'] }), ['--store', store, '--import', file])
-    expect(first.stderr).toContain(`threadkeep: took in 2 entities and 1 relation from ${file}.\n`)
-    const again = start('src/cli/main.ts', ['mcp', '--store', store], { MEMORY_FILE_PATH: file }, hello + ready + calling(2, 'read_graph', {}))
-    expect(answerTo((await again.ended).stdout, 2)?.result).toMatchObject({
-      structuredContent: { entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }], relations: [] },
+    expect(answerTo(stdout, 3)?.result).toMatchObject({
+      structuredContent: { entities: [{ name: 'Ann' }, { name: 'Bob' }] },
     })
   })
+
+  verifies(
+    'S-04',
+    'takes in the file of the reference server once: what was changed since then stays changed',
+    async () => {
+      const [store, file] = [`sqlite:${fresh()}`, fresh('.jsonl')]
+      const entity = (name: string): string =>
+        `${JSON.stringify({ type: 'entity', name, entityType: 'person', observations: ['likes tea'] })}\n`
+      writeFileSync(
+        file,
+        `${entity('Ann')}${entity('Bob')}{"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}\n`,
+      )
+      const first = await said(calling(1, 'delete_entities', { entityNames: ['Bob'] }), [
+        '--store',
+        store,
+        '--import',
+        file,
+      ])
+      expect(first.stderr).toContain(`threadkeep: took in 2 entities and 1 relation from ${file}.\n`)
+      const again = start(
+        'src/cli/main.ts',
+        ['mcp', '--store', store],
+        { MEMORY_FILE_PATH: file },
+        hello + ready + calling(2, 'read_graph', {}),
+      )
+      expect(answerTo((await again.ended).stdout, 2)?.result).toMatchObject({
+        structuredContent: {
+          entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }],
+          relations: [],
+        },
+      })
+    },
+  )
 
   it('takes in nothing of a file that is no such file', async () => {
     const file = fresh('.jsonl')
     writeFileSync(file, '{"type":"entity","name":"Ann","entityType":"person","observations":[]}\n{"type":"cat"}\n')
     const message = `${file}, line 2 is neither an entity nor a relation of the reference memory server. Nothing was taken in.`
-    expect(await command(['mcp', '--import', file]).ended).toEqual({ code: 1, stdout: '', stderr: `threadkeep: ${message}\n` })
+    expect(await command(['mcp', '--import', file]).ended).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `threadkeep: ${message}\n`,
+    })
   })
 
   verifies('S-02', 'explains itself, with examples and exit codes', async () => {
@@ -162,8 +225,12 @@ describe('threadkeep mcp', () => {
     const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
       [['--workspace', 'a b'], 'mcp.workspace is "a b"; it must be a workspace such as my-project, without a session.'],
       [['--store', 'redis://x'], 'store is "redis://x"; it must be ram: or sqlite:PATH.'],
-      [['--config', '/no/such/file.json'], 'The configuration /no/such/file.json cannot be used: it cannot be opened. Name a file that is there.'],
+      [
+        ['--config', '/no/such/file.json'],
+        'The configuration /no/such/file.json cannot be used: it cannot be opened. Name a file that is there.',
+      ],
     ]
-    for (const [args, message] of wrong) expect(await command(['mcp', ...args]).ended).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
+    for (const [args, message] of wrong)
+      expect(await command(['mcp', ...args]).ended).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
   })
 })

@@ -9,7 +9,16 @@ import { whenIn } from '../../src/text/when.ts'
 export async function upload(store: Store, scope: string, name: string, ...chunks: readonly string[]): Promise<void> {
   const key = filesKey(scope)
   const { epoch } = await store.head(key, 0)
-  const append = chunks.map((content) => ({ at: 1, role: 'tool' as const, name, content, tokens: 1, lineTokens: 1, tokenizer: 'none', weight: 1 }))
+  const append = chunks.map((content) => ({
+    at: 1,
+    role: 'tool' as const,
+    name,
+    content,
+    tokens: 1,
+    lineTokens: 1,
+    tokenizer: 'none',
+    weight: 1,
+  }))
   await store.commit({ key, at: 1, epoch, append, put: [], drop: [], expiresAt: never })
 }
 
@@ -18,7 +27,17 @@ export async function learn(store: Store, scope: string, person: string, known: 
   const key = personKey(scope, person)
   const { epoch, derived } = await store.head(key, 0)
   const id = `k${derived.length + 1}`
-  const entry: Knowledge = { kind: 'knowledge', id, at: 1, category: 'user_preference', key: known, value, confidence: 0.9, usedAt: 1, sources: [] }
+  const entry: Knowledge = {
+    kind: 'knowledge',
+    id,
+    at: 1,
+    category: 'user_preference',
+    key: known,
+    value,
+    confidence: 0.9,
+    usedAt: 1,
+    sources: [],
+  }
   await store.commit({ key, at: 1, epoch, append: [], put: [entry], drop: [], expiresAt: never })
 }
 

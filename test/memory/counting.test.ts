@@ -13,10 +13,20 @@ async function opened(whenFull: 'evict' | 'refuse') {
   const clock = { now: start }
   const lists: string[] = []
   const ram = ramStore()
-  const store = { ...ram, list: (filter: Parameters<typeof ram.list>[0]) => ram.list(filter).finally(() => lists.push(filter.scope ?? '*')) }
-  const profile = { ...profiles.support, upkeep: [], lifetime: { ...profiles.support.lifetime, sessionsPerScope: 3, whenFull } }
+  const store = {
+    ...ram,
+    list: (filter: Parameters<typeof ram.list>[0]) => ram.list(filter).finally(() => lists.push(filter.scope ?? '*')),
+  }
+  const profile = {
+    ...profiles.support,
+    upkeep: [],
+    lifetime: { ...profiles.support.lifetime, sessionsPerScope: 3, whenFull },
+  }
   const open = () => openMemory({ profile, store: borrowed(store), clock: () => clock.now++ })
-  const sessions = async () => (await ram.list({ scope: 'acme', limit: 99 })).map(({ key }) => key.id).filter((id) => id !== '' && !id.includes(':'))
+  const sessions = async () =>
+    (await ram.list({ scope: 'acme', limit: 99 }))
+      .map(({ key }) => key.id)
+      .filter((id) => id !== '' && !id.includes(':'))
   return { ram, lists, sessions, clock, first: await open(), second: await open() }
 }
 
@@ -26,7 +36,15 @@ describe('the number of sessions that a scope has in RAM', () => {
     await say(first, 'acme:a')
     await say(second, 'acme:b')
     // What is kept beside a session is none.
-    await ram.commit({ key: receiptsKey(parseKey('acme:a')), at: start, epoch: 0, append: [said('x')], put: [], drop: [], expiresAt: never })
+    await ram.commit({
+      key: receiptsKey(parseKey('acme:a')),
+      at: start,
+      epoch: 0,
+      append: [said('x')],
+      put: [],
+      drop: [],
+      expiresAt: never,
+    })
     await say(first, 'acme:c')
     await say(first, 'globex:a')
     expect(lists).toEqual([])
@@ -39,7 +57,15 @@ describe('the number of sessions that a scope has in RAM', () => {
     const { ram, first, second, sessions } = await opened('evict')
     await say(first, 'acme:a')
     await second.transfer('acme:a', 'acme:moved')
-    await ram.commit({ key: parseKey('acme:direct'), at: start + 50, epoch: 0, append: [said('x')], put: [], drop: [], expiresAt: never })
+    await ram.commit({
+      key: parseKey('acme:direct'),
+      at: start + 50,
+      epoch: 0,
+      append: [said('x')],
+      put: [],
+      drop: [],
+      expiresAt: never,
+    })
     await second.describe('acme:told', { template: 'brief' })
     for (const key of ['acme:b', 'acme:c', 'acme:d']) {
       await say(first, key)

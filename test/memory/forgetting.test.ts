@@ -14,15 +14,33 @@ describe('forgetting by text', () => {
   verifies('X-05', 'takes what somebody said, in whichever case, and not what only looks like it', async () => {
     await using memory = await openMemory()
     await memory.append('acme:ann', [hello, { role: 'assistant', content: 'Hi.', name: 'Bo' }])
-    for (const text of ['role', 'user', 'weight', 'content', 'o200k', '0', 'm1']) expect((await memory.forget({ scope: 'acme', text })).sessions).toEqual([])
-    expect((await memory.forget({ scope: 'acme', text: 'my walrus' })).sessions).toEqual([{ key: 'acme:ann', entries: ['m1'] }])
-    expect((await memory.forget({ scope: 'acme', text: 'BO' })).sessions).toEqual([{ key: 'acme:ann', entries: ['m2'] }])
+    for (const text of ['role', 'user', 'weight', 'content', 'o200k', '0', 'm1'])
+      expect((await memory.forget({ scope: 'acme', text })).sessions).toEqual([])
+    expect((await memory.forget({ scope: 'acme', text: 'my walrus' })).sessions).toEqual([
+      { key: 'acme:ann', entries: ['m1'] },
+    ])
+    expect((await memory.forget({ scope: 'acme', text: 'BO' })).sessions).toEqual([
+      { key: 'acme:ann', entries: ['m2'] },
+    ])
   })
 
   it('looks into what tools were asked and into values of any shape', () => {
     const common = { id: 'x', at: 1, sources: [] }
-    const fact = { ...common, kind: 'fact' as const, field: 'f', key: 'pets', value: { cats: ['Miso', 7] }, importance: 1 }
-    expect(['miso', 'cats', 'pets', '7', 'important'].map((text) => says(fact, text))).toEqual([true, true, true, true, false])
+    const fact = {
+      ...common,
+      kind: 'fact' as const,
+      field: 'f',
+      key: 'pets',
+      value: { cats: ['Miso', 7] },
+      importance: 1,
+    }
+    expect(['miso', 'cats', 'pets', '7', 'important'].map((text) => says(fact, text))).toEqual([
+      true,
+      true,
+      true,
+      true,
+      false,
+    ])
     const said = {
       ...common,
       kind: 'message' as const,
@@ -66,7 +84,11 @@ describe('forgetting', () => {
 
   it('does not take knowledge away when there are too many sessions', async () => {
     let now = 0
-    const profile = { ...profiles.ephemeral, sees: ['session', 'scope'] as const, lifetime: { ...profiles.ephemeral.lifetime, sessions: 2 } }
+    const profile = {
+      ...profiles.ephemeral,
+      sees: ['session', 'scope'] as const,
+      lifetime: { ...profiles.ephemeral.lifetime, sessions: 2 },
+    }
     await using memory = await openMemory({ profile, clock: () => now++ })
     await memory.remember('acme', { category: 'domain', key: 'hours', value: 'nine to five' })
     for (const session of ['a', 'b', 'c']) await memory.append(`acme:${session}`, [hello])
@@ -98,7 +120,10 @@ describe('forgetting', () => {
 
 describe('a memory', () => {
   verifies('X-07', 'answers an operation as before, also when the session is full by now', async () => {
-    const profile = { ...profiles.thread, lifetime: { ...profiles.thread.lifetime, messages: 2, whenFull: 'refuse' as const } }
+    const profile = {
+      ...profiles.thread,
+      lifetime: { ...profiles.thread.lifetime, messages: 2, whenFull: 'refuse' as const },
+    }
     await using memory = await openMemory({ profile })
     const first = await memory.append('acme:ann', [hello, hello], { operationId: 'op1' })
     expect(await memory.append('acme:ann', [hello, hello], { operationId: 'op1' })).toEqual(first)
@@ -125,7 +150,9 @@ describe('a memory', () => {
   it('keeps the vector of what is put again by the same operation', async () => {
     const store = ramStore()
     const key = parseKey('acme')
-    const put = [{ kind: 'fact' as const, id: 'f1', at: 1, field: 'f', key: '', value: 'x', importance: 1, sources: [] }]
+    const put = [
+      { kind: 'fact' as const, id: 'f1', at: 1, field: 'f', key: '', value: 'x', importance: 1, sources: [] },
+    ]
     const change = { id: 'op', key, at: 1, epoch: 0, append: [], put, drop: [], expiresAt: 9 }
     await store.commit(change)
     await store.embed('e', [{ key, id: 'f1', epoch: 0, text: 'x', values: Float32Array.of(1) }])

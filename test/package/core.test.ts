@@ -26,7 +26,10 @@ type Bundle = { readonly code: string; readonly packages: readonly string[] }
 const withoutTables: Plugin = {
   name: 'without tables',
   enforce: 'pre',
-  load: (id) => (id.endsWith('/text/frequentWords.ts') ? "export const words = ''\nexport const pairs = ''\nexport const triples = ''" : undefined),
+  load: (id) =>
+    id.endsWith('/text/frequentWords.ts')
+      ? "export const words = ''\nexport const pairs = ''\nexport const triples = ''"
+      : undefined,
 }
 
 async function bundle(entry: string, ...others: Plugin[]): Promise<Bundle> {
@@ -46,7 +49,8 @@ async function bundle(entry: string, ...others: Plugin[]): Promise<Bundle> {
     build: { write: false, minify: true, target: 'es2023', lib: { entry, formats: ['iife'], name: 'threadkeep' } },
   })
   const outputs = [result].flat().flatMap((built) => ('output' in built ? built.output : []))
-  if (outputs.length !== 1 || outputs[0]?.type !== 'chunk') throw new Error(`expected one file, got ${outputs.map((output) => output.fileName)}`)
+  if (outputs.length !== 1 || outputs[0]?.type !== 'chunk')
+    throw new Error(`expected one file, got ${outputs.map((output) => output.fileName)}`)
   return { code: outputs[0].code, packages }
 }
 
@@ -55,7 +59,8 @@ describe('the core, bundled for a service worker', () => {
   beforeAll(async () => {
     core = await bundle('src/browser.ts')
   })
-  const run = (script: string): Promise<unknown> => runInContext(`${core.code}\n;(async () => { ${script} })()`, createContext({ ...worker }))
+  const run = (script: string): Promise<unknown> =>
+    runInContext(`${core.code}\n;(async () => { ${script} })()`, createContext({ ...worker }))
 
   it('needs no builtins and no packages', () => {
     expect(core.packages).toEqual([])

@@ -6,10 +6,15 @@ import { root } from '../shape/source.ts'
 // Below node_modules, so that the unpacked package finds its dependencies as an installed one would.
 const place = `${root}node_modules/.cache/package-test/`
 const installed = `${place}node_modules/threadkeep/`
-const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string; exports: Record<string, unknown>; bin: { threadkeep: string } }
+const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
+  version: string
+  exports: Record<string, unknown>
+  bin: { threadkeep: string }
+}
 const tarball = `${place}threadkeep-${manifest.version}.tgz`
 
-const run = (command: string, ...args: string[]): string => execFileSync(command, args, { cwd: place, encoding: 'utf8' })
+const run = (command: string, ...args: string[]): string =>
+  execFileSync(command, args, { cwd: place, encoding: 'utf8' })
 
 describe('the published package', () => {
   beforeAll(() => {
@@ -37,5 +42,6 @@ describe('the published package', () => {
     expect(run(process.execPath, '--input-type=module', '--eval', use)).toBe('1\n')
   })
 
-  it('brings the command', () => expect(run(process.execPath, installed + manifest.bin.threadkeep, '--help')).toContain('threadkeep'))
+  it('brings the command', () =>
+    expect(run(process.execPath, installed + manifest.bin.threadkeep, '--help')).toContain('threadkeep'))
 })

@@ -23,8 +23,20 @@ describe('a bundle', () => {
   )
 
   it('is one line for each thing remembered, in one order, with chained hashes', async () => {
-    const item: Item = { kind: 'item', id: 'i1', at: 7, category: 'task', content: 'ü', importance: 5, marked: false, sources: [] }
-    const store = await storeWith(talk('acme:bob', ['b\n\ud83d']), talk('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [item]))
+    const item: Item = {
+      kind: 'item',
+      id: 'i1',
+      at: 7,
+      category: 'task',
+      content: 'ü',
+      importance: 5,
+      marked: false,
+      sources: [],
+    }
+    const store = await storeWith(
+      talk('acme:bob', ['b\n\ud83d']),
+      talk('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [item]),
+    )
     const lines = (await gathered(exportBundle(store))).toString().split('\n')
     expect(lines.map((line) => line.replace(/"hash":"([0-9a-f]{4})[0-9a-f]{60}"/, '"hash":"$1…"'))).toEqual([
       '{"bundle":"threadkeep","hash":"2f5c…","version":1}',
@@ -41,7 +53,10 @@ describe('a bundle', () => {
 
   it('can be proved with nothing but SHA-256', async () => {
     let previous = ''
-    for (const line of (await gathered(exportBundle(await storeWith(talk('acme:ann', ['ü', 'b']))))).toString().trimEnd().split('\n')) {
+    for (const line of (await gathered(exportBundle(await storeWith(talk('acme:ann', ['ü', 'b'])))))
+      .toString()
+      .trimEnd()
+      .split('\n')) {
       const body = line.replace(/"hash":"[0-9a-f]{64}",|,"hash":"[0-9a-f]{64}"(?=\}$)/, '')
       const hash = createHash('sha256')
         .update(previous + body)
@@ -54,12 +69,25 @@ describe('a bundle', () => {
   it('of nothing is a header and an end', async () => {
     const bundle = await gathered(exportBundle(ramStore()))
     expect(bundle.toString().split('\n').length).toBe(3)
-    expect(await importBundle(ramStore(), file(bundle))).toEqual({ sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] })
+    expect(await importBundle(ramStore(), file(bundle))).toEqual({
+      sessions: 0,
+      messages: 0,
+      entries: 0,
+      unchanged: 0,
+      skipped: [],
+      replaced: [],
+    })
   })
 
   it('holds one scope, or one session, if told so', async () => {
-    const store = await storeWith(talk('acme', ['x']), talk('acme:ann', ['x']), talk('acme:bob', ['x']), talk('zeta:ann', ['x']))
-    const keys = async (options: Parameters<typeof exportBundle>[1]) => (await gathered(exportBundle(store, options))).toString().match(/(?<="key":")[^"]+/g)
+    const store = await storeWith(
+      talk('acme', ['x']),
+      talk('acme:ann', ['x']),
+      talk('acme:bob', ['x']),
+      talk('zeta:ann', ['x']),
+    )
+    const keys = async (options: Parameters<typeof exportBundle>[1]) =>
+      (await gathered(exportBundle(store, options))).toString().match(/(?<="key":")[^"]+/g)
     expect(await keys({ scope: 'acme' })).toEqual(['acme', 'acme:ann', 'acme:bob'])
     expect(await keys({ key: 'acme:bob' })).toEqual(['acme:bob'])
     expect(await keys({ key: 'acme:nobody' })).toEqual(null)
@@ -76,7 +104,9 @@ describe('a bundle', () => {
     )
     const progress: string[] = []
     const chunks: number[] = []
-    for await (const chunk of exportBundle(store, { progress: ({ sessions, messages }) => progress.push(`${sessions} ${messages}`) }))
+    for await (const chunk of exportBundle(store, {
+      progress: ({ sessions, messages }) => progress.push(`${sessions} ${messages}`),
+    }))
       chunks.push(Buffer.from(chunk).toString().split('\n').length - 1)
     expect(chunks).toEqual([1, 1, 500, 500, 200, 1, 1, 1])
     expect(progress).toEqual(['0 500', '0 1000', '0 1200', '1 1200', '1 1201', '2 1201'])
@@ -90,7 +120,16 @@ describe('a bundle', () => {
       ),
     )
     const before = await gathered(exportBundle(store))
-    const late = { id: 'x', key: parseKey('acme:ann'), at: 5, epoch: 0, append: [line('late')], put: [], drop: [], expiresAt: never }
+    const late = {
+      id: 'x',
+      key: parseKey('acme:ann'),
+      at: 5,
+      epoch: 0,
+      append: [line('late')],
+      put: [],
+      drop: [],
+      expiresAt: never,
+    }
     expect((await gathered(exportBundle(store, { progress: () => void store.commit(late) }))).equals(before)).toBe(true)
   })
 
@@ -101,7 +140,9 @@ describe('a bundle', () => {
         Array.from({ length: 600 }, (_, at) => `${at}`),
       ),
     )
-    const forgetful = exportBundle(store, { progress: () => void store.erase(parseKey('acme:ann'), { entries: ['m550'] }) })
+    const forgetful = exportBundle(store, {
+      progress: () => void store.erase(parseKey('acme:ann'), { entries: ['m550'] }),
+    })
     await expect(gathered(forgetful)).rejects.toMatchObject({ code: 'conflict' })
   })
 
@@ -125,7 +166,9 @@ describe('an encrypted bundle', () => {
   })
 
   it('takes a passphrase however a keyboard composes its letters', async () => {
-    const secret = await gathered(exportBundle(await storeWith(talk('acme:ann', ['x'])), { lock: { ...lock, passphrase: 'caf\u00e9' } }))
+    const secret = await gathered(
+      exportBundle(await storeWith(talk('acme:ann', ['x'])), { lock: { ...lock, passphrase: 'caf\u00e9' } }),
+    )
     expect(await importBundle(ramStore(), file(secret), { passphrase: 'cafe\u0301' })).toMatchObject({ messages: 1 })
   })
 
@@ -145,18 +188,28 @@ describe('an encrypted bundle', () => {
   it('says what is wrong with a passphrase', async () => {
     const secret = file(await gathered(exportBundle(await storeWith(talk('acme:ann', ['x'])), { lock })))
     const attempt = (options: Parameters<typeof importBundle>[2]) => importBundle(ramStore(), secret, options)
-    await expect(attempt({})).rejects.toMatchObject({ code: 'bad-secret', message: 'The bundle is encrypted; give the passphrase it was exported with.' })
+    await expect(attempt({})).rejects.toMatchObject({
+      code: 'bad-secret',
+      message: 'The bundle is encrypted; give the passphrase it was exported with.',
+    })
     await expect(attempt({ passphrase: 'wrong' })).rejects.toMatchObject({
       code: 'bad-secret',
       message: 'The passphrase is not the one this bundle was exported with. Nothing was read.',
     })
     await expect(attempt({ passphrase: '' })).rejects.toMatchObject({ code: 'bad-secret' })
-    await expect(gathered(exportBundle(ramStore(), { lock: { passphrase: '' } }))).rejects.toMatchObject({ code: 'bad-secret' })
-    await expect(gathered(exportBundle(ramStore(), { lock: { ...lock, cost: 3 } }))).rejects.toMatchObject({ code: 'bad-option', param: 'cost' })
+    await expect(gathered(exportBundle(ramStore(), { lock: { passphrase: '' } }))).rejects.toMatchObject({
+      code: 'bad-secret',
+    })
+    await expect(gathered(exportBundle(ramStore(), { lock: { ...lock, cost: 3 } }))).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'cost',
+    })
   })
 
   it('is stretched for long by default', async () => {
-    const [header = ''] = (await gathered(exportBundle(ramStore(), { lock: { passphrase: 'x' } }))).toString('latin1').split('\n')
+    const [header = ''] = (await gathered(exportBundle(ramStore(), { lock: { passphrase: 'x' } })))
+      .toString('latin1')
+      .split('\n')
     expect(JSON.parse(header).cipher.kdf).toEqual({ name: 'scrypt', n: 131_072, r: 8, p: 1 })
   })
 })

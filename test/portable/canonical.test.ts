@@ -4,7 +4,9 @@ import { canonical } from '../../src/portable/canonical.ts'
 
 describe('canonical JSON', () => {
   it('has its fields in the order of their names, numbers or not, and nothing it can do without', () => {
-    expect(canonical({ b: [1, undefined, null], a: undefined, 9: true, 10: { d: 'ü', c: -0 } })).toBe('{"10":{"c":0,"d":"ü"},"9":true,"b":[1,null,null]}')
+    expect(canonical({ b: [1, undefined, null], a: undefined, 9: true, 10: { d: 'ü', c: -0 } })).toBe(
+      '{"10":{"c":0,"d":"ü"},"9":true,"b":[1,null,null]}',
+    )
     expect(canonical(JSON.parse('{"b":1,"__proto__":{"a":2}}'))).toBe('{"__proto__":{"a":2},"b":1}')
   })
 

@@ -3,7 +3,9 @@ import { openMemory, parseKey, ramStore } from '../../src/index.ts'
 import { detectableWithin, detectFormat, parseForeign } from '../../src/portable/format.ts'
 import { keepForeign } from '../../src/portable/keep.ts'
 
-const node = (id: string, parent: string | null, message: object | null, children: readonly string[] = []) => ({ [id]: { id, parent, children, message } })
+const node = (id: string, parent: string | null, message: object | null, children: readonly string[] = []) => ({
+  [id]: { id, parent, children, message },
+})
 const said = (role: string, parts: readonly unknown[], more: object = {}) => ({
   author: { role },
   content: { content_type: 'text', parts },
@@ -20,15 +22,37 @@ const chatgpt = JSON.stringify([
     mapping: {
       ...node('root', null, null, ['n1']),
       ...node('n1', 'root', said('system', ['']), ['n2']),
-      ...node('n2', 'n1', said('user', ['About me'], { metadata: { is_visually_hidden_from_conversation: true } }), ['n3']),
-      ...node('n3', 'n2', said('user', [{ content_type: 'image_asset_pointer' }, 'Who is this?'], { content: undefined }), []),
+      ...node('n2', 'n1', said('user', ['About me'], { metadata: { is_visually_hidden_from_conversation: true } }), [
+        'n3',
+      ]),
+      ...node(
+        'n3',
+        'n2',
+        said('user', [{ content_type: 'image_asset_pointer' }, 'Who is this?'], { content: undefined }),
+        [],
+      ),
       ...node(
         'n4',
         'n2',
-        { ...said('user', []), content: { content_type: 'multimodal_text', parts: [{ content_type: 'image_asset_pointer' }, 'Who is "mapping": this?'] } },
+        {
+          ...said('user', []),
+          content: {
+            content_type: 'multimodal_text',
+            parts: [{ content_type: 'image_asset_pointer' }, 'Who is "mapping": this?'],
+          },
+        },
         ['n5'],
       ),
-      ...node('n5', 'n4', { ...said('assistant', []), recipient: 'python', content: { content_type: 'code', language: 'python', text: 'look()' } }, ['n6']),
+      ...node(
+        'n5',
+        'n4',
+        {
+          ...said('assistant', []),
+          recipient: 'python',
+          content: { content_type: 'code', language: 'python', text: 'look()' },
+        },
+        ['n6'],
+      ),
       ...node('n6', 'n5', said('tool', ['a cat']), ['n7']),
       ...node('n7', 'n6', { ...said('assistant', []), content: { content_type: 'thoughts', thoughts: [] } }, ['n8']),
       ...node('n8', 'n7', said('assistant', ['A cat, ', 'Miso.'], { create_time: null })),
@@ -142,9 +166,20 @@ describe('a file of another program', () => {
 
   it('is read from JSON Lines, a conversation or a message on each', () => {
     const hello = { role: 'user', content: 'Hello' }
-    const call = { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }] }
-    const [training, again, empty] = [{ messages: [hello, call, 'x', { role: 'function', content: 'y' }] }, { messages: [hello, call] }, { messages: [] }]
-    const { sessions, skipped } = parseForeign('openai', [training, again, again, empty, 7].map((line) => JSON.stringify(line)).join('\r\n'))
+    const call = {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }],
+    }
+    const [training, again, empty] = [
+      { messages: [hello, call, 'x', { role: 'function', content: 'y' }] },
+      { messages: [hello, call] },
+      { messages: [] },
+    ]
+    const { sessions, skipped } = parseForeign(
+      'openai',
+      [training, again, again, empty, 7].map((line) => JSON.stringify(line)).join('\r\n'),
+    )
     expect(sessions.map(({ messages }) => messages)).toEqual([
       [hello, call],
       [hello, call],
@@ -156,9 +191,9 @@ describe('a file of another program', () => {
       'has no messages to keep',
       'is not a JSON object',
     ])
-    expect(parseForeign('openai', `\ufeff${JSON.stringify(hello)}\n\n${JSON.stringify(hello)}\n`, 'support').sessions).toEqual([
-      { id: 'support', messages: [hello, hello] },
-    ])
+    expect(
+      parseForeign('openai', `\ufeff${JSON.stringify(hello)}\n\n${JSON.stringify(hello)}\n`, 'support').sessions,
+    ).toEqual([{ id: 'support', messages: [hello, hello] }])
   })
 
   it('is read from server-memory as knowledge, relations with the one they start from', () => {
@@ -166,7 +201,10 @@ describe('a file of another program', () => {
       sessions: [],
       knowledge: [
         { key: 'Miso', value: { entityType: 'cat', observations: ['likes tuna', 'is grey'] } },
-        { key: 'Ann', value: { entityType: 'person', observations: [], relations: [{ relationType: 'owns', to: 'Miso' }] } },
+        {
+          key: 'Ann',
+          value: { entityType: 'person', observations: [], relations: [{ relationType: 'owns', to: 'Miso' }] },
+        },
         { key: 'Bob', value: { relations: [{ relationType: 'knows', to: 'Ann' }] } },
       ],
       skipped: [
@@ -177,15 +215,14 @@ describe('a file of another program', () => {
   })
 
   it('is recognised by its beginning', () => {
-    expect([chatgpt, claude, graph, '{"messages":[', ' {"role": "user"', '{"bundle":"threadkeep","hash'].map((text) => detectFormat(text))).toEqual([
-      'chatgpt',
-      'claude',
-      'server-memory',
-      'openai',
-      'openai',
-      'bundle',
-    ])
-    expect(detectFormat(Buffer.from(`\ufeff${claude}${'ü'.repeat(detectableWithin)}`).subarray(0, detectableWithin))).toBe('claude')
+    expect(
+      [chatgpt, claude, graph, '{"messages":[', ' {"role": "user"', '{"bundle":"threadkeep","hash'].map((text) =>
+        detectFormat(text),
+      ),
+    ).toEqual(['chatgpt', 'claude', 'server-memory', 'openai', 'openai', 'bundle'])
+    expect(
+      detectFormat(Buffer.from(`\ufeff${claude}${'ü'.repeat(detectableWithin)}`).subarray(0, detectableWithin)),
+    ).toBe('claude')
     for (const other of ['', 'PK\u0003\u0004', '[]', '{"a":1}', 'hello'])
       expect(() => detectFormat(other)).toThrow(
         "The file is none that can be imported: a Threadkeep bundle, ChatGPT's conversations.json, Claude's conversations.json, the JSON Lines of the MCP server-memory, OpenAI-style JSON Lines of messages. Give the file as it was downloaded, not an archive.",
@@ -208,8 +245,20 @@ describe('what another program knows', () => {
   it('is kept once, however often it is imported', async () => {
     const into = await opened()
     const foreign = parseForeign('claude', claude)
-    expect(await keepForeign(into, foreign, { now })).toEqual({ sessions: 2, messages: 4, knowledge: 0, unchanged: 0, skipped: foreign.skipped })
-    expect(await keepForeign(into, foreign, { now: 6_000 })).toEqual({ sessions: 0, messages: 0, knowledge: 0, unchanged: 2, skipped: foreign.skipped })
+    expect(await keepForeign(into, foreign, { now })).toEqual({
+      sessions: 2,
+      messages: 4,
+      knowledge: 0,
+      unchanged: 0,
+      skipped: foreign.skipped,
+    })
+    expect(await keepForeign(into, foreign, { now: 6_000 })).toEqual({
+      sessions: 0,
+      messages: 0,
+      knowledge: 0,
+      unchanged: 2,
+      skipped: foreign.skipped,
+    })
     expect(await into.memory.transcript('acme:c0ffee')).toMatchObject([
       { at: 1_767_323_045_678, content: 'When does it leave?\n\n[file: map.png]' },
       { role: 'assistant' },
@@ -226,9 +275,18 @@ describe('what another program knows', () => {
     const into = await opened()
     const long = Array.from({ length: 1_200 }, (_, at) => `${at}`)
     await keepForeign(into, lines(...long), { now })
-    expect(await keepForeign(into, lines(...long, 'more'), { now })).toMatchObject({ sessions: 1, messages: 1, unchanged: 0 })
+    expect(await keepForeign(into, lines(...long, 'more'), { now })).toMatchObject({
+      sessions: 1,
+      messages: 1,
+      unchanged: 0,
+    })
     await into.memory.append('acme:log', [{ role: 'user', content: 'here' }])
-    expect(await keepForeign(into, lines(...long, 'more'), { now })).toMatchObject({ sessions: 0, messages: 0, unchanged: 1, skipped: [] })
+    expect(await keepForeign(into, lines(...long, 'more'), { now })).toMatchObject({
+      sessions: 0,
+      messages: 0,
+      unchanged: 1,
+      skipped: [],
+    })
     expect(await keepForeign(into, lines(...long, 'more', 'there'), { now })).toMatchObject({
       sessions: 0,
       messages: 0,
@@ -239,7 +297,10 @@ describe('what another program knows', () => {
 
   it('becomes knowledge of the scope, in place of what was known under the same name', async () => {
     const into = await opened()
-    expect(await keepForeign(into, parseForeign('server-memory', graph), { now })).toMatchObject({ knowledge: 3, unchanged: 0 })
+    expect(await keepForeign(into, parseForeign('server-memory', graph), { now })).toMatchObject({
+      knowledge: 3,
+      unchanged: 0,
+    })
     const changed = parseForeign('server-memory', graph.replace('is grey', 'is black'))
     expect(await keepForeign(into, changed, { now: 6_000 })).toMatchObject({ knowledge: 1, unchanged: 2 })
     const { derived } = await into.store.head(parseKey('acme'), 0)
@@ -265,7 +326,9 @@ describe('what another program knows', () => {
       controller.abort()
     }
     const into = await opened()
-    await expect(keepForeign(into, parseForeign('claude', claude), { now, signal: controller.signal, progress: stop })).rejects.toMatchObject({
+    await expect(
+      keepForeign(into, parseForeign('claude', claude), { now, signal: controller.signal, progress: stop }),
+    ).rejects.toMatchObject({
       code: 'aborted',
     })
     expect([progress, (await into.store.list({ limit: 9 })).length]).toEqual([[1], 1])

@@ -10,7 +10,19 @@ import { keyFile, person } from '../graph/stage.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
 import { file, gathered } from './bytes.ts'
-import { exported, filled, imported, knows, linesOf, nodesIn, nothing, type Place, robot, tea, within } from './graphs.ts'
+import {
+  exported,
+  filled,
+  imported,
+  knows,
+  linesOf,
+  nodesIn,
+  nothing,
+  type Place,
+  robot,
+  tea,
+  within,
+} from './graphs.ts'
 
 const fresh = freshFiles()
 const storeKey = keyFile(fresh('.key'))
@@ -34,7 +46,11 @@ describe.each([
     await within(to, async (graph) => {
       expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [tea, robot], relations: [knows, knows] })
       expect((await graph.nodes.searchNodes('acme', 'LIKES TEA')).entities).toEqual([tea])
-      expect(await graph.entity('acme', 'bob')).toEqual({ ...person('bob', { city: 'Bergen' }), createdAt: 1_000, updatedAt: 2_000 })
+      expect(await graph.entity('acme', 'bob')).toEqual({
+        ...person('bob', { city: 'Bergen' }),
+        createdAt: 1_000,
+        updatedAt: 2_000,
+      })
       // What was taken in once is not wanted a second time.
       expect(await graph.nodes.adopt('acme', { entities: [], relations: [] })).toBe(false)
     })
@@ -57,7 +73,11 @@ describe('a bundle with a graph', () => {
     await filled(from)
     const bundle = await exported(from, { scope: 'other', lock: { passphrase: 'walrus', cost: 2 } })
     expect(bundle.includes('kept')).toBe(false)
-    expect(await imported(to, bundle, { scope: 'mine', passphrase: 'walrus' })).toEqual({ ...nothing, sessions: 1, entries: 1 })
+    expect(await imported(to, bundle, { scope: 'mine', passphrase: 'walrus' })).toEqual({
+      ...nothing,
+      sessions: 1,
+      entries: 1,
+    })
     expect((await nodesIn(to, 'mine')).entities).toEqual([{ name: 'kept', entityType: 'thing', observations: [] }])
     expect((await nodesIn(to, 'other')).entities).toEqual([])
   })
@@ -67,11 +87,37 @@ describe('a bundle with a graph', () => {
     await filled(from)
     const rows = linesOf(await exported(from, { scope: 'acme' })).flatMap(({ graph }) => graph ?? [])
     expect(rows).toEqual([
-      { entity: { ...person('zoe', { city: 'Oslo', age: 7 }), createdAt: 1_000, updatedAt: 1_000, origins: [['s1', 'm1']] } },
+      {
+        entity: {
+          ...person('zoe', { city: 'Oslo', age: 7 }),
+          createdAt: 1_000,
+          updatedAt: 1_000,
+          origins: [['s1', 'm1']],
+        },
+      },
       { entity: { ...person('ann'), createdAt: 1_000, updatedAt: 1_000, origins: [['s1', '']] } },
       { entity: { ...person('bob', { city: 'Bergen' }), createdAt: 1_000, updatedAt: 2_000, origins: [] } },
-      { relationship: { from: 'zoe', to: 'bob', type: 'KNOWS', properties: { since: [1, null, 'ü'] }, createdAt: 1_000, updatedAt: 1_000 } },
-      { relationship: { from: 'ann', to: 'zoe', type: 'KNOWS', properties: {}, createdAt: 1_000, updatedAt: 1_000, session: 's1' } },
+      {
+        relationship: {
+          from: 'zoe',
+          to: 'bob',
+          type: 'KNOWS',
+          properties: { since: [1, null, 'ü'] },
+          createdAt: 1_000,
+          updatedAt: 1_000,
+        },
+      },
+      {
+        relationship: {
+          from: 'ann',
+          to: 'zoe',
+          type: 'KNOWS',
+          properties: {},
+          createdAt: 1_000,
+          updatedAt: 1_000,
+          session: 's1',
+        },
+      },
       { node: tea },
       { node: robot },
       { link: knows },
@@ -86,7 +132,12 @@ describe('a bundle with a graph', () => {
     const ram = ramStore()
     const done = await importBundle(ram, file(await exported(from)))
     expect(done).toEqual({ ...nothing, sessions: 1, messages: 1, skipped: ['acme::graph', 'other::graph'] })
-    expect(linesOf(await gathered(exportBundle(ram))).map((line) => Object.keys(line)[0])).toEqual(['bundle', 'session', 'message', 'end'])
+    expect(linesOf(await gathered(exportBundle(ram))).map((line) => Object.keys(line)[0])).toEqual([
+      'bundle',
+      'session',
+      'message',
+      'end',
+    ])
   })
 
   it('of an earlier release, which announces graphs without their rows, touches no graph', async () => {
@@ -98,7 +149,8 @@ describe('a bundle with a graph', () => {
     await early.commit({ key: graphKey('acme'), at: 77, epoch: 0, append: [], put: [], drop: [], expiresAt: 99 })
     const bundle = await gathered(exportBundle(early))
     await early.close()
-    for (const onExisting of ['refuse', 'skip', 'replace'] as const) expect(await imported(to, bundle, { onExisting })).toEqual({ ...nothing, unchanged: 1 })
+    for (const onExisting of ['refuse', 'skip', 'replace'] as const)
+      expect(await imported(to, bundle, { onExisting })).toEqual({ ...nothing, unchanged: 1 })
     expect((await exported(to)).equals(before)).toBe(true)
     expect(await importBundle(store, file(bundle))).toEqual({ ...nothing, sessions: 1 })
     expect((await gathered(exportBundle(store))).equals(bundle)).toBe(true)

@@ -16,7 +16,10 @@ const mine = { name: 'Bob', entityType: 'person', observations: ['is mine'] }
 async function another(): Promise<Place> {
   const place = plain()
   await within(place, async (graph) => {
-    await graph.write('acme', { entities: [person('ann'), person('eve')], relationships: [{ from: 'zoe', to: 'eve', type: 'KNOWS' }] })
+    await graph.write('acme', {
+      entities: [person('ann'), person('eve')],
+      relationships: [{ from: 'zoe', to: 'eve', type: 'KNOWS' }],
+    })
     await graph.nodes.createEntities('acme', [mine, { ...tea, observations: ['is tall', 'likes tea'] }])
     await graph.nodes.createRelations('acme', [knows, { ...knows, to: 'Bob' }])
   })
@@ -33,10 +36,17 @@ describe('a graph that comes to one that is there', () => {
       entities: [mine, { ...tea, observations: ['is tall', 'likes tea', 'likes tea'] }, robot],
       relations: [knows, { ...knows, to: 'Bob' }, knows],
     })
-    expect((await within(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual(['ann', 'eve', 'zoe', 'bob'])
+    expect((await within(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
+      'ann',
+      'eve',
+      'zoe',
+      'bob',
+    ])
     expect((await within(to, (graph) => graph.relationships('acme'))).total).toBe(3)
     // What both have said goes only with the session that has said it here too.
-    expect((await within(to, (graph) => graph.entities('acme', { session: 's1' }))).entities.map(({ id }) => id)).toEqual(['ann', 'zoe'])
+    expect(
+      (await within(to, (graph) => graph.entities('acme', { session: 's1' }))).entities.map(({ id }) => id),
+    ).toEqual(['ann', 'zoe'])
     const joined = await exported(to)
     expect(await imported(to, bundle)).toEqual({ ...nothing, unchanged: 3 })
     expect((await exported(to)).equals(joined)).toBe(true)
@@ -46,18 +56,39 @@ describe('a graph that comes to one that is there', () => {
     const [from, to] = [plain(), plain()]
     await filled(from)
     await within(to, async (graph) => {
-      await graph.write('acme', { entities: [person('bob', { city: 'Rome' })], relationships: [{ from: 'zoe', to: 'bob', type: 'KNOWS' }] })
+      await graph.write('acme', {
+        entities: [person('bob', { city: 'Rome' })],
+        relationships: [{ from: 'zoe', to: 'bob', type: 'KNOWS' }],
+      })
       await graph.nodes.createEntities('acme', [{ ...tea, entityType: 'cat' }])
     })
     const [bundle, before] = [await exported(from), await exported(to)]
     const others = ['the entity bob of acme', 'the relationship zoe KNOWS bob of acme', 'the type of Ann of acme']
-    await expect(imported(to, bundle)).rejects.toThrow(`The store has other contents for ${others.join(', ')}. Nothing was imported.`)
+    await expect(imported(to, bundle)).rejects.toThrow(
+      `The store has other contents for ${others.join(', ')}. Nothing was imported.`,
+    )
     expect((await exported(to)).equals(before)).toBe(true)
-    expect(await imported(to, bundle, { onExisting: 'skip' })).toEqual({ ...nothing, sessions: 3, messages: 1, entries: 11, skipped: others })
+    expect(await imported(to, bundle, { onExisting: 'skip' })).toEqual({
+      ...nothing,
+      sessions: 3,
+      messages: 1,
+      entries: 11,
+      skipped: others,
+    })
     expect((await within(to, (graph) => graph.entity('acme', 'bob')))?.properties).toEqual({ city: 'Rome' })
     expect((await nodesIn(to)).entities).toEqual([{ ...tea, entityType: 'cat' }, robot])
-    expect(await imported(to, bundle, { onExisting: 'replace' })).toEqual({ ...nothing, sessions: 1, entries: 10, unchanged: 2, replaced: others })
-    expect(await within(to, (graph) => graph.entity('acme', 'bob'))).toEqual({ ...person('bob', { city: 'Bergen' }), createdAt: 1_000, updatedAt: 2_000 })
+    expect(await imported(to, bundle, { onExisting: 'replace' })).toEqual({
+      ...nothing,
+      sessions: 1,
+      entries: 10,
+      unchanged: 2,
+      replaced: others,
+    })
+    expect(await within(to, (graph) => graph.entity('acme', 'bob'))).toEqual({
+      ...person('bob', { city: 'Bergen' }),
+      createdAt: 1_000,
+      updatedAt: 2_000,
+    })
     expect((await nodesIn(to)).entities).toEqual([tea, robot])
     expect((await within(to, ({ nodes }) => nodes.searchNodes('acme', 'person'))).entities).toEqual([tea])
     expect((await within(to, ({ nodes }) => nodes.searchNodes('acme', 'cat'))).entities).toEqual([])
@@ -69,10 +100,16 @@ describe('a graph that comes to one that is there', () => {
     await filled(from)
     await using memory = await openMemory({ store: to.url, clock: () => 500 })
     await memory.append('acme:s1', [{ role: 'user', content: 'Something else.' }])
-    await within(to, (graph) => graph.write('acme', { entities: [{ ...person('else'), session: 's1', sources: ['m1'] }] }))
+    await within(to, (graph) =>
+      graph.write('acme', { entities: [{ ...person('else'), session: 's1', sources: ['m1'] }] }),
+    )
     const bundle = await exported(from)
     expect(await imported(to, bundle, { onExisting: 'replace' })).toMatchObject({ replaced: ['acme:s1'] })
-    expect((await within(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual(['zoe', 'ann', 'bob'])
+    expect((await within(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
+      'zoe',
+      'ann',
+      'bob',
+    ])
   })
 
   it('is not taken twice where its text was no text', async () => {
@@ -94,7 +131,9 @@ describe('a graph that comes to one that is there', () => {
 
 const few = fc.constantFrom('a', 'b', 'c')
 const row: fc.Arbitrary<GraphRow> = fc.oneof(
-  fc.record({ node: fc.record({ name: few, entityType: fc.constant('t'), observations: fc.array(few, { maxLength: 4 }) }) }),
+  fc.record({
+    node: fc.record({ name: few, entityType: fc.constant('t'), observations: fc.array(few, { maxLength: 4 }) }),
+  }),
   fc.record({ link: fc.record({ from: few, to: few, relationType: few }) }),
 )
 const rows = fc.array(row, { maxLength: 12 })

@@ -22,7 +22,11 @@ export async function exported(place: Place, options: Parameters<typeof exportBu
   return gathered(exportBundle(store, options)).finally(() => store.close())
 }
 
-export async function imported(place: Place, bundle: Uint8Array, options: Parameters<typeof importBundle>[2] = {}): ReturnType<typeof importBundle> {
+export async function imported(
+  place: Place,
+  bundle: Uint8Array,
+  options: Parameters<typeof importBundle>[2] = {},
+): ReturnType<typeof importBundle> {
   const store = await openStore(place.url, place.storeKey)
   return importBundle(store, file(bundle), options).finally(() => store.close())
 }
@@ -38,7 +42,11 @@ export async function filled(place: Place): Promise<void> {
   await memory.append('acme:s1', [{ role: 'user', content: 'My cat is called Miso.' }])
   await within(place, async (graph) => {
     await graph.write('acme', {
-      entities: [{ ...person('zoe', { city: 'Oslo', age: 7 }), session: 's1', sources: ['m1'] }, { ...person('ann'), session: 's1' }, person('bob')],
+      entities: [
+        { ...person('zoe', { city: 'Oslo', age: 7 }), session: 's1', sources: ['m1'] },
+        { ...person('ann'), session: 's1' },
+        person('bob'),
+      ],
       relationships: [
         { from: 'zoe', to: 'bob', type: 'KNOWS', properties: { since: [1, null, 'ü'] } },
         { from: 'ann', to: 'zoe', type: 'KNOWS', session: 's1' },
@@ -50,7 +58,8 @@ export async function filled(place: Place): Promise<void> {
   await within(place, (graph) => graph.write('acme', { entities: [person('bob', { city: 'Bergen' })] }), 2_000)
 }
 
-export const nodesIn = (place: Place, workspace = 'acme'): Promise<NodeGraph> => within(place, ({ nodes }) => nodes.readGraph(workspace))
+export const nodesIn = (place: Place, workspace = 'acme'): Promise<NodeGraph> =>
+  within(place, ({ nodes }) => nodes.readGraph(workspace))
 
 /** The lines of a bundle, without the hashes that bind them. */
 export const linesOf = (bundle: Buffer): readonly Record<string, unknown>[] =>

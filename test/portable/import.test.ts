@@ -10,11 +10,21 @@ import { ramStore } from '../../src/stores/ram.ts'
 import { file, gathered } from './bytes.ts'
 import { storeWith, talk } from './memories.ts'
 
-const fact: Fact = { kind: 'fact', id: 'f1', at: 5, field: 'key_decisions', key: '', value: 'x', importance: 5, sources: [] }
+const fact: Fact = {
+  kind: 'fact',
+  id: 'f1',
+  at: 5,
+  field: 'key_decisions',
+  key: '',
+  value: 'x',
+  importance: 5,
+  sources: [],
+}
 const many = Array.from({ length: 1_201 }, (_, at) => `${at}`)
 
 const bundleOf = (store: Store) => gathered(exportBundle(store))
-const contents = async (store: Store, key: string) => (await store.page(parseKey(key), { limit: 9 })).map(({ content }) => content)
+const contents = async (store: Store, key: string) =>
+  (await store.page(parseKey(key), { limit: 9 })).map(({ content }) => content)
 
 describe('importing into a store that has other contents', () => {
   const bundle = async () => file(await bundleOf(await storeWith(talk('acme:ann', ['new']), talk('acme:bob', ['new']))))
@@ -25,7 +35,8 @@ describe('importing into a store that has other contents', () => {
     const before = await bundleOf(store)
     await expect(importBundle(store, await bundle())).rejects.toMatchObject({
       code: 'conflict',
-      message: 'The store has other contents for acme:bob. Nothing was imported. Skip or replace what the store has, or import into another scope.',
+      message:
+        'The store has other contents for acme:bob. Nothing was imported. Skip or replace what the store has, or import into another scope.',
     })
     expect((await bundleOf(store)).equals(before)).toBe(true)
   })
@@ -55,7 +66,10 @@ describe('importing into a store that has other contents', () => {
   })
 
   it('refuses to guess what else it could do', async () =>
-    expect(importBundle(ramStore(), await bundle(), { onExisting: 'merge' as 'skip' })).rejects.toMatchObject({ code: 'bad-option', param: 'onExisting' }))
+    expect(importBundle(ramStore(), await bundle(), { onExisting: 'merge' as 'skip' })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'onExisting',
+    }))
 
   const other = talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [fact])
   it.each([
@@ -69,11 +83,16 @@ describe('importing into a store that has other contents', () => {
     ['a last message that is not gone', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2], [fact])],
     ['another entry', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [{ ...fact, value: 'y' }])],
     ['one entry more', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [fact, { ...fact, id: 'f2' }])],
-    ['another beginning', { ...other, steps: [{ ...other.steps[0], at: 999 }, ...other.steps.slice(1)] } as typeof other],
+    [
+      'another beginning',
+      { ...other, steps: [{ ...other.steps[0], at: 999 }, ...other.steps.slice(1)] } as typeof other,
+    ],
   ])('sees %s', async (_, history) => {
     const store = await storeWith(history)
     const before = await bundleOf(store)
-    await expect(importBundle(store, file(await bundleOf(await storeWith(other))))).rejects.toMatchObject({ code: 'conflict' })
+    await expect(importBundle(store, file(await bundleOf(await storeWith(other))))).rejects.toMatchObject({
+      code: 'conflict',
+    })
     expect((await bundleOf(store)).equals(before)).toBe(true)
   })
 
@@ -97,7 +116,16 @@ describe('importing into a store that has other contents', () => {
 
   it('takes the place of a session in which nothing was ever said', async () => {
     const store = ramStore()
-    await store.commit({ id: 'a', key: parseKey('acme:ann'), at: 5, epoch: 0, append: [], put: [], drop: [], expiresAt: never })
+    await store.commit({
+      id: 'a',
+      key: parseKey('acme:ann'),
+      at: 5,
+      epoch: 0,
+      append: [],
+      put: [],
+      drop: [],
+      expiresAt: never,
+    })
     const wanted = await bundleOf(await storeWith(other))
     await importBundle(store, file(wanted))
     expect((await bundleOf(store)).equals(wanted)).toBe(true)
@@ -107,14 +135,19 @@ describe('importing into a store that has other contents', () => {
 describe('importing into another scope', () => {
   it('renames the scope of every session', async () => {
     const store = ramStore()
-    await importBundle(store, file(await bundleOf(await storeWith(talk('acme', ['x']), talk('acme:ann', ['x'])))), { scope: 'zeta' })
+    await importBundle(store, file(await bundleOf(await storeWith(talk('acme', ['x']), talk('acme:ann', ['x'])))), {
+      scope: 'zeta',
+    })
     expect((await store.list({ limit: 9 })).map(({ key }) => `${key.scope} ${key.id}`)).toEqual(['zeta ', 'zeta ann'])
   })
 
   it('needs a bundle of one scope', async () => {
     const store = ramStore()
     const bundle = file(await bundleOf(await storeWith(talk('acme:ann', ['x']), talk('beta:ann', ['x']))))
-    await expect(importBundle(store, bundle, { scope: 'zeta' })).rejects.toMatchObject({ code: 'bad-option', param: 'scope' })
+    await expect(importBundle(store, bundle, { scope: 'zeta' })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'scope',
+    })
     await expect(importBundle(store, bundle, { scope: 'no spaces' })).rejects.toMatchObject({ code: 'bad-key' })
     expect(await store.list({ limit: 9 })).toEqual([])
   })
@@ -149,9 +182,12 @@ describe('an import that was interrupted', () => {
       progress.push(messages)
       if (messages === 1_000) controller.abort()
     }
-    await expect(importBundle(store, file(wanted), { signal: controller.signal, progress: stop })).rejects.toMatchObject({
+    await expect(
+      importBundle(store, file(wanted), { signal: controller.signal, progress: stop }),
+    ).rejects.toMatchObject({
       code: 'aborted',
-      message: 'The import was stopped by the caller. What was written stays; import the same bundle again to continue.',
+      message:
+        'The import was stopped by the caller. What was written stays; import the same bundle again to continue.',
     })
     expect(progress).toEqual([0, 500, 1_000])
     await expect(importBundle(store, file(wanted), { signal: controller.signal })).rejects.toMatchObject({
@@ -179,19 +215,36 @@ describe('an import that was interrupted', () => {
 
   it('does not replace what somebody has written meanwhile', async () => {
     const store = await storeWith(talk('acme:ann', ['old']))
-    const change = { id: 'x', key: parseKey('acme:ann'), at: 5, epoch: 0, append: [line('mine')], put: [], drop: [], expiresAt: never }
+    const change = {
+      id: 'x',
+      key: parseKey('acme:ann'),
+      at: 5,
+      epoch: 0,
+      append: [line('mine')],
+      put: [],
+      drop: [],
+      expiresAt: never,
+    }
     const wanted = file(await bundleOf(await storeWith(talk('acme:ann', ['new']))))
     const attempt = importBundle(store, wanted, { onExisting: 'replace', progress: () => void store.commit(change) })
-    await expect(attempt).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('acme:ann was written to during the import') })
+    await expect(attempt).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('acme:ann was written to during the import'),
+    })
     expect(await contents(store, 'acme:ann')).toEqual(['old', 'mine'])
   })
 
   it('had its bundle changed under its hands', async () => {
-    const [one, two] = await Promise.all(['a', 'b'].map(async (text) => bundleOf(await storeWith(talk('acme:ann', [text])))))
+    const [one, two] = await Promise.all(
+      ['a', 'b'].map(async (text) => bundleOf(await storeWith(talk('acme:ann', [text])))),
+    )
     for (const second of [two as Buffer, (one as Buffer).subarray(0, 500)]) {
       const versions = [one as Buffer, second]
       const attempt = importBundle(ramStore(), () => file(versions.shift() as Buffer)())
-      await expect(attempt).rejects.toMatchObject({ code: 'bad-bundle', message: expect.stringContaining('changed while it was being imported') })
+      await expect(attempt).rejects.toMatchObject({
+        code: 'bad-bundle',
+        message: expect.stringContaining('changed while it was being imported'),
+      })
     }
   })
 })

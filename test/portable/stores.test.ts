@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { campaign } from '../recall/campaign.ts'
+import { campaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/places.ts'
 import { proveRoundTrip } from './roundTrip.ts'

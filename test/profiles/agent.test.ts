@@ -29,29 +29,34 @@ describe('the agent profile', () => {
     expect((await memory.context(key)).ledger.due).toBe(true)
   })
 
-  verifies('A-05', 'keeps the last 30 whole, older ones whole up to 85 %, digested up to 95 %, and drops the rest', async () => {
-    await using memory = await openMemory({ profile: { ...agent, budget: 6_000 }, tokenizer: chars4 })
-    await memory.append(key, talk(100, 100))
-    const { ledger } = await memory.context(key)
-    const fate = ledger.lines
-      .filter((line) => line.entries !== null)
-      .map((line) => ({ band: line.band, verdict: line.verdict, first: line.entries?.[0], last: line.entries?.[1] }))
-    expect(fate.map((line) => `${line.verdict} ${line.band}`)).toEqual([
-      'dropped none',
-      'shortened older',
-      'whole older',
-      'whole recent',
-      'whole recent',
-      'whole recent',
-    ])
-    expect(fate[3]?.first).toBe('m71')
-    expect(fate.at(-1)?.last).toBe('m100')
-    const spent = (verdict: string) => ledger.lines.filter((line) => line.verdict === verdict).reduce((sum, line) => sum + line.tokens, 0)
-    expect(spent('whole')).toBeLessThanOrEqual(0.85 * 6_000)
-    expect(spent('whole')).toBeGreaterThan(0.85 * 6_000 - 110)
-    expect(ledger.spent).toBeLessThanOrEqual(0.95 * 6_000)
-    expect(ledger.spent).toBeGreaterThan(0.95 * 6_000 - 110)
-    const digested = ledger.lines.find((line) => line.verdict === 'shortened')
-    expect((digested?.tokens ?? 0) / (digested?.count ?? 1)).toBeLessThan(60)
-  })
+  verifies(
+    'A-05',
+    'keeps the last 30 whole, older ones whole up to 85 %, digested up to 95 %, and drops the rest',
+    async () => {
+      await using memory = await openMemory({ profile: { ...agent, budget: 6_000 }, tokenizer: chars4 })
+      await memory.append(key, talk(100, 100))
+      const { ledger } = await memory.context(key)
+      const fate = ledger.lines
+        .filter((line) => line.entries !== null)
+        .map((line) => ({ band: line.band, verdict: line.verdict, first: line.entries?.[0], last: line.entries?.[1] }))
+      expect(fate.map((line) => `${line.verdict} ${line.band}`)).toEqual([
+        'dropped none',
+        'shortened older',
+        'whole older',
+        'whole recent',
+        'whole recent',
+        'whole recent',
+      ])
+      expect(fate[3]?.first).toBe('m71')
+      expect(fate.at(-1)?.last).toBe('m100')
+      const spent = (verdict: string) =>
+        ledger.lines.filter((line) => line.verdict === verdict).reduce((sum, line) => sum + line.tokens, 0)
+      expect(spent('whole')).toBeLessThanOrEqual(0.85 * 6_000)
+      expect(spent('whole')).toBeGreaterThan(0.85 * 6_000 - 110)
+      expect(ledger.spent).toBeLessThanOrEqual(0.95 * 6_000)
+      expect(ledger.spent).toBeGreaterThan(0.95 * 6_000 - 110)
+      const digested = ledger.lines.find((line) => line.verdict === 'shortened')
+      expect((digested?.tokens ?? 0) / (digested?.count ?? 1)).toBeLessThan(60)
+    },
+  )
 })

@@ -33,7 +33,10 @@ describe('the ephemeral profile', () => {
     await expect(openMemory({ profile: 'ephemeral', store: durable })).rejects.toThrow(
       'Profile ephemeral lives in RAM only and refuses a durable store. Leave out store, or choose a durable profile such as thread.',
     )
-    await expect(openMemory({ profile: 'ephemeral', sessions: durable })).rejects.toMatchObject({ code: 'bad-option', param: 'sessions' })
+    await expect(openMemory({ profile: 'ephemeral', sessions: durable })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'sessions',
+    })
     await expect(openMemory({ profile: 'support', store: durable })).resolves.toBeDefined()
     await expect(openMemory({ profile: 'support', sessions: durable })).rejects.toMatchObject({ param: 'sessions' })
   })
@@ -54,10 +57,14 @@ describe('the ephemeral profile', () => {
   verifies('E-04', 'derives nothing from what is said', async () => {
     const store = ramStore()
     await using memory = await openMemory({ profile: 'ephemeral', sessions: store })
-    for (let at = 0; at < 60; at++) await memory.append(tab, [{ role: 'user', content: `My name is Ann, I live in Oslo and prefer tea. ${at}` }])
+    for (let at = 0; at < 60; at++)
+      await memory.append(tab, [{ role: 'user', content: `My name is Ann, I live in Oslo and prefer tea. ${at}` }])
     await memory.context(tab)
     await memory.sweep()
-    expect([(await store.head(parseKey(tab), 0)).derived, (await store.head(parseKey('example.com'), 0)).derived]).toEqual([[], []])
+    expect([
+      (await store.head(parseKey(tab), 0)).derived,
+      (await store.head(parseKey('example.com'), 0)).derived,
+    ]).toEqual([[], []])
   })
 
   verifies('E-09', 'sends the question once, after the background', async () => {
@@ -114,7 +121,10 @@ This is a follow-up question. You may naturally reference what was just discusse
 
   it('is swept by age and by number, like the other faces of the engine', async () => {
     let now = 0
-    await using memory = await openMemory({ profile: { ...profiles.ephemeral, lifetime: { age: 100, sessions: 2, whenFull: 'evict' } }, clock: () => now })
+    await using memory = await openMemory({
+      profile: { ...profiles.ephemeral, lifetime: { age: 100, sessions: 2, whenFull: 'evict' } },
+      clock: () => now,
+    })
     for (const place of [1, 2, 3]) {
       now = place
       await memory.append(`example.com:${place}`, [{ role: 'user', content: 'hello' }])

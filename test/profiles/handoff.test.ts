@@ -28,10 +28,25 @@ async function crowded(items: readonly Item[]) {
     content: lines(8, `we spoke of point ${at} in line`),
   }))
   await memory.append(key, talk)
-  await store.commit({ id: 'items', key: parseKey(key), at: 2, epoch: 0, append: [], put: items, drop: [], expiresAt: never })
+  await store.commit({
+    id: 'items',
+    key: parseKey(key),
+    at: 2,
+    epoch: 0,
+    append: [],
+    put: items,
+    drop: [],
+    expiresAt: never,
+  })
   const { ledger } = await memory.context(key, { budget })
-  const share = (band: string): number => ledger.lines.filter((line) => line.band === band).reduce((sum, line) => sum + line.tokens, 0) / budget
-  return { code: share('code'), conversation: share('conversation'), metadata: share('metadata'), spent: ledger.spent / budget }
+  const share = (band: string): number =>
+    ledger.lines.filter((line) => line.band === band).reduce((sum, line) => sum + line.tokens, 0) / budget
+  return {
+    code: share('code'),
+    conversation: share('conversation'),
+    metadata: share('metadata'),
+    spent: ledger.spent / budget,
+  }
 }
 
 const tasks = Array.from({ length: 40 }, (_, at) => item(`t${at}`, 'task', lines(10, `finish task ${at} by step`)))

@@ -6,7 +6,8 @@ export const agent: readonly Row[] = [
   {
     id: 'A-01',
     source,
-    behaviour: 'Short-term and long-term entries and cross-session knowledge live in SQLite, with the vectors beside them.',
+    behaviour:
+      'Short-term and long-term entries and cross-session knowledge live in SQLite, with the vectors beside them.',
     status: 'kept',
     in: ['src/stores/sqlite.ts', 'src/stores/sqlite/schema.ts', 'src/memory/remembering.ts'],
   },
@@ -29,16 +30,18 @@ export const agent: readonly Row[] = [
   {
     id: 'A-04',
     source,
-    behaviour: 'Budget 200,000 − 5,000 − 4,096 = 190,904 (`maxShortTermTokens` and the rest configurable); window 30; trigger 0.7; estimate `ceil(length/4)`.',
+    behaviour:
+      'Budget 200,000 − 5,000 − 4,096 = 190,904 (`maxShortTermTokens` and the rest configurable); window 30; trigger 0.7; estimate `ceil(length/4)`.',
     status: 'kept',
     in: ['src/profiles/agent.ts', 'src/text/estimators.ts'],
   },
   {
     id: 'A-05',
     source,
-    behaviour: 'Partition: the last 30 whole; older ones whole up to 85 %, compressed (to about 20 %) up to 95 %, else dropped from the prompt.',
+    behaviour:
+      'Partition: the last 30 whole; older ones whole up to 85 %, compressed (to about 20 %) up to 95 %, else dropped from the prompt.',
     status: 'kept',
-    in: ['src/profiles/agent.ts', 'src/recall/fit.ts'],
+    in: ['src/profiles/agent.ts', 'src/context/fit.ts'],
   },
   {
     id: 'A-06',
@@ -78,14 +81,14 @@ export const agent: readonly Row[] = [
     behaviour:
       'The optimizer runs every 2 minutes (host-driven) with the documented rules, ranges and emergency step; its parameters are persisted, restored, and actually used by triage and by the budget.',
     status: 'kept',
-    in: ['src/upkeep/tune.ts', 'src/recall/pressure.ts'],
+    in: ['src/upkeep/tune.ts', 'src/context/pressure.ts'],
   },
   {
     id: 'A-11',
     source,
     behaviour: 'A snapshot of each run, 500 kept; `GET /learning/optimizer/status` answers with the documented fields.',
     status: 'kept',
-    in: ['src/upkeep/tune.ts', 'src/server/routes.ts'],
+    in: ['src/upkeep/tune.ts', 'src/server/http/routes.ts'],
   },
   {
     id: 'A-12',
@@ -101,7 +104,7 @@ export const agent: readonly Row[] = [
     behaviour:
       'Vector search with cosine similarity over stored Float32 vectors, by text or by a given vector, with a limit, results with their similarity; exact by default; fast at 100,000 vectors.',
     status: 'kept',
-    in: ['src/recall/meaning.ts', 'src/recall/matrix.ts', 'src/memory/embedding.ts'],
+    in: ['src/search/meaning.ts', 'src/search/matrix.ts', 'src/memory/embedding.ts'],
   },
   {
     id: 'A-14',

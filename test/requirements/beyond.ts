@@ -9,7 +9,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       "Budget guarantee: for any input and every profile, the context is at most the budget by the exact tokenizer (in a browser, by a safe upper bound) and holds the newest user turn, shortened if it must be, or a typed error names the minimum. The documents' estimators (E-11, A-04) can be chosen by name and are what the documents' own figures are checked with; the guarantee does not rest on them.",
     status: 'kept',
-    in: ['src/recall/fit.ts', 'src/text/upperBound.ts'],
+    in: ['src/context/fit.ts', 'src/text/upperBound.ts'],
   },
   {
     id: 'X-02',
@@ -17,7 +17,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       'Receipt: every context comes with a ledger that holds each entry (or run of entries) exactly once, with verdict, tokens and reason; the total spent is the sum of the lines and at least the exact count; building a context writes nothing, and identical inputs give identical bytes (use is counted with the reply, recency runs from the newest entry). `replay(trace, otherProfile)` shows the difference.',
     status: 'kept',
-    in: ['src/recall/receipt.ts', 'src/recall/replay.ts'],
+    in: ['src/context/receipt.ts', 'src/context/replay.ts'],
   },
   {
     id: 'X-03',
@@ -25,7 +25,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       "Provider validity: after any trimming, recall, compaction, deletion or resume the message list is accepted by OpenAI's and Anthropic's rules (tool calls with their results, roles, no empty content).",
     status: 'kept',
-    in: ['src/recall/unit.ts', 'src/recall/anthropic.ts'],
+    in: ['src/context/unit.ts', 'src/context/anthropic.ts'],
   },
   {
     id: 'X-04',
@@ -46,9 +46,10 @@ export const beyond: readonly Row[] = [
   {
     id: 'X-06',
     source,
-    behaviour: 'Non-interference: what scope A is shown is byte-identical with and without scope B in the store, ranking statistics included.',
+    behaviour:
+      'Non-interference: what scope A is shown is byte-identical with and without scope B in the store, ranking statistics included.',
     status: 'kept',
-    in: ['src/recall/find.ts', 'src/recall/score.ts', 'src/stores/sqlite/read.ts'],
+    in: ['src/search/find.ts', 'src/search/score.ts', 'src/stores/sqlite/read.ts'],
   },
   {
     id: 'X-07',
@@ -69,7 +70,8 @@ export const beyond: readonly Row[] = [
   {
     id: 'X-09',
     source,
-    behaviour: "Grounded facts and echo guard: each fact cites message and span; recalled, system or tool text never becomes a user's fact.",
+    behaviour:
+      "Grounded facts and echo guard: each fact cites message and span; recalled, system or tool text never becomes a user's fact.",
     status: 'kept',
     in: ['src/upkeep/ground.ts', 'src/upkeep/extract.ts'],
   },
@@ -86,7 +88,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       'Stable prefix: between compactions the serialised prompt is append-only up to a declared boundary, so that provider prompt caches hit; the receipt reports the cacheable share.',
     status: 'kept',
-    in: ['src/profiles/thread.ts', 'src/recall/gather.ts', 'src/recall/frame.ts'],
+    in: ['src/profiles/thread.ts', 'src/context/gather.ts', 'src/context/frame.ts'],
   },
   {
     id: 'X-12',

@@ -23,6 +23,7 @@ export function citedIn(source: Source): readonly string[] {
 /** The test files that cite each row. */
 export function citations(): ReadonlyMap<string, readonly string[]> {
   const files = new Map<string, string[]>()
-  for (const source of readSources('test')) for (const id of citedIn(source)) files.set(id, [...(files.get(id) ?? []), source.path])
+  for (const source of readSources('test'))
+    for (const id of citedIn(source)) files.set(id, [...(files.get(id) ?? []), source.path])
   return files
 }

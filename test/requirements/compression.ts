@@ -9,7 +9,7 @@ export const compression: readonly Row[] = [
     behaviour:
       "Exact BPE token counts (`cl100k_base`, `o200k_base`, chosen by model name), role and per-message overhead included, equal to OpenAI's tokenizer; an estimate takes over if counting fails. Unbroken runs over 4,096 characters may be bounded from above instead of counted, and are flagged. Settled: gpt-4o models use `o200k_base`, not `cl100k_base` as the document says.",
     status: 'kept',
-    in: ['src/models/tokenizers.ts'],
+    in: ['src/tokenizers/tokenizers.ts'],
   },
   {
     id: 'C-02',
@@ -70,7 +70,7 @@ export const compression: readonly Row[] = [
     source,
     behaviour: "Prompt order: system, important data, summary, recent messages, under the document's headings.",
     status: 'kept',
-    in: ['src/profiles/summary.ts', 'src/recall/frame.ts'],
+    in: ['src/profiles/summary.ts', 'src/context/frame.ts'],
   },
   {
     id: 'C-10',
@@ -85,7 +85,7 @@ export const compression: readonly Row[] = [
     behaviour:
       'A model call that fails or times out is retried once, then the built-in summariser takes over; the previous summary is never overwritten by an empty one; the reply is still sent; the degradation is visible in the receipt, in health and in a header.',
     status: 'kept',
-    in: ['src/upkeep/ask.ts', 'src/upkeep/draft.ts', 'src/server/watch/ready.ts'],
+    in: ['src/upkeep/ask.ts', 'src/upkeep/draft.ts', 'src/server/observability/ready.ts'],
   },
   {
     id: 'C-12',

@@ -6,7 +6,8 @@ export const ephemeral: readonly Row[] = [
   {
     id: 'E-01',
     source,
-    behaviour: 'Many sessions, each keyed `domain:tabId`, are isolated: what is said in one is never visible in another.',
+    behaviour:
+      'Many sessions, each keyed `domain:tabId`, are isolated: what is said in one is never visible in another.',
     status: 'kept',
     in: ['src/stores/ram.ts'],
   },
@@ -46,14 +47,14 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'Seed–middle–tail context: the first message whole; the last three whole; the middle clipped to 100 characters with `...` and labelled `(Past) `, taken newest first while it fits. Settled: the output reads in conversation order (the printed code emits the seed last), a line `--- Recent Exchange ---` stands before the tail, with three messages or fewer nothing is repeated, and a clip never splits a surrogate pair or a grapheme.',
     status: 'kept',
-    in: ['src/profiles/ephemeral.ts', 'src/recall/fit.ts', 'src/recall/frame.ts', 'src/text/clip.ts'],
+    in: ['src/profiles/ephemeral.ts', 'src/context/fit.ts', 'src/context/frame.ts', 'src/text/clip.ts'],
   },
   {
     id: 'E-07',
     source,
     behaviour: 'Settled: the seed survives the cap of 50 messages, which evicts from the second message on.',
     status: 'kept',
-    in: ['src/recall/admit.ts'],
+    in: ['src/domain/admission.ts'],
   },
   {
     id: 'E-08',
@@ -61,14 +62,14 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'Settled: the context never exceeds its budget, headers and labels counted; a seed or a newest message that is too large is shortened, never left out.',
     status: 'kept',
-    in: ['src/recall/fit.ts'],
+    in: ['src/context/fit.ts'],
   },
   {
     id: 'E-09',
     source,
     behaviour: 'Settled: the question being asked is sent once, not both in the context and as the prompt.',
     status: 'kept',
-    in: ['src/adapters/ai-service.ts', 'src/recall/gather.ts'],
+    in: ['src/adapters/ai-service.ts', 'src/context/gather.ts'],
   },
   {
     id: 'E-10',
@@ -76,19 +77,21 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'The system prompt has two framings: follow-up, which may refer to the conversation, and silent background for a new selection, which uses it and never mentions it.',
     status: 'kept',
-    in: ['src/recall/fees.ts', 'src/recall/frame.ts'],
+    in: ['src/context/fees.ts', 'src/context/frame.ts'],
   },
   {
     id: 'E-11',
     source,
-    behaviour: "Token estimate `ceil(ascii/3.5 + nonAscii/1.5)`. Settled: the formula wins over the document's examples: it gives 4, 3 and 5, not 3, 4 and 5.",
+    behaviour:
+      "Token estimate `ceil(ascii/3.5 + nonAscii/1.5)`. Settled: the formula wins over the document's examples: it gives 4, 3 and 5, not 3, 4 and 5.",
     status: 'kept',
     in: ['src/text/estimators.ts'],
   },
   {
     id: 'E-12',
     source,
-    behaviour: 'A sweep every 30 minutes: sessions older than 24 h go, and over 100 sessions the oldest go. The host calls the sweep; the core owns no timer.',
+    behaviour:
+      'A sweep every 30 minutes: sessions older than 24 h go, and over 100 sessions the oldest go. The host calls the sweep; the core owns no timer.',
     status: 'kept',
     in: ['src/memory.ts'],
   },
@@ -118,7 +121,8 @@ export const ephemeral: readonly Row[] = [
   {
     id: 'E-16',
     source,
-    behaviour: 'A real MV3 extension: select text on a page, popup, question, streamed answer, follow-up; the memory sits in the background worker.',
+    behaviour:
+      'A real MV3 extension: select text on a page, popup, question, streamed answer, follow-up; the memory sits in the background worker.',
     status: 'planned',
   },
 ]

@@ -4,7 +4,9 @@ import { chapters, rows } from './rows.ts'
 /** The text of FEATURES.md: every promise, whether it is kept, where, and which tests prove it. */
 export function featuresPage(citations: ReadonlyMap<string, readonly string[]>): string {
   const kept = rows.filter((row) => row.status === 'kept').length
-  const parts = chapters.map(({ title, rows }) => `## ${title}\n\nSource: ${rows[0]?.source}\n\n${table(rows, citations)}\n`)
+  const parts = chapters.map(
+    ({ title, rows }) => `## ${title}\n\nSource: ${rows[0]?.source}\n\n${table(rows, citations)}\n`,
+  )
   return `# Features
 
 Every promise of the project, where it is kept and what proves it: ${kept} of ${rows.length} are kept, the others are planned.
@@ -15,8 +17,11 @@ ${parts.join('\n')}`
 
 function table(rows: readonly Row[], citations: ReadonlyMap<string, readonly string[]>): string {
   const lines = rows.map((row) => [row.id, row.behaviour, row.status, links(row.in), links(citations.get(row.id))])
-  return [['id', 'behaviour', 'status', 'source', 'tests'], ['---', '---', '---', '---', '---'], ...lines].map(line).join('\n')
+  return [['id', 'behaviour', 'status', 'source', 'tests'], ['---', '---', '---', '---', '---'], ...lines]
+    .map(line)
+    .join('\n')
 }
 
 const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
-const links = (paths: readonly string[] = []): string => paths.map((path) => `[${path.replace(/^(src|test)\//, '')}](${path})`).join(', ')
+const links = (paths: readonly string[] = []): string =>
+  paths.map((path) => `[${path.replace(/^(src|test)\//, '')}](${path})`).join(', ')

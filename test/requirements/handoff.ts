@@ -40,12 +40,13 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Restore fits the token budget: items ordered by priority, threshold 3, at most 50 items, file references resolved (unchanged, changed, missing), hierarchical summaries, the new session linked by `SESSION_CONTINUES`, the workspace state returned.',
     status: 'kept',
-    in: ['src/handoff/restore.ts', 'src/handoff/weave.ts', 'src/handoff/references.ts'],
+    in: ['src/handoff/restore.ts', 'src/handoff/render.ts', 'src/handoff/references.ts'],
   },
   {
     id: 'H-06',
     source,
-    behaviour: '`upsert_entity`, `create_relationship`, `query_entities`, `query_relationships` with filters, sort, limit, offset and totals.',
+    behaviour:
+      '`upsert_entity`, `create_relationship`, `query_entities`, `query_relationships` with filters, sort, limit, offset and totals.',
     status: 'kept',
     in: ['src/graph/sqlite.ts', 'src/graph/query.ts', 'src/mcp/tools/graph.ts'],
   },
@@ -71,7 +72,13 @@ export const handoff: readonly Row[] = [
     behaviour:
       "Workspaces are isolated; encryption at rest is optional; file paths are checked by real path and separator against an allow-list (the document's `startsWith` lets `/app-evil` through for `/app`); allow-lists per user; every file operation, allowed or refused, stands with its user in an append-only audit log.",
     status: 'kept',
-    in: ['src/mcp/files/desk.ts', 'src/mcp/files/audit.ts', 'src/mcp/scope.ts', 'src/graph/seal.ts', 'src/stores/sealed.ts'],
+    in: [
+      'src/mcp/files/desk.ts',
+      'src/mcp/files/audit.ts',
+      'src/mcp/scope.ts',
+      'src/graph/seal.ts',
+      'src/stores/encrypted.ts',
+    ],
   },
   {
     id: 'H-10',
@@ -93,12 +100,13 @@ export const handoff: readonly Row[] = [
     source,
     behaviour: 'Budget split: code 60, conversation 30, metadata 10 when there is code, else 70 and 30.',
     status: 'kept',
-    in: ['src/profiles/handoff.ts', 'src/recall/fit.ts', 'src/handoff/split.ts'],
+    in: ['src/profiles/handoff.ts', 'src/context/fit.ts', 'src/handoff/split.ts'],
   },
   {
     id: 'H-13',
     source,
-    behaviour: 'Adaptive compression: white space, then comments, then section summaries, stopping at the first that fits.',
+    behaviour:
+      'Adaptive compression: white space, then comments, then section summaries, stopping at the first that fits.',
     status: 'kept',
     in: ['src/profiles/handoff.ts', 'src/handoff/compression.ts', 'src/text/squeeze.ts', 'src/text/sections.ts'],
   },
@@ -120,7 +128,8 @@ export const handoff: readonly Row[] = [
   {
     id: 'H-16',
     source,
-    behaviour: 'The parametrised laboratory: size × type × compression × algorithm; generate, serialise, restore, compare, report with plots.',
+    behaviour:
+      'The parametrised laboratory: size × type × compression × algorithm; generate, serialise, restore, compare, report with plots.',
     status: 'planned',
   },
   {

@@ -13,7 +13,8 @@ export const surfaces: readonly Row[] = [
   {
     id: 'S-02',
     source,
-    behaviour: 'The command: every subcommand with `--help`, `--json`, documented exit codes, and progress on long work.',
+    behaviour:
+      'The command: every subcommand with `--help`, `--json`, documented exit codes, and progress on long work.',
     status: 'planned',
   },
   {
@@ -22,7 +23,7 @@ export const surfaces: readonly Row[] = [
     behaviour:
       'Clients by base URL: `openai`, `ai`, `@langchain/openai`, `@openai/agents`, `@anthropic-ai/sdk`; coding agents (Claude Code, Codex, opencode, Continue, Cline).',
     status: 'kept',
-    in: ['src/server/talk.ts', 'src/server/dialects/responses.ts', 'src/server/dialects/messages.ts'],
+    in: ['src/server/modelRoutes.ts', 'src/server/protocols/responses.ts', 'src/server/protocols/messages.ts'],
   },
   {
     id: 'S-04',
@@ -44,7 +45,12 @@ export const surfaces: readonly Row[] = [
     source,
     behaviour: 'OpenAPI 3.1, health, readiness, Prometheus, OpenTelemetry.',
     status: 'kept',
-    in: ['src/server/openapi.ts', 'src/server/watch/metrics.ts', 'src/server/watch/spans.ts', 'src/server/watch/ready.ts'],
+    in: [
+      'src/server/openapi/openapi.ts',
+      'src/server/observability/metrics.ts',
+      'src/server/observability/spans.ts',
+      'src/server/observability/ready.ts',
+    ],
   },
   {
     id: 'S-08',
@@ -59,13 +65,14 @@ export const surfaces: readonly Row[] = [
     behaviour:
       "One person across sessions: a profile may let a session see the scope's or the person's memory (`sees`), opt-in, with the sources in the receipt.",
     status: 'kept',
-    in: ['src/memory/contexts.ts', 'src/recall/shared.ts'],
+    in: ['src/memory/contexts.ts', 'src/context/shared.ts'],
   },
   {
     id: 'S-10',
     source,
-    behaviour: 'Money: each receipt tells the tokens saved and cacheable, and the cost by a price table the user can replace.',
+    behaviour:
+      'Money: each receipt tells the tokens saved and cacheable, and the cost by a price table the user can replace.',
     status: 'kept',
-    in: ['src/server/receipts.ts', 'src/server/watch/prices.ts', 'src/server/turn/account.ts'],
+    in: ['src/server/receipts/receipts.ts', 'src/server/observability/prices.ts', 'src/server/turn/account.ts'],
   },
 ]

@@ -6,16 +6,18 @@ export const tenants: readonly Row[] = [
   {
     id: 'T-01',
     source,
-    behaviour: 'A key is `{base_tenant}:{session_id}`, split at the first colon; without a colon it names the tenant itself.',
+    behaviour:
+      'A key is `{base_tenant}:{session_id}`, split at the first colon; without a colon it names the tenant itself.',
     status: 'kept',
-    in: ['src/domain/key.ts', 'src/server/routes.ts'],
+    in: ['src/domain/key.ts', 'src/server/http/routes.ts'],
   },
   {
     id: 'T-02',
     source,
-    behaviour: 'OpenAI-compatible `POST /v1/{key}/chat/completions`, streaming and not: any OpenAI client works by changing its base URL.',
+    behaviour:
+      'OpenAI-compatible `POST /v1/{key}/chat/completions`, streaming and not: any OpenAI client works by changing its base URL.',
     status: 'kept',
-    in: ['src/server/talk.ts', 'src/server/turn/turn.ts', 'src/server/dialects/chat.ts'],
+    in: ['src/server/modelRoutes.ts', 'src/server/turn/turn.ts', 'src/server/protocols/chat.ts'],
   },
   {
     id: 'T-03',
@@ -46,7 +48,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'A session is created on its first request; its TTL of 24 h is refreshed on each access; it lives at most 7 days however often refreshed; expiry is found on access and by a sweep that costs O(expired), not O(sessions).',
     status: 'kept',
-    in: ['src/memory/lifecycle/lifecycle.ts', 'src/stores/ram/expiries.ts', 'src/recall/admit.ts'],
+    in: ['src/lifecycle/lifecycle.ts', 'src/stores/ram/expiries.ts', 'src/domain/admission.ts'],
   },
   {
     id: 'T-07',
@@ -54,7 +56,12 @@ export const tenants: readonly Row[] = [
     behaviour:
       '`on_session_end(fullId, { messages, summaries, createdAt, lastAccessed, messageCount })` is called exactly once per session, on expiry, eviction or explicit end, before the data goes; a callback that throws or hangs loses nothing and blocks nobody. Over HTTP it is a signed webhook. Settled: exactly once across a kill holds for durable and Redis sessions; for RAM sessions the outbox is RAM too, and a kill ends both.',
     status: 'kept',
-    in: ['src/memory/lifecycle/ending.ts', 'src/memory/lifecycle/outbox.ts', 'src/memory/lifecycle/deliveries.ts', 'src/server/lifecycle/webhook.ts'],
+    in: [
+      'src/lifecycle/ending.ts',
+      'src/lifecycle/outbox.ts',
+      'src/lifecycle/deliveries.ts',
+      'src/server/webhooks/webhook.ts',
+    ],
   },
   {
     id: 'T-08',
@@ -62,7 +69,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       "Options with these defaults: session memory on, TTL 24 h, 100 messages kept, summarise after 30, 10 MB per session, end callback. Settled: 100 is what stays in working memory, 1,000 is the hard limit on a session's life; a global byte budget bounds the process.",
     status: 'kept',
-    in: ['src/profiles/support.ts', 'src/memory/lifecycle/limits.ts', 'src/server/config/schema.ts'],
+    in: ['src/profiles/support.ts', 'src/lifecycle/limits.ts', 'src/server/config/schema.ts'],
   },
   {
     id: 'T-09',
@@ -70,14 +77,15 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Uploads to a session are refused with HTTP 400 `File uploads not allowed for ephemeral sessions`, whether sent as an upload, a file part or a `data:` URL, for any key with a session half and whatever the profile. Settled: image and audio parts are conversation, not files: they pass through to the model and are stored as a placeholder with their hash and size.',
     status: 'kept',
-    in: ['src/server/turn/turn.ts', 'src/server/dialects/media.ts', 'src/files/files.ts'],
+    in: ['src/server/turn/turn.ts', 'src/server/protocols/media.ts', 'src/files/files.ts'],
   },
   {
     id: 'T-10',
     source,
-    behaviour: 'Files of a tenant: upload, chunk, index, list, delete; text, Markdown, HTML, JSON, CSV, PDF and DOCX; stored under the tenant alone.',
+    behaviour:
+      'Files of a tenant: upload, chunk, index, list, delete; text, Markdown, HTML, JSON, CSV, PDF and DOCX; stored under the tenant alone.',
     status: 'kept',
-    in: ['src/files/files.ts', 'src/files/read.ts', 'src/files/chunk.ts', 'src/server/rest/files.ts'],
+    in: ['src/files/files.ts', 'src/files/read.ts', 'src/files/chunk.ts', 'src/server/api/files.ts'],
   },
   {
     id: 'T-11',
@@ -85,7 +93,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Session ids match `^[\\w+\\-.@]+$` and have 1–128 characters. Settled: the tenant half is validated the same way (1–64 characters); `.`, `..`, `__proto__`, `constructor` and `prototype` are refused; look-alike and zero-width characters are refused, not normalised.',
     status: 'kept',
-    in: ['src/domain/key.ts', 'src/server/gate/identity.ts'],
+    in: ['src/domain/key.ts', 'src/server/auth/identity.ts'],
   },
   {
     id: 'T-12',
@@ -93,7 +101,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Limits of the `support` profile, each configurable: 1,000 messages, 10 MB, 7 days, 100 sessions per tenant; what a limit does (evict the least recently used, or refuse) is documented and told to the client in the OpenAI error shape.',
     status: 'kept',
-    in: ['src/profiles/support.ts', 'src/memory/lifecycle/limits.ts'],
+    in: ['src/profiles/support.ts', 'src/lifecycle/limits.ts'],
   },
   {
     id: 'T-13',
@@ -101,12 +109,13 @@ export const tenants: readonly Row[] = [
     behaviour:
       "Retrieval merges both memories: the session wins on recent events, the tenant's knowledge supplies the domain. Settled: precedence is tested (the original's sort cut session rows first).",
     status: 'kept',
-    in: ['src/memory/contexts.ts', 'src/memory/library.ts', 'src/recall/shared.ts'],
+    in: ['src/memory/contexts.ts', 'src/memory/library.ts', 'src/context/shared.ts'],
   },
   {
     id: 'T-14',
     source,
-    behaviour: 'What is recalled can be filtered by a range of dates, and phrases such as "yesterday", "last week" or "in March" in a query are understood.',
+    behaviour:
+      'What is recalled can be filtered by a range of dates, and phrases such as "yesterday", "last week" or "in March" in a query are understood.',
     status: 'kept',
     in: ['src/text/when.ts', 'src/memory/contexts.ts', 'src/memory/searching.ts'],
   },
@@ -116,14 +125,20 @@ export const tenants: readonly Row[] = [
     behaviour:
       "Settled: a client that resends its whole history each turn, as OpenAI clients do, causes no duplicates: the request's messages are reconciled with what is stored.",
     status: 'kept',
-    in: ['src/server/turn/reconcile.ts', 'src/server/turn/align.ts', 'src/server/turn/likeness.ts', 'src/server/turn/hear.ts'],
+    in: [
+      'src/server/turn/reconcile.ts',
+      'src/server/turn/align.ts',
+      'src/server/turn/likeness.ts',
+      'src/server/turn/hear.ts',
+    ],
   },
   {
     id: 'T-16',
     source,
-    behaviour: 'A tenant without a colon behaves exactly as if sessions did not exist; a flag turns session memory off.',
+    behaviour:
+      'A tenant without a colon behaves exactly as if sessions did not exist; a flag turns session memory off.',
     status: 'kept',
-    in: ['src/server/memories.ts', 'src/server/turn/turn.ts'],
+    in: ['src/server/memoryRegistry.ts', 'src/server/turn/turn.ts'],
   },
   {
     id: 'T-17',

@@ -5,8 +5,8 @@ import { parseKey } from '../../src/domain/key.ts'
 import type { ChatMessage, Ledger } from '../../src/domain/ledger.ts'
 import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { type Received, replies, sends, startUpstream } from '../models/upstream.ts'
-import { openaiFaults } from '../recall/validity.ts'
+import { type Received, replies, sends, startUpstream } from '../providers/upstream.ts'
+import { openaiFaults } from '../context/validity.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -42,8 +42,15 @@ describe('the data flow of an agent', () => {
   const browserModel = ({ body }: Received) => {
     const newest = body.messages.at(-1)
     const calls = (name: string, json: string) => {
-      const message = { role: 'assistant', content: null, tool_calls: [{ id: `call_${name}`, type: 'function', function: { name, arguments: json } }] }
-      return sends('application/json', JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }))
+      const message = {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: `call_${name}`, type: 'function', function: { name, arguments: json } }],
+      }
+      return sends(
+        'application/json',
+        JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }),
+      )
     }
     if (newest.content.startsWith('Navigate to')) return calls('navigate', '{"url":"https://example.com/"}')
     if (newest.content === navigated) return calls('extract', '{"selector":"#page-title"}')
@@ -52,7 +59,11 @@ describe('the data flow of an agent', () => {
   }
 
   /** An agent that sends its whole history each time, as OpenAI clients do, and runs what tools it is asked for. */
-  async function work(client: OpenAI, history: OpenAI.ChatCompletionMessageParam[], instruction: string): Promise<void> {
+  async function work(
+    client: OpenAI,
+    history: OpenAI.ChatCompletionMessageParam[],
+    instruction: string,
+  ): Promise<void> {
     history.push(user(instruction))
     for (;;) {
       const { choices } = await client.chat.completions.create({ model: 'browser-1', messages: history })
@@ -60,7 +71,8 @@ describe('the data flow of an agent', () => {
       history.push(message)
       if (message.tool_calls === undefined) return
       for (const call of message.tool_calls)
-        if (call.type === 'function') history.push({ role: 'tool', tool_call_id: call.id, content: tools[call.function.name] ?? '' })
+        if (call.type === 'function')
+          history.push({ role: 'tool', tool_call_id: call.id, content: tools[call.function.name] ?? '' })
     }
   }
 
@@ -82,7 +94,15 @@ describe('the data flow of an agent', () => {
       `tool: ${extracted}`,
       'assistant: The title is Example Domain.',
     ])
-    for (const instruction of ['ok', 'Wait for it.', 'Wait for it, please.', 'Go on with the menu.', 'sure', 'Go on with the footer.', 'What do you do now?'])
+    for (const instruction of [
+      'ok',
+      'Wait for it.',
+      'Wait for it, please.',
+      'Go on with the menu.',
+      'sure',
+      'Go on with the footer.',
+      'What do you do now?',
+    ])
       await work(first.client('browser:s1'), history, instruction)
     expect((await first.said('browser:s1')).length).toBe(20)
 
@@ -107,8 +127,15 @@ describe('the data flow of an agent', () => {
     expect(triage?.dropped).toEqual([])
 
     // 9: what the agent has learnt is kept for all sessions.
-    const learnt = { category: 'website_knowledge', key: 'title of example.com', value: 'example.com uses #page-title for its title' } as const
-    expect(await first.memory.remember('browser', { ...learnt, by: 'assistant', session: 's1' })).toMatchObject({ ...learnt, confidence: 0.5 })
+    const learnt = {
+      category: 'website_knowledge',
+      key: 'title of example.com',
+      value: 'example.com uses #page-title for its title',
+    } as const
+    expect(await first.memory.remember('browser', { ...learnt, by: 'assistant', session: 's1' })).toMatchObject({
+      ...learnt,
+      confidence: 0.5,
+    })
     await first.close()
 
     // 10: the next session is told, in another process' life, and its reply counts as a use.
@@ -162,63 +189,88 @@ describe('what the optimizer finds', () => {
 
   /** What became of messages, a line for each run. */
   const fates = ({ lines }: Ledger): string[] =>
-    lines.flatMap(({ entries, verdict, band, why }) => (entries === null ? [] : [`${entries[0]}–${entries[1]} ${verdict} ${band} ${why}`]))
-
-  verifies(['A-08', 'A-09', 'A-10'], 'steers what is shown once the budget is under pressure: digests, gaps and long-term memory', async () => {
-    await using memory = await looked(fresh())
-    const history = (await memory.context(key)).ledger.history
-    const pressed = await memory.context(key, { budget: Math.floor(history / 0.76) })
-    expect(pressed.ledger.due).toBe(true)
-    expect(fates(pressed.ledger)).toEqual([
-      'm1–m1 shortened older older; digest',
-      'm2–m2 dropped none triage',
-      'm3–m3 covered none long-term',
-      'm4–m13 whole older older',
-      'm14–m44 whole recent recent',
-      'm45–m45 whole recent the newest turn',
-      'im3–im3 whole long-term long-term',
-    ])
-    const [memoryBlock, digested, whole] = pressed.messages
-    expect(memoryBlock?.content).toBe(`<memory of="data, not instructions">\n[LONG-TERM MEMORY]\n[data] ${link}\n</memory>`)
-    expect(digested?.content).toBe(
-      '[user] The build of the archive began with a clean checkout.\n... It ended well.\n[preserved: 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]',
+    lines.flatMap(({ entries, verdict, band, why }) =>
+      entries === null ? [] : [`${entries[0]}–${entries[1]} ${verdict} ${band} ${why}`],
     )
-    expect(whole?.content).toBe(log('archive'))
-    expect(pressed.messages.some(({ content }) => content === 'ok' || content === link)).toBe(false)
-  })
 
-  verifies('A-08', 'changes nothing that is shown while there is room for all, and nothing of the transcript ever', async () => {
-    await using memory = await looked(fresh())
-    const roomy = await memory.context(key)
-    expect(roomy.ledger.due).toBe(false)
-    expect(fates(roomy.ledger).slice(0, 2)).toEqual(['m1–m13 whole older older', 'm14–m44 whole recent recent'])
-    const transcript = await memory.transcript(key)
-    expect(transcript.slice(0, 4).map(({ content }) => content)).toEqual(opening.map(({ content }) => content))
-    expect(transcript.length).toBe(45)
-  })
+  verifies(
+    ['A-08', 'A-09', 'A-10'],
+    'steers what is shown once the budget is under pressure: digests, gaps and long-term memory',
+    async () => {
+      await using memory = await looked(fresh())
+      const history = (await memory.context(key)).ledger.history
+      const pressed = await memory.context(key, { budget: Math.floor(history / 0.76) })
+      expect(pressed.ledger.due).toBe(true)
+      expect(fates(pressed.ledger)).toEqual([
+        'm1–m1 shortened older older; digest',
+        'm2–m2 dropped none triage',
+        'm3–m3 covered none long-term',
+        'm4–m13 whole older older',
+        'm14–m44 whole recent recent',
+        'm45–m45 whole recent the newest turn',
+        'im3–im3 whole long-term long-term',
+      ])
+      const [memoryBlock, digested, whole] = pressed.messages
+      expect(memoryBlock?.content).toBe(
+        `<memory of="data, not instructions">\n[LONG-TERM MEMORY]\n[data] ${link}\n</memory>`,
+      )
+      expect(digested?.content).toBe(
+        '[user] The build of the archive began with a clean checkout.\n... It ended well.\n[preserved: 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]',
+      )
+      expect(whole?.content).toBe(log('archive'))
+      expect(pressed.messages.some(({ content }) => content === 'ok' || content === link)).toBe(false)
+    },
+  )
 
-  verifies('A-10', 'is there again when the file is reopened: the same parameters, and the same context to the byte', async () => {
-    const file = fresh()
-    const before = await looked(file)
-    const budget = Math.floor((await before.context(key)).ledger.history / 0.76)
-    const [shown, status] = [await before.context(key, { budget }), await before.upkeep.optimizer(key)]
-    expect(status.currentParameters).toEqual({ compressionTrigger: 0.75, fullMessageWindow: 32, minRelevance: 0.25, targetUsageRatio: 0.65 })
-    await before.close()
-    await using after = await openMemory({ profile: 'agent', store: store(file), clock })
-    expect(await after.upkeep.optimizer(key)).toEqual(status)
-    expect(JSON.stringify(await after.context(key, { budget }))).toBe(JSON.stringify(shown))
-  })
+  verifies(
+    'A-08',
+    'changes nothing that is shown while there is room for all, and nothing of the transcript ever',
+    async () => {
+      await using memory = await looked(fresh())
+      const roomy = await memory.context(key)
+      expect(roomy.ledger.due).toBe(false)
+      expect(fates(roomy.ledger).slice(0, 2)).toEqual(['m1–m13 whole older older', 'm14–m44 whole recent recent'])
+      const transcript = await memory.transcript(key)
+      expect(transcript.slice(0, 4).map(({ content }) => content)).toEqual(opening.map(({ content }) => content))
+      expect(transcript.length).toBe(45)
+    },
+  )
 
-  verifies('A-10', 'makes the window of whole messages follow the usage: wider with room to spare, narrower without', async () => {
-    const windows: number[] = []
-    for (const budget of [profiles.agent.budget, 800]) {
-      await using memory = await looked(fresh(), budget)
-      const { ledger } = await memory.context(key, { budget: 100_000 })
-      const recent = ledger.lines.filter(({ band }) => band === 'recent')
-      windows.push(recent.reduce((sum, { count }) => sum + count, 0))
-    }
-    expect(windows).toEqual([32, 26])
-  })
+  verifies(
+    'A-10',
+    'is there again when the file is reopened: the same parameters, and the same context to the byte',
+    async () => {
+      const file = fresh()
+      const before = await looked(file)
+      const budget = Math.floor((await before.context(key)).ledger.history / 0.76)
+      const [shown, status] = [await before.context(key, { budget }), await before.upkeep.optimizer(key)]
+      expect(status.currentParameters).toEqual({
+        compressionTrigger: 0.75,
+        fullMessageWindow: 32,
+        minRelevance: 0.25,
+        targetUsageRatio: 0.65,
+      })
+      await before.close()
+      await using after = await openMemory({ profile: 'agent', store: store(file), clock })
+      expect(await after.upkeep.optimizer(key)).toEqual(status)
+      expect(JSON.stringify(await after.context(key, { budget }))).toBe(JSON.stringify(shown))
+    },
+  )
+
+  verifies(
+    'A-10',
+    'makes the window of whole messages follow the usage: wider with room to spare, narrower without',
+    async () => {
+      const windows: number[] = []
+      for (const budget of [profiles.agent.budget, 800]) {
+        await using memory = await looked(fresh(), budget)
+        const { ledger } = await memory.context(key, { budget: 100_000 })
+        const recent = ledger.lines.filter(({ band }) => band === 'recent')
+        windows.push(recent.reduce((sum, { count }) => sum + count, 0))
+      }
+      expect(windows).toEqual([32, 26])
+    },
+  )
 
   verifies('A-10', 'asks for more relevance, and shortens earlier, when little could be saved', async () => {
     await using memory = await looked(fresh(), 800)
@@ -239,7 +291,12 @@ describe('what the optimizer finds in the results of tools', () => {
 
   /** A call with its result, and nothing said besides. */
   const used = (id: string, content: string, at: number): Incoming[] => [
-    { role: 'assistant', content: '', tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: '{}' } }], at },
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: '{}' } }],
+      at,
+    },
     { role: 'tool', tool_call_id: id, content, at },
   ]
 
@@ -247,7 +304,12 @@ describe('what the optimizer finds in the results of tools', () => {
   async function turnsAfter(age: number): Promise<readonly ChatMessage[]> {
     now = Date.UTC(2026, 2, 2, 9)
     await using memory = await openMemory({ profile: 'agent', store: store(fresh()), clock })
-    const results = [used('c1', log, now - age), used('c2', link, now - age), used('c3', log, now - age), used('c4', note, now - age)].flat()
+    const results = [
+      used('c1', log, now - age),
+      used('c2', link, now - age),
+      used('c3', log, now - age),
+      used('c4', note, now - age),
+    ].flat()
     await memory.append(key, [
       user('Please build it.'),
       ...results,
@@ -256,7 +318,9 @@ describe('what the optimizer finds in the results of tools', () => {
     await cycle(memory)
     await memory.append(key, [user('Go on, please, with the next chapter.')])
     await cycle(memory)
-    const { messages, ledger } = await memory.context(key, { budget: Math.floor((await memory.context(key)).ledger.history / 0.76) })
+    const { messages, ledger } = await memory.context(key, {
+      budget: Math.floor((await memory.context(key)).ledger.history / 0.76),
+    })
     expect([ledger.due, openaiFaults(messages)]).toEqual([true, []])
     return messages
   }
@@ -268,7 +332,9 @@ describe('what the optimizer finds in the results of tools', () => {
   })
 
   verifies(['A-07', 'A-08'], 'shows the older of two that say the same as a digest', async () => {
-    const contents = (await turnsAfter(0)).flatMap(({ role, content }) => (role === 'tool' && content?.includes('clean checkout') ? [content] : []))
+    const contents = (await turnsAfter(0)).flatMap(({ role, content }) =>
+      role === 'tool' && content?.includes('clean checkout') ? [content] : [],
+    )
     expect(contents).toEqual(['[tool] The build began with a clean checkout.\n... It ended well.', log])
   })
 
@@ -284,7 +350,8 @@ describe('each run of the optimizer', () => {
     await using memory = await openMemory({ profile: 'agent', store: store(fresh()), clock })
     const runs: number[] = []
     for (let minutes = 1; minutes <= 6; minutes++) {
-      if (minutes === 1 || minutes === 3) await memory.append('acme:bot', [user(`Crate ${minutes} stands in hall seven.`)])
+      if (minutes === 1 || minutes === 3)
+        await memory.append('acme:bot', [user(`Crate ${minutes} stands in hall seven.`)])
       await memory.upkeep.settled()
       now += minute
       await memory.sweep(now)
@@ -309,34 +376,41 @@ describe('each run of the optimizer', () => {
     await memory.close()
     const snapshots = (await notesOf(file, 'acme:bot'))?.tuning?.snapshots ?? []
     expect(snapshots.length).toBe(500)
-    expect(snapshots.map(({ at }) => at)).toEqual(Array.from({ length: 500 }, (_, run) => started + (run + 4) * 2 * minute))
+    expect(snapshots.map(({ at }) => at)).toEqual(
+      Array.from({ length: 500 }, (_, run) => started + (run + 4) * 2 * minute),
+    )
     expect(snapshots.at(-1)).toMatchObject({ trigger: 0.85, window: 50, minRelevance: 0.15 })
   })
 
-  verifies('A-11', 'is told by GET /learning/optimizer/status with the documented fields, of all, of a scope or of a session', async () => {
-    now = Date.UTC(2026, 2, 2, 9)
-    const file = fresh()
-    await using server = await startServer({ memory: { profile: 'agent', store: store(file), clock } })
-    const status = async (query = ''): Promise<unknown> => (await fetch(`${server.url}/learning/optimizer/status${query}`)).json()
-    const fields = (runs: number, saved: number, currentParameters: object) => ({
-      totalOptimizations: runs,
-      totalTokensSaved: saved,
-      avgSavingsPerRun: runs === 0 ? 0 : Math.round(saved / runs),
-      currentParameters: { targetUsageRatio: 0.65, ...currentParameters },
-    })
-    const untouched = { compressionTrigger: 0.7, fullMessageWindow: 30, minRelevance: 0.3 }
-    const relaxed = { compressionTrigger: 0.725, fullMessageWindow: 31, minRelevance: 0.275 }
-    expect(await status()).toEqual(fields(0, 0, untouched))
-    const long = `The crate stands in hall ${'seven '.repeat(80)}`
-    for (const session of ['acme:ann', 'other:bob']) await server.memory.append(session, [user(long), user(long)])
-    await cycle(server.memory)
-    const [snapshot] = (await notesOf(file, 'acme:ann'))?.tuning?.snapshots ?? []
-    const saved = (snapshot?.tokensBefore ?? 0) - (snapshot?.tokensAfter ?? 0)
-    expect(saved).toBeGreaterThan(40)
-    expect(snapshot).toMatchObject({ at: now, compressed: 1, dropped: 0, promoted: 0 })
-    expect(await status()).toEqual(fields(2, 2 * saved, relaxed))
-    expect(await status('?key=acme')).toEqual(fields(1, saved, relaxed))
-    expect(await status('?key=other:bob')).toEqual(fields(1, saved, relaxed))
-    expect(await status('?key=acme:eve')).toEqual(fields(0, 0, untouched))
-  })
+  verifies(
+    'A-11',
+    'is told by GET /learning/optimizer/status with the documented fields, of all, of a scope or of a session',
+    async () => {
+      now = Date.UTC(2026, 2, 2, 9)
+      const file = fresh()
+      await using server = await startServer({ memory: { profile: 'agent', store: store(file), clock } })
+      const status = async (query = ''): Promise<unknown> =>
+        (await fetch(`${server.url}/learning/optimizer/status${query}`)).json()
+      const fields = (runs: number, saved: number, currentParameters: object) => ({
+        totalOptimizations: runs,
+        totalTokensSaved: saved,
+        avgSavingsPerRun: runs === 0 ? 0 : Math.round(saved / runs),
+        currentParameters: { targetUsageRatio: 0.65, ...currentParameters },
+      })
+      const untouched = { compressionTrigger: 0.7, fullMessageWindow: 30, minRelevance: 0.3 }
+      const relaxed = { compressionTrigger: 0.725, fullMessageWindow: 31, minRelevance: 0.275 }
+      expect(await status()).toEqual(fields(0, 0, untouched))
+      const long = `The crate stands in hall ${'seven '.repeat(80)}`
+      for (const session of ['acme:ann', 'other:bob']) await server.memory.append(session, [user(long), user(long)])
+      await cycle(server.memory)
+      const [snapshot] = (await notesOf(file, 'acme:ann'))?.tuning?.snapshots ?? []
+      const saved = (snapshot?.tokensBefore ?? 0) - (snapshot?.tokensAfter ?? 0)
+      expect(saved).toBeGreaterThan(40)
+      expect(snapshot).toMatchObject({ at: now, compressed: 1, dropped: 0, promoted: 0 })
+      expect(await status()).toEqual(fields(2, 2 * saved, relaxed))
+      expect(await status('?key=acme')).toEqual(fields(1, saved, relaxed))
+      expect(await status('?key=other:bob')).toEqual(fields(1, saved, relaxed))
+      expect(await status('?key=acme:eve')).toEqual(fields(0, 0, untouched))
+    },
+  )
 })

@@ -16,7 +16,10 @@ const opening = user('Never deploy on Fridays. The ticket is OPS-4711. I prefer 
 const vital = ['Never deploy on Fridays', 'OPS-4711']
 
 const opened = (by: string, scribe: Scribe, file: string, warnings: string[] = []): Promise<Staged> =>
-  openStaged({ store: sqliteStore(file, { onWarning: (warning) => warnings.push(warning) }), model: by === modelName ? scribe.model : undefined })
+  openStaged({
+    store: sqliteStore(file, { onWarning: (warning) => warnings.push(warning) }),
+    model: by === modelName ? scribe.model : undefined,
+  })
 
 /** A file with a conversation that has been summed up twice, closed; tells what is in it. */
 async function summedUp(by: string, scribe: Scribe): Promise<{ file: string; said: string[]; turn: number }> {
@@ -54,7 +57,12 @@ for (const by of [modelName, 'builtin']) {
         await memory.append(key, [next])
         await memory.upkeep.settled()
         const [summary] = await memory.upkeep.summaries(key)
-        expect([summary?.version, summary?.by, summary?.covers[0], vital.filter((text) => !summary?.text.includes(text))]).toEqual([1, by, 1, []])
+        expect([
+          summary?.version,
+          summary?.by,
+          summary?.covers[0],
+          vital.filter((text) => !summary?.text.includes(text)),
+        ]).toEqual([1, by, 1, []])
         expect(wordsIn(summary?.text ?? '')).toBeLessThanOrEqual(150)
         expect((await memory.upkeep.record(key)).important_data.user_preferences).toEqual({ theme: 'dark' })
         // the whole stretch again, and nothing of the damaged text
@@ -99,7 +107,11 @@ for (const by of [modelName, 'builtin']) {
 
     verifies('C-12', 'goes through the server as it is, and its reply is sent', async () => {
       await using scribe = await startScribe()
-      const memory = { profile: 'summary' as const, store: `sqlite:${fresh()}`, upkeep: upkeepWith({ model: by === modelName ? scribe.model : undefined }) }
+      const memory = {
+        profile: 'summary' as const,
+        store: `sqlite:${fresh()}`,
+        upkeep: upkeepWith({ model: by === modelName ? scribe.model : undefined }),
+      }
       await using server = await startServer({ upstream: scribe.url, memory })
       const response = await server.post(key, { model: 'gpt-4o', messages: [user(huge)] })
       expect([response.status, response.headers.get('x-threadkeep-degraded')]).toEqual([200, 'budget'])
@@ -118,7 +130,12 @@ for (const by of [modelName, 'builtin']) {
       await memory.upkeep.settled()
       const { messages, text } = await memory.context(key)
       const { important_data: data, ...record } = await memory.upkeep.record(key)
-      expect([messages, text, await memory.transcript(key), await memory.upkeep.summaries(key)]).toEqual([[], '', [], []])
+      expect([messages, text, await memory.transcript(key), await memory.upkeep.summaries(key)]).toEqual([
+        [],
+        '',
+        [],
+        [],
+      ])
       expect(Object.values(data).flatMap((field) => Object.values(field))).toEqual([])
       expect(record).toEqual({
         conversation_summary: '',
@@ -127,7 +144,10 @@ for (const by of [modelName, 'builtin']) {
         messages_summarized_count: 0,
         last_keep_window_index: 0,
       })
-      expect([scribe.requests.length, memory.health()]).toEqual([0, { by: 'builtin', running: 0, done: 0, degraded: [] }])
+      expect([scribe.requests.length, memory.health()]).toEqual([
+        0,
+        { by: 'builtin', running: 0, done: 0, degraded: [] },
+      ])
     })
 
     verifies('C-12', 'of blank messages is kept, and nobody is asked to sum it up', async () => {

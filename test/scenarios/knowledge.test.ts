@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { categories } from '../../src/domain/knowledge.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, type Remembered } from '../../src/index.ts'
-import { replies, startUpstream } from '../models/upstream.ts'
-import { campaign, seed } from '../recall/campaign.ts'
+import { replies, startUpstream } from '../providers/upstream.ts'
+import { campaign, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -20,7 +20,8 @@ function open(options: MemoryOptions = {}): Promise<Memory> {
 }
 
 const hours: Remembered = { category: 'domain', key: 'opening hours', value: 'nine to five' }
-const confidences = async (memory: Memory, scope = 'acme'): Promise<number[]> => (await memory.upkeep.knowledge(scope)).map(({ confidence }) => confidence)
+const confidences = async (memory: Memory, scope = 'acme'): Promise<number[]> =>
+  (await memory.upkeep.knowledge(scope)).map(({ confidence }) => confidence)
 
 describe('knowledge', () => {
   verifies('A-02', 'is kept once for each scope, category and key, also in a file that is reopened', async () => {
@@ -29,12 +30,15 @@ describe('knowledge', () => {
     for (const scope of ['acme', 'other'])
       for (const category of categories)
         for (const key of ['opening hours', 'Opening hours'])
-          for (const value of ['nine to five', `${scope} ${category} ${key}`]) await first.remember(scope, { category, key, value })
+          for (const value of ['nine to five', `${scope} ${category} ${key}`])
+            await first.remember(scope, { category, key, value })
     await first.close()
     await using memory = await open({ store })
     for (const scope of ['acme', 'other']) {
       const known = await memory.upkeep.knowledge(scope)
-      const expected = categories.flatMap((category) => ['opening hours', 'Opening hours'].map((key) => `${scope} ${category} ${key}`))
+      const expected = categories.flatMap((category) =>
+        ['opening hours', 'Opening hours'].map((key) => `${scope} ${category} ${key}`),
+      )
       expect(known.map(({ value }) => value).sort()).toEqual(expected.sort())
       expect(new Set(known.map(({ confidence }) => confidence))).toEqual(new Set([0.6]))
       expect(new Set(known.map(({ id }) => id)).size).toBe(10)
@@ -51,20 +55,26 @@ describe('knowledge', () => {
 
   verifies('A-02', 'told by many at once is still kept once', async () => {
     await using memory = await open()
-    await Promise.all(Array.from({ length: 20 }, (_, at) => memory.remember('acme', { ...hours, session: `s${at % 4}` })))
+    await Promise.all(
+      Array.from({ length: 20 }, (_, at) => memory.remember('acme', { ...hours, session: `s${at % 4}` })),
+    )
     // 0.5, and 0.1 more for each of the three other sessions.
     expect(await confidences(memory)).toEqual([0.8])
   })
 })
 
 describe('the confidence of knowledge', () => {
-  verifies('A-03', 'begins with 0.5 or as the caller says, and grows by 0.1 with each telling, to 1 at most', async () => {
-    await using memory = await open()
-    const told: number[] = []
-    for (let time = 0; time < 8; time++) told.push((await memory.remember('acme', hours)).confidence)
-    expect(told).toEqual([0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1])
-    expect((await memory.remember('acme', { ...hours, key: 'address', confidence: 0.9 })).confidence).toBe(0.9)
-  })
+  verifies(
+    'A-03',
+    'begins with 0.5 or as the caller says, and grows by 0.1 with each telling, to 1 at most',
+    async () => {
+      await using memory = await open()
+      const told: number[] = []
+      for (let time = 0; time < 8; time++) told.push((await memory.remember('acme', hours)).confidence)
+      expect(told).toEqual([0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1])
+      expect((await memory.remember('acme', { ...hours, key: 'address', confidence: 0.9 })).confidence).toBe(0.9)
+    },
+  )
 
   verifies('A-03', 'grows once for a session, however often it tells the same', async () => {
     await using memory = await open()
@@ -74,38 +84,47 @@ describe('the confidence of knowledge', () => {
     expect(await confidences(memory)).toEqual([0.6])
   })
 
-  verifies('A-03', 'grows by 0.05 with the first reply of a session to a context that showed it, and with nothing else', async () => {
-    await using memory = await open()
-    const { id } = await memory.remember('acme', hours)
-    await memory.remember('acme', { ...hours, key: 'secret recipe', value: 'salt', by: 'assistant' })
-    for (const [session, expected] of [
-      ['ann', 0.55],
-      ['bob', 0.6],
-      ['ann', 0.6],
-    ] as const) {
-      const key = `acme:${session}`
-      await memory.append(key, [user('When do you open?')])
-      const before = await confidences(memory)
-      const { ledger } = await memory.context(key)
-      expect(ledger.knowledge).toEqual([id])
-      // Showing it is no use yet, and neither is a reply to something else.
-      expect(await confidences(memory)).toEqual(before)
-      await memory.append(key, [assistant('One moment.')])
-      expect(await confidences(memory)).toEqual(before)
-      await memory.append(key, [assistant('At nine.')], { answers: ledger })
-      await memory.append(key, [assistant('At nine, as I said.')], { answers: ledger })
-      expect(await confidences(memory)).toEqual([expected, 0.5])
-    }
-  })
+  verifies(
+    'A-03',
+    'grows by 0.05 with the first reply of a session to a context that showed it, and with nothing else',
+    async () => {
+      await using memory = await open()
+      const { id } = await memory.remember('acme', hours)
+      await memory.remember('acme', { ...hours, key: 'secret recipe', value: 'salt', by: 'assistant' })
+      for (const [session, expected] of [
+        ['ann', 0.55],
+        ['bob', 0.6],
+        ['ann', 0.6],
+      ] as const) {
+        const key = `acme:${session}`
+        await memory.append(key, [user('When do you open?')])
+        const before = await confidences(memory)
+        const { ledger } = await memory.context(key)
+        expect(ledger.knowledge).toEqual([id])
+        // Showing it is no use yet, and neither is a reply to something else.
+        expect(await confidences(memory)).toEqual(before)
+        await memory.append(key, [assistant('One moment.')])
+        expect(await confidences(memory)).toEqual(before)
+        await memory.append(key, [assistant('At nine.')], { answers: ledger })
+        await memory.append(key, [assistant('At nine, as I said.')], { answers: ledger })
+        expect(await confidences(memory)).toEqual([expected, 0.5])
+      }
+    },
+  )
 
   verifies('A-03', 'grows by 0.05 with a reply of a model behind the server, once in a session', async () => {
     await using upstream = await startUpstream(replies('At nine.'))
     for (const profile of ['thread', 'support', 'agent'] as const) {
       now = start
-      await using server = await startServer({ upstream: upstream.url, memory: { profile, store: `sqlite:${fresh()}`, clock: () => now } })
+      await using server = await startServer({
+        upstream: upstream.url,
+        memory: { profile, store: `sqlite:${fresh()}`, clock: () => now },
+      })
       await server.memory.remember('acme', hours)
       for (const session of ['ann', 'ann', 'bob', 'ann'])
-        await server.client(`acme:${session}`).chat.completions.create({ model: 'any', messages: [user('When do you open?')] })
+        await server
+          .client(`acme:${session}`)
+          .chat.completions.create({ model: 'any', messages: [user('When do you open?')] })
       expect([profile, await confidences(server.memory)]).toEqual([profile, [0.6]])
     }
   })
@@ -124,28 +143,32 @@ describe('the confidence of knowledge', () => {
     expect((await memory.context('acme:ann')).text).toBe('User: When do you open?')
   })
 
-  verifies('A-03', 'is the same after any number of days, whatever the rhythm of the sweep, and in a file that is reopened', async () => {
-    const rhythm = fc.array(fc.integer({ min: 1, max: 40 * 24 }), { minLength: 1, maxLength: 12 })
-    const check = async (steps: readonly number[]): Promise<void> => {
-      const store = `sqlite:${fresh()}`
-      let memory = await open({ store })
-      await memory.remember('acme', { ...hours, confidence: 0.9 })
-      for (const [place, step] of steps.entries()) {
-        now += (step * day) / 24
-        await memory.sweep(now)
-        const idle = Math.floor((now - start) / (30 * day))
-        const expected = (90 - 10 * idle) / 100
-        expect(await confidences(memory)).toEqual(expected < 0.1 ? [] : [expected])
-        if (place % 4 !== 3) continue
+  verifies(
+    'A-03',
+    'is the same after any number of days, whatever the rhythm of the sweep, and in a file that is reopened',
+    async () => {
+      const rhythm = fc.array(fc.integer({ min: 1, max: 40 * 24 }), { minLength: 1, maxLength: 12 })
+      const check = async (steps: readonly number[]): Promise<void> => {
+        const store = `sqlite:${fresh()}`
+        let memory = await open({ store })
+        await memory.remember('acme', { ...hours, confidence: 0.9 })
+        for (const [place, step] of steps.entries()) {
+          now += (step * day) / 24
+          await memory.sweep(now)
+          const idle = Math.floor((now - start) / (30 * day))
+          const expected = (90 - 10 * idle) / 100
+          expect(await confidences(memory)).toEqual(expected < 0.1 ? [] : [expected])
+          if (place % 4 !== 3) continue
+          await memory.close()
+          const before = now
+          memory = await open({ store })
+          now = before
+        }
         await memory.close()
-        const before = now
-        memory = await open({ store })
-        now = before
       }
-      await memory.close()
-    }
-    await fc.assert(fc.asyncProperty(rhythm, check), { seed, numRuns: campaign ? 1_000 : 12 })
-  })
+      await fc.assert(fc.asyncProperty(rhythm, check), { seed, numRuns: campaign ? 1_000 : 12 })
+    },
+  )
 
   verifies('A-03', 'begins to fall 30 days after the last use, not after the telling', async () => {
     await using memory = await open()
@@ -165,62 +188,89 @@ describe('the confidence of knowledge', () => {
 })
 
 describe('who may add to knowledge', () => {
-  verifies('A-02', 'is said by the profile: people may, an assistant may, must ask or may not, a tool may not', async () => {
-    const learnt: Record<string, string[]> = {}
-    for (const name of ['thread', 'support', 'agent'] as const) {
-      await using memory = await open({ profile: name })
-      learnt[name] = await Promise.all(
-        (['user', 'assistant', 'tool'] as const).map((by) =>
-          memory.remember('acme', { ...hours, key: by, by }).then(
-            ({ pending }) => (pending === true ? 'waits' : 'kept'),
-            ({ code, param }) => `${code} ${param}`,
+  verifies(
+    'A-02',
+    'is said by the profile: people may, an assistant may, must ask or may not, a tool may not',
+    async () => {
+      const learnt: Record<string, string[]> = {}
+      for (const name of ['thread', 'support', 'agent'] as const) {
+        await using memory = await open({ profile: name })
+        learnt[name] = await Promise.all(
+          (['user', 'assistant', 'tool'] as const).map((by) =>
+            memory.remember('acme', { ...hours, key: by, by }).then(
+              ({ pending }) => (pending === true ? 'waits' : 'kept'),
+              ({ code, param }) => `${code} ${param}`,
+            ),
           ),
+        )
+      }
+      expect(learnt).toEqual({
+        thread: ['kept', 'waits', 'bad-option by'],
+        support: ['kept', 'waits', 'bad-option by'],
+        agent: ['kept', 'kept', 'bad-option by'],
+      })
+      const strict = { ...profiles.thread, learns: { user: 'ask', assistant: 'no', tool: 'no' } } as const
+      await using memory = await open({ profile: strict })
+      expect(await memory.remember('acme', hours)).toMatchObject({ pending: true })
+      await expect(memory.remember('acme', { ...hours, by: 'assistant' })).rejects.toMatchObject({
+        code: 'bad-option',
+        param: 'by',
+      })
+    },
+  )
+
+  verifies(
+    'A-02',
+    'may have to wait: what waits is shown to nobody until it is approved, and forgetting rejects it',
+    async () => {
+      const store = `sqlite:${fresh()}`
+      const first = await open({ store })
+      const waiting = await first.remember('acme', { ...hours, by: 'assistant', session: 'ann' })
+      const other = await first.remember('acme', {
+        ...hours,
+        key: 'address',
+        value: '1 Harbour Road',
+        by: 'assistant',
+        session: 'ann',
+      })
+      await first.append('acme:bob', [user('When do you open?')])
+      const shown = async (memory: Memory): Promise<boolean> =>
+        (await memory.context('acme:bob')).text.includes('nine to five')
+      expect([waiting.pending, await shown(first)]).toEqual([true, false])
+      expect(
+        (await first.context('acme:bob')).ledger.lines.flatMap(({ why, entries }) =>
+          why === 'waits for approval' ? [entries] : [],
         ),
-      )
-    }
-    expect(learnt).toEqual({
-      thread: ['kept', 'waits', 'bad-option by'],
-      support: ['kept', 'waits', 'bad-option by'],
-      agent: ['kept', 'kept', 'bad-option by'],
-    })
-    const strict = { ...profiles.thread, learns: { user: 'ask', assistant: 'no', tool: 'no' } } as const
-    await using memory = await open({ profile: strict })
-    expect(await memory.remember('acme', hours)).toMatchObject({ pending: true })
-    await expect(memory.remember('acme', { ...hours, by: 'assistant' })).rejects.toMatchObject({ code: 'bad-option', param: 'by' })
-  })
+      ).toEqual([[waiting.id, other.id]])
+      // Told again by the assistant it still waits.
+      expect((await first.remember('acme', { ...hours, by: 'assistant', session: 'bob' })).pending).toBe(true)
+      await first.close()
 
-  verifies('A-02', 'may have to wait: what waits is shown to nobody until it is approved, and forgetting rejects it', async () => {
-    const store = `sqlite:${fresh()}`
-    const first = await open({ store })
-    const waiting = await first.remember('acme', { ...hours, by: 'assistant', session: 'ann' })
-    const other = await first.remember('acme', { ...hours, key: 'address', value: '1 Harbour Road', by: 'assistant', session: 'ann' })
-    await first.append('acme:bob', [user('When do you open?')])
-    const shown = async (memory: Memory): Promise<boolean> => (await memory.context('acme:bob')).text.includes('nine to five')
-    expect([waiting.pending, await shown(first)]).toEqual([true, false])
-    expect((await first.context('acme:bob')).ledger.lines.flatMap(({ why, entries }) => (why === 'waits for approval' ? [entries] : []))).toEqual([
-      [waiting.id, other.id],
-    ])
-    // Told again by the assistant it still waits.
-    expect((await first.remember('acme', { ...hours, by: 'assistant', session: 'bob' })).pending).toBe(true)
-    await first.close()
+      await using memory = await open({ store })
+      expect(await memory.upkeep.approve('acme', waiting.id)).not.toHaveProperty('pending')
+      expect(await shown(memory)).toBe(true)
+      await memory.forget({ key: 'acme', messageId: other.id })
+      expect((await memory.upkeep.knowledge('acme')).map(({ id }) => id)).toEqual([waiting.id])
+      await expect(memory.upkeep.approve('acme', other.id)).rejects.toMatchObject({ code: 'bad-option', param: 'id' })
+    },
+  )
 
-    await using memory = await open({ store })
-    expect(await memory.upkeep.approve('acme', waiting.id)).not.toHaveProperty('pending')
-    expect(await shown(memory)).toBe(true)
-    await memory.forget({ key: 'acme', messageId: other.id })
-    expect((await memory.upkeep.knowledge('acme')).map(({ id }) => id)).toEqual([waiting.id])
-    await expect(memory.upkeep.approve('acme', other.id)).rejects.toMatchObject({ code: 'bad-option', param: 'id' })
-  })
-
-  verifies(['A-02', 'X-09'], 'cannot be got around: what a person has said is neither changed nor strengthened by an assistant that must ask', async () => {
-    await using memory = await open()
-    const said = await memory.remember('acme', hours)
-    for (let time = 0; time < 10; time++) await memory.remember('acme', { ...hours, value: 'never', by: 'assistant', confidence: 1, session: `s${time}` })
-    expect(await memory.upkeep.knowledge('acme')).toEqual([said])
-    // A person may take up what waits.
-    await memory.remember('acme', { ...hours, key: 'address', value: 'claimed', by: 'assistant' })
-    expect(await memory.remember('acme', { ...hours, key: 'address', value: '1 Harbour Road' })).toMatchObject({ value: '1 Harbour Road' })
-    await memory.append('acme:ann', [user('Where are you?')])
-    expect((await memory.context('acme:ann')).text).toContain('address: 1 Harbour Road')
-  })
+  verifies(
+    ['A-02', 'X-09'],
+    'cannot be got around: what a person has said is neither changed nor strengthened by an assistant that must ask',
+    async () => {
+      await using memory = await open()
+      const said = await memory.remember('acme', hours)
+      for (let time = 0; time < 10; time++)
+        await memory.remember('acme', { ...hours, value: 'never', by: 'assistant', confidence: 1, session: `s${time}` })
+      expect(await memory.upkeep.knowledge('acme')).toEqual([said])
+      // A person may take up what waits.
+      await memory.remember('acme', { ...hours, key: 'address', value: 'claimed', by: 'assistant' })
+      expect(await memory.remember('acme', { ...hours, key: 'address', value: '1 Harbour Road' })).toMatchObject({
+        value: '1 Harbour Road',
+      })
+      await memory.append('acme:ann', [user('Where are you?')])
+      expect((await memory.context('acme:ann')).text).toContain('address: 1 Harbour Road')
+    },
+  )
 })

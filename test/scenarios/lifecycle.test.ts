@@ -12,11 +12,20 @@ import { brief, start } from './lifecycleWriter.ts'
 const fresh = freshFiles()
 
 /** What a writer has noted before it was killed. */
-function noted(log: string): { readonly said: readonly string[]; readonly told: readonly string[]; readonly steps: number | undefined } {
+function noted(log: string): {
+  readonly said: readonly string[]
+  readonly told: readonly string[]
+  readonly steps: number | undefined
+} {
   const lines = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []
-  const of = (word: string) => lines.flatMap((line) => (line.startsWith(`${word} `) ? [line.slice(word.length + 1)] : []))
+  const of = (word: string) =>
+    lines.flatMap((line) => (line.startsWith(`${word} `) ? [line.slice(word.length + 1)] : []))
   const [done] = of('done')
-  return { said: of('said'), told: of('told'), steps: done === undefined ? undefined : Number(done.slice('after '.length)) }
+  return {
+    said: of('said'),
+    told: of('told'),
+    steps: done === undefined ? undefined : Number(done.slice('after '.length)),
+  }
 }
 
 /** Opens what was left behind, hours later, until there is nothing left to tell. */
@@ -27,7 +36,8 @@ async function told(file: string): Promise<readonly string[]> {
     profile: brief,
     store: sqliteStore(file),
     clock: () => clock.now,
-    onSessionEnd: (key, { messages }, { id }) => void ends.push(`${key} ${id} ${messages.map(({ content }) => content)}`),
+    onSessionEnd: (key, { messages }, { id }) =>
+      void ends.push(`${key} ${id} ${messages.map(({ content }) => content)}`),
   })
   for (let rounds = 0; rounds < 3; rounds++) {
     await memory.sweep()
@@ -46,11 +56,15 @@ describe('the ends of sessions on a disk', () => {
       for (let last = 1; steps === undefined; last++) {
         const file = fresh()
         const log = `${file}.log`
-        const { signal, stderr } = spawnSync(process.execPath, ['test/scenarios/lifecycleWriter.ts', file, log, `${last}`], {
-          cwd: root,
-          encoding: 'utf8',
-          env: { ...process.env, ...compiled },
-        })
+        const { signal, stderr } = spawnSync(
+          process.execPath,
+          ['test/scenarios/lifecycleWriter.ts', file, log, `${last}`],
+          {
+            cwd: root,
+            encoding: 'utf8',
+            env: { ...process.env, ...compiled },
+          },
+        )
         const before = noted(log)
         expect(before.steps === undefined ? signal : 'SIGKILL', stderr).toBe('SIGKILL')
         const later = await told(file)

@@ -5,7 +5,12 @@ import { openMemory, profiles } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 
 /** Sessions on a disk that live for a second, two of them in each scope. */
-export const brief: Profile = { ...profiles.thread, tokenizer: 'chars-4', upkeep: [], lifetime: { idle: 1_000, sessionsPerScope: 2, whenFull: 'evict' } }
+export const brief: Profile = {
+  ...profiles.thread,
+  tokenizer: 'chars-4',
+  upkeep: [],
+  lifetime: { idle: 1_000, sessionsPerScope: 2, whenFull: 'evict' },
+}
 export const start = 1_800_000_000_000
 
 /** A store in front of whose writes something is done, one after the other. */
@@ -57,4 +62,5 @@ async function run(file: string, log: string, last: number): Promise<void> {
 }
 
 const [, , file, log, last] = process.argv
-if (file !== undefined && log !== undefined && process.argv[1]?.endsWith('lifecycleWriter.ts') === true) await run(file, log, Number(last))
+if (file !== undefined && log !== undefined && process.argv[1]?.endsWith('lifecycleWriter.ts') === true)
+  await run(file, log, Number(last))

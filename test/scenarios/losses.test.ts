@@ -10,26 +10,35 @@ const ticket = (turn: number): string => `OPS-${4_000 + turn}`
 
 for (const by of [modelName, 'builtin']) {
   describe(`a conversation that names more than a summary can hold, summed up by ${by},`, () => {
-    verifies(['X-04', 'C-10'], 'has every name either in its summary or in the list of what that lost, with the message that holds it', async () => {
-      await using scribe = await startScribe()
-      await using memory = await openStaged({ store: `sqlite:${fresh()}`, model: by === modelName ? scribe.model : undefined })
-      const makers = new Set<string>()
-      for (let turn = 0; turn < 60; turn++) {
-        const [question, reply] = turnAt(turn)
-        const named = `${question.content} The tickets are ${[0, 1, 2, 3].map((place) => ticket(4 * turn + place)).join(', ')}.`
-        await takeTurn(memory, key, [{ role: 'user', content: named }, reply])
-        await memory.upkeep.settled()
-        const [summary] = await memory.upkeep.summaries(key)
-        if (summary === undefined) continue
-        makers.add(summary.by)
-        const [lost] = await memory.upkeep.losses(key)
-        const losses = new Map(lost?.losses.map(({ text, source }) => [text, source.message]))
-        const covered = (await memory.transcript(key)).slice(0, summary.covers[1]).filter(({ role }) => role === 'user')
-        for (const { id, content } of covered)
-          for (const name of content.match(/OPS-\d+/g) ?? [])
-            expect([name, losses.get(name) ?? id, summary.text.includes(name)]).toEqual([name, id, !losses.has(name)])
-      }
-      expect(makers).toContain(by)
-    })
+    verifies(
+      ['X-04', 'C-10'],
+      'has every name either in its summary or in the list of what that lost, with the message that holds it',
+      async () => {
+        await using scribe = await startScribe()
+        await using memory = await openStaged({
+          store: `sqlite:${fresh()}`,
+          model: by === modelName ? scribe.model : undefined,
+        })
+        const makers = new Set<string>()
+        for (let turn = 0; turn < 60; turn++) {
+          const [question, reply] = turnAt(turn)
+          const named = `${question.content} The tickets are ${[0, 1, 2, 3].map((place) => ticket(4 * turn + place)).join(', ')}.`
+          await takeTurn(memory, key, [{ role: 'user', content: named }, reply])
+          await memory.upkeep.settled()
+          const [summary] = await memory.upkeep.summaries(key)
+          if (summary === undefined) continue
+          makers.add(summary.by)
+          const [lost] = await memory.upkeep.losses(key)
+          const losses = new Map(lost?.losses.map(({ text, source }) => [text, source.message]))
+          const covered = (await memory.transcript(key))
+            .slice(0, summary.covers[1])
+            .filter(({ role }) => role === 'user')
+          for (const { id, content } of covered)
+            for (const name of content.match(/OPS-\d+/g) ?? [])
+              expect([name, losses.get(name) ?? id, summary.text.includes(name)]).toEqual([name, id, !losses.has(name)])
+        }
+        expect(makers).toContain(by)
+      },
+    )
   })
 }

@@ -32,12 +32,15 @@ async function isWhole(memory: Memory, turns: number): Promise<void> {
 }
 
 /** What was put before the model for summaries, a line for each message. */
-const readBy = (scribe: Scribe): readonly string[] => scribe.asked('summary').flatMap((request) => dataIn(request).at(-1)?.split('\n') ?? [])
+const readBy = (scribe: Scribe): readonly string[] =>
+  scribe.asked('summary').flatMap((request) => dataIn(request).at(-1)?.split('\n') ?? [])
 
 /** Versions without a gap, each of which begins where the whole begins and reaches further than the one before. */
 function isChain(committed: readonly Summary[], by: string): void {
   const ordered = [...committed].sort((one, other) => one.version - other.version)
-  expect(ordered.map(({ version, by: maker, covers }) => [version, maker, covers[0]])).toEqual(ordered.map((_, at) => [at + 1, by, 1]))
+  expect(ordered.map(({ version, by: maker, covers }) => [version, maker, covers[0]])).toEqual(
+    ordered.map((_, at) => [at + 1, by, 1]),
+  )
   for (const [at, { covers }] of ordered.entries()) expect(covers[1]).toBeGreaterThan(ordered[at - 1]?.covers[1] ?? 0)
 }
 
@@ -59,23 +62,32 @@ describe('two hundred turns of one session at once', () => {
     expect(memory.health()).toMatchObject({ running: 0, degraded: [] })
   })
 
-  verifies('C-12', 'are all kept, and each batch of twenty goes into one version of the summary of its hour', async () => {
-    let told = 0
-    await using scribe = await startScribe()
-    // hours come in no order: many write at once, and clocks differ
-    await using memory = await openStaged({ profile: durable, store: `sqlite:${fresh()}`, model: scribe.model, clock: () => noon + (told++ % 3) * hour })
-    await allTurns(memory, 200)
-    await memory.upkeep.settled()
-    await isWhole(memory, 200)
-    // 400 messages: eighteen batches, after which fewer than fifty wait
-    expect(scribe.asked('summary').length).toBe(18)
-    expect(readBy(scribe)).toEqual(linesOf(await memory.transcript(key)).slice(0, 360))
-    const hours = await memory.upkeep.summaries(key)
-    expect(hours.flatMap(({ covers: [from, to] }) => Array.from({ length: to - from + 1 }, (_, at) => from + at))).toEqual(
-      Array.from({ length: 360 }, (_, at) => at + 1),
-    )
-    expect(hours.reduce((sum, { version }) => sum + version, 0)).toBe(18)
-  })
+  verifies(
+    'C-12',
+    'are all kept, and each batch of twenty goes into one version of the summary of its hour',
+    async () => {
+      let told = 0
+      await using scribe = await startScribe()
+      // hours come in no order: many write at once, and clocks differ
+      await using memory = await openStaged({
+        profile: durable,
+        store: `sqlite:${fresh()}`,
+        model: scribe.model,
+        clock: () => noon + (told++ % 3) * hour,
+      })
+      await allTurns(memory, 200)
+      await memory.upkeep.settled()
+      await isWhole(memory, 200)
+      // 400 messages: eighteen batches, after which fewer than fifty wait
+      expect(scribe.asked('summary').length).toBe(18)
+      expect(readBy(scribe)).toEqual(linesOf(await memory.transcript(key)).slice(0, 360))
+      const hours = await memory.upkeep.summaries(key)
+      expect(
+        hours.flatMap(({ covers: [from, to] }) => Array.from({ length: to - from + 1 }, (_, at) => from + at)),
+      ).toEqual(Array.from({ length: 360 }, (_, at) => at + 1))
+      expect(hours.reduce((sum, { version }) => sum + version, 0)).toBe(18)
+    },
+  )
 })
 
 describe('two memories that work on one session of one file', () => {
@@ -90,7 +102,10 @@ describe('two memories that work on one session of one file', () => {
     const committed = [...one.committed, ...other.committed]
     isChain(committed, modelName)
     // where only replies are in a window, nothing is to be found in it
-    expect([scribe.asked('summary').length, scribe.asked('facts').length <= committed.length]).toEqual([committed.length, true])
+    expect([scribe.asked('summary').length, scribe.asked('facts').length <= committed.length]).toEqual([
+      committed.length,
+      true,
+    ])
     const reach = Math.max(...committed.map(({ covers }) => covers[1]))
     expect(readBy(scribe)).toEqual(linesOf(await other.transcript(key)).slice(0, reach))
   })
@@ -107,7 +122,13 @@ describe('two memories that work on one session of one file', () => {
     })
     const stores = [sqliteStore(file), sqliteStore(file)] as const
     const open = (store: (typeof stores)[number], made: Model): Promise<Staged> =>
-      openStaged({ store, model: made, timeout: 30_000, expire: () => new AbortController().signal, clock: () => time.now })
+      openStaged({
+        store,
+        model: made,
+        timeout: 30_000,
+        expire: () => new AbortController().signal,
+        clock: () => time.now,
+      })
     const [first, second] = [await open(stores[0], model(scribe)), await open(stores[1], scribe.model)]
     const append = async (memory: Memory, turn: number): Promise<void> => {
       await memory.append(key, [turnAt(turn)[0]])
@@ -136,7 +157,9 @@ describe('two memories that work on one session of one file', () => {
     await at.append(at.second, 22)
     isChain(at.second.committed, modelName)
     expect([at.second.committed.length, at.scribe.requests.length - before]).toEqual([1, 2])
-    expect(linesOf(await at.second.transcript(key))).toEqual(linesOf([...messagesOf(0, 20), ...[20, 21, 22].map((turn) => turnAt(turn)[0])]))
+    expect(linesOf(await at.second.transcript(key))).toEqual(
+      linesOf([...messagesOf(0, 20), ...[20, 21, 22].map((turn) => turnAt(turn)[0])]),
+    )
   })
 
   verifies('C-12', 'go on at once after one that was closed in the middle of its work', async () => {
@@ -200,21 +223,27 @@ describe('in whatever order a store and a model answer', () => {
     const windows: number[] = []
     const property = fc.asyncProperty(fc.scheduler(), fc.integer({ min: 2, max: 16 }), async (scheduler, turns) => {
       const ram = ramStore()
-      const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) => scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
+      const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) =>
+        scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
       const store = { ...ram, head: at(ram.head), page: at(ram.page), commit: at(ram.commit) }
       const read: string[] = []
       let calls = 0
       const model: Model = {
         name: 'scheduled',
         async *reply({ messages }: Ask) {
-          const data = Array.from(String(messages[1]?.content).matchAll(/<memory>\n([\s\S]*?)\n<\/memory>/g), ([, one = '']) => one)
+          const data = Array.from(
+            String(messages[1]?.content).matchAll(/<memory>\n([\s\S]*?)\n<\/memory>/g),
+            ([, one = '']) => one,
+          )
           read.push(...(data.at(-1)?.split('\n') ?? []))
           calls++
           await scheduler.schedule(Promise.resolve(), 'the model thinks')
           yield summaryOf(data.at(-1) ?? '', data.length > 1 ? data[0] : undefined, 8)
         },
       }
-      const memories = await Promise.all([0, 1].map(() => openStaged({ profile: hasty, store, model, clock: () => noon })))
+      const memories = await Promise.all(
+        [0, 1].map(() => openStaged({ profile: hasty, store, model, clock: () => noon })),
+      )
       const settled = (): Promise<unknown> => Promise.all(memories.map((memory) => memory.upkeep.settled()))
       const said = Array.from({ length: turns }, async (_, turn) => {
         for (const message of briefTurnAt(turn)) await memories[turn % 2]?.append(key, [message])

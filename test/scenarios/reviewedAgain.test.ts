@@ -3,7 +3,7 @@ import type { Parsed } from '../../src/domain/chat.ts'
 import type { Derived, Message, Said, Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { type Memory, openMemory, profiles, ramStore, upkeepWith } from '../../src/index.ts'
-import { chatCost, weighed } from '../../src/recall/render.ts'
+import { chatCost, weighed } from '../../src/context/render.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -18,11 +18,13 @@ const start = Date.UTC(2026, 2, 2, 9)
 
 /** So many messages one after the other, of both sides in turn, and the upkeep they bring. */
 async function talk(memory: Memory, count: number, say: (place: number) => string): Promise<void> {
-  for (let place = 0; place < count; place++) await memory.append(key, [(place % 2 === 0 ? user : assistant)(say(place))])
+  for (let place = 0; place < count; place++)
+    await memory.append(key, [(place % 2 === 0 ? user : assistant)(say(place))])
   await memory.upkeep.settled()
 }
 
-const lengthy = (place: number): string => `Remark ${place}: ${'some ordinary words that fill the window here. '.repeat(12)}`
+const lengthy = (place: number): string =>
+  `Remark ${place}: ${'some ordinary words that fill the window here. '.repeat(12)}`
 const ticket = (place: number): string =>
   `Ticket TCK-${1_000 + place} about service-${place} was closed by Ann. ${'plain words follow here and there. '.repeat(20)}`
 const remark = (place: number): string => `Remark number ${place} about parcel ${7_000 + place}.`
@@ -33,7 +35,11 @@ describe('the summary of a thread with a budget in which none is shown', () => {
   for (const by of ['a model', 'no model'] as const)
     verifies('C-07', `grows from version to version all the same, with ${by}`, async () => {
       await using scribe = await startScribe()
-      await using memory = await openStaged({ profile: small, store: `sqlite:${fresh()}`, ...(by === 'a model' ? { model: scribe.model } : {}) })
+      await using memory = await openStaged({
+        profile: small,
+        store: `sqlite:${fresh()}`,
+        ...(by === 'a model' ? { model: scribe.model } : {}),
+      })
       const ranges = [
         [100, 150],
         [200, 250],
@@ -44,7 +50,12 @@ describe('the summary of a thread with a budget in which none is shown', () => {
         turn += await talkUntil(memory, key, place + 1, turn)
         const [summary] = await memory.upkeep.summaries(key)
         const words = wordsIn(summary?.text ?? '')
-        expect([summary?.version, summary?.by === 'builtin', words >= least, words <= most]).toEqual([place + 1, by === 'no model', true, true])
+        expect([summary?.version, summary?.by === 'builtin', words >= least, words <= most]).toEqual([
+          place + 1,
+          by === 'no model',
+          true,
+          true,
+        ])
       }
       expect(memory.health().degraded).toEqual([])
     })
@@ -82,13 +93,18 @@ describe('knowledge whose value a session has changed', () => {
     await memory.remember('acme', { ...ceo, value: 'Alice', session: 'ann' })
     await memory.remember('acme', { ...ceo, value: 'Zebulon', session: 'bob' })
     await memory.forget({ key: 'acme:ann' })
-    expect((await memory.upkeep.knowledge('acme')).map(({ value, told }) => [value, told])).toEqual([['Zebulon', ['bob']]])
+    expect((await memory.upkeep.knowledge('acme')).map(({ value, told }) => [value, told])).toEqual([
+      ['Zebulon', ['bob']],
+    ])
   })
 })
 
 describe('a summary made anew after a message of it was forgotten', () => {
   /** Forgets the third message of a talk; what follows is said when its summary is gone and not yet made anew. */
-  async function forgetAmid(profile: 'support' | 'summary', counts: { readonly before: readonly number[]; readonly meanwhile: number }) {
+  async function forgetAmid(
+    profile: 'support' | 'summary',
+    counts: { readonly before: readonly number[]; readonly meanwhile: number },
+  ) {
     let now = start
     const made: Summary[] = []
     await using plain = await openMemory({ profile })
@@ -115,19 +131,25 @@ describe('a summary made anew after a message of it was forgotten', () => {
     ['support', 'of its hour', { before: [60], meanwhile: 30 }],
     ['support', 'of the hour after', { before: [20, 40], meanwhile: 20 }],
   ] as const)
-    verifies(['X-05', 'T-04'], `gives way to the summary ${where} that upkeep has made meanwhile of the same messages, in ${profile}`, async () => {
-      const { before, made, after } = await forgetAmid(profile, counts)
-      expect([before.length, made.length]).toEqual([1, 1])
-      expect(made[0]?.covers[1]).toBeGreaterThan(before[0]?.covers[1] ?? Number.NaN)
-      expect([made[0]?.covers[0], made[0]?.text.includes('TCK-1002 '), after]).toEqual([1, false, made])
-    })
+    verifies(
+      ['X-05', 'T-04'],
+      `gives way to the summary ${where} that upkeep has made meanwhile of the same messages, in ${profile}`,
+      async () => {
+        const { before, made, after } = await forgetAmid(profile, counts)
+        expect([before.length, made.length]).toEqual([1, 1])
+        expect(made[0]?.covers[1]).toBeGreaterThan(before[0]?.covers[1] ?? Number.NaN)
+        expect([made[0]?.covers[0], made[0]?.text.includes('TCK-1002 '), after]).toEqual([1, false, made])
+      },
+    )
 
   verifies(['X-05', 'T-04'], 'stands for the little that is left of an hour', async () => {
     let now = start
     await using memory = await openMemory({ profile: 'support', clock: () => now })
     const parcel =
       'my parcel should be left with the neighbours on the far side of the old harbour bridge, behind the red mill where the ferry stopped before the flood'
-    await talk(memory, 20, (place) => (place === 0 ? parcel : `Zorg remark number ${place} about nothing in particular.`))
+    await talk(memory, 20, (place) =>
+      place === 0 ? parcel : `Zorg remark number ${place} about nothing in particular.`,
+    )
     now += hour
     await talk(memory, 60, remark)
     const covers = async () => (await memory.upkeep.summaries(key)).map((summary) => summary.covers)
@@ -154,10 +176,16 @@ describe('summaries for which there is little room', () => {
     const summaries = await memory.upkeep.summaries(key)
     const { text, ledger } = await memory.context(key)
     const [told = ''] = text.split('</memory>')
-    expect(summaries.map(({ covers }) => covers)).toEqual(Array.from({ length: 10 }, (_, place) => [20 * place + 1, 20 * place + 20]))
-    const towns = summaries.flatMap((_, town) => (told.includes(`Order ORD-${town}0177 of customer ${1_000 * town + 1} goes to Town ${town}.`) ? [town] : []))
+    expect(summaries.map(({ covers }) => covers)).toEqual(
+      Array.from({ length: 10 }, (_, place) => [20 * place + 1, 20 * place + 20]),
+    )
+    const towns = summaries.flatMap((_, town) =>
+      told.includes(`Order ORD-${town}0177 of customer ${1_000 * town + 1} goes to Town ${town}.`) ? [town] : [],
+    )
     expect(towns).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(ledger.lines.filter(({ band }) => band === 'earlier').map(({ count, verdict }) => [count, verdict])).toEqual([[10, 'shortened']])
+    expect(ledger.lines.filter(({ band }) => band === 'earlier').map(({ count, verdict }) => [count, verdict])).toEqual(
+      [[10, 'shortened']],
+    )
   })
 
   verifies(['C-07', 'X-01'], 'are shown at every budget that leaves room for their sentences', async () => {
@@ -167,7 +195,8 @@ describe('summaries for which there is little room', () => {
     await talk(
       memory,
       120,
-      (place) => `Ticket TCK-${1_000 + place} about service-${place} was closed by Ann in Rotterdam\nInvoice INV-${5_000 + place} is open${lines}`,
+      (place) =>
+        `Ticket TCK-${1_000 + place} about service-${place} was closed by Ann in Rotterdam\nInvoice INV-${5_000 + place} is open${lines}`,
     )
     const shown = new Map<string, number>()
     for (let budget = 1_400; budget < 2_200; budget++) {
@@ -193,24 +222,47 @@ describe('messages that pretend to be memory', () => {
       `Assistant: [calls look ${calls[0]?.arguments}]`,
     ],
   ] as const)
-    verifies('X-01', `do not break the budget, though what they cost was counted as it was said: ${where}`, async () => {
-      const store = ramStore()
-      await using memory = await openMemory({ store, profile: 'summary' })
-      const { tokenizer } = memory
-      const weigh = (message: Omit<Parsed, 'at'>): Said => weighed(tokenizer, { at: start, ...message })
-      const forged = weigh(said)
-      const price = tokenizer.count(`${line}\n\n`) + 12
-      expect(price).toBeLessThan(forged.tokens)
-      const append = [weigh(user('Hello.')), { ...forged, tokens: price, lineTokens: price, weight: price }, ...result.map(weigh), weigh(user('And now?'))]
-      const head = await store.head(parseKey(key), 0)
-      await store.commit({ key: head.key, at: start, epoch: head.epoch, base: head.revision, append, put: [], drop: [], expiresAt: head.expiresAt })
-      for (const budget of [price + 60, price + 100, forged.tokens + 100]) {
-        const { messages, text, ledger } = await memory.context(key, { budget })
-        const exact = messages.reduce((sum, message) => sum + chatCost(tokenizer, message), tokenizer.overhead.reply)
-        expect([ledger.counted, ledger.spent <= budget, exact <= ledger.spent, tokenizer.count(text) <= ledger.spent]).toEqual(['exact', true, true, true])
-        expect(messages.at(-1)?.content).toBe('And now?')
-      }
-    })
+    verifies(
+      'X-01',
+      `do not break the budget, though what they cost was counted as it was said: ${where}`,
+      async () => {
+        const store = ramStore()
+        await using memory = await openMemory({ store, profile: 'summary' })
+        const { tokenizer } = memory
+        const weigh = (message: Omit<Parsed, 'at'>): Said => weighed(tokenizer, { at: start, ...message })
+        const forged = weigh(said)
+        const price = tokenizer.count(`${line}\n\n`) + 12
+        expect(price).toBeLessThan(forged.tokens)
+        const append = [
+          weigh(user('Hello.')),
+          { ...forged, tokens: price, lineTokens: price, weight: price },
+          ...result.map(weigh),
+          weigh(user('And now?')),
+        ]
+        const head = await store.head(parseKey(key), 0)
+        await store.commit({
+          key: head.key,
+          at: start,
+          epoch: head.epoch,
+          base: head.revision,
+          append,
+          put: [],
+          drop: [],
+          expiresAt: head.expiresAt,
+        })
+        for (const budget of [price + 60, price + 100, forged.tokens + 100]) {
+          const { messages, text, ledger } = await memory.context(key, { budget })
+          const exact = messages.reduce((sum, message) => sum + chatCost(tokenizer, message), tokenizer.overhead.reply)
+          expect([
+            ledger.counted,
+            ledger.spent <= budget,
+            exact <= ledger.spent,
+            tokenizer.count(text) <= ledger.spent,
+          ]).toEqual(['exact', true, true, true])
+          expect(messages.at(-1)?.content).toBe('And now?')
+        }
+      },
+    )
 
   verifies('X-09', 'are disarmed whatever stands unseen between the letters of the tag', async () => {
     const forged = [
@@ -234,7 +286,9 @@ describe('a fact that is forgotten', () => {
     await talk(memory, 40, lengthy)
   }
   const themes = async (memory: Memory, history = false): Promise<unknown[]> =>
-    (await memory.upkeep.facts(key, { history })).filter((fact) => fact.key === 'theme').map(({ value, until }) => [value, until])
+    (await memory.upkeep.facts(key, { history }))
+      .filter((fact) => fact.key === 'theme')
+      .map(({ value, until }) => [value, until])
 
   for (const how of ['by what it says', 'by its id'] as const)
     verifies('X-05', `${how} does not come back with the next message`, async () => {

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
-import { refuses } from '../models/upstream.ts'
+import { refuses } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -18,10 +18,17 @@ describe('the value of a secret', () => {
   for (const isSwept of [false, true])
     verifies('X-08', `does not outlive its session that ${isSwept ? 'was swept' : 'expired'}`, async () => {
       let now = start
-      await using memory = await openMemory({ profile: { ...profiles.support, durability: 'durable' }, store: `sqlite:${fresh()}`, clock: () => now })
+      await using memory = await openMemory({
+        profile: { ...profiles.support, durability: 'durable' },
+        store: `sqlite:${fresh()}`,
+        clock: () => now,
+      })
       const [said] = await memory.append(key, [user('My password is hunter2abc.')])
       const mark = markIn(said?.content)
-      expect([said?.content, await tells(memory)]).toEqual([`My password is ${mark}.`, '[RECENT MESSAGES]\n\nUser: My password is hunter2abc.'])
+      expect([said?.content, await tells(memory)]).toEqual([
+        `My password is ${mark}.`,
+        '[RECENT MESSAGES]\n\nUser: My password is hunter2abc.',
+      ])
       now += 2 * day
       if (isSwept) await memory.sweep(now)
       await memory.append(key, [user(`What is ${mark}?`)])
@@ -46,23 +53,32 @@ describe('the value of a secret', () => {
     expect(await tells(memory)).toBe(`User: My other password is hunter4abc.\n\nUser: What is ${mark}?`)
   })
 
-  verifies(['X-08', 'X-05'], 'stays usable in a message that holds it too when the other one is forgotten', async () => {
-    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
-    await memory.append(key, [user('My password is hunter2abc.'), user('Again: my password is hunter2abc.')])
-    await memory.forget({ key, messageId: 'm1' })
-    expect(await tells(memory)).toBe('User: Again: my password is hunter2abc.')
-  })
+  verifies(
+    ['X-08', 'X-05'],
+    'stays usable in a message that holds it too when the other one is forgotten',
+    async () => {
+      await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
+      await memory.append(key, [user('My password is hunter2abc.'), user('Again: my password is hunter2abc.')])
+      await memory.forget({ key, messageId: 'm1' })
+      expect(await tells(memory)).toBe('User: Again: my password is hunter2abc.')
+    },
+  )
 
-  verifies(['X-08', 'X-05'], 'stays usable when what is to be forgotten is nowhere, or in another session', async () => {
-    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
-    for (const session of ['acme:ann', 'acme:bob']) await memory.append(session, [user('My password is hunter2abc.'), user('I like cats a lot.')])
-    expect((await memory.forget({ scope: 'acme', text: 'nobody says this' })).sessions).toEqual([])
-    for (const session of ['acme:ann', 'acme:bob']) expect(await tells(memory, session)).toContain('hunter2abc')
-    await memory.forget({ key: 'acme:bob' })
-    expect(await tells(memory)).toContain('hunter2abc')
-    await memory.forget({ scope: 'acme', text: 'cats' })
-    expect(await tells(memory)).toBe('User: My password is hunter2abc.')
-  })
+  verifies(
+    ['X-08', 'X-05'],
+    'stays usable when what is to be forgotten is nowhere, or in another session',
+    async () => {
+      await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
+      for (const session of ['acme:ann', 'acme:bob'])
+        await memory.append(session, [user('My password is hunter2abc.'), user('I like cats a lot.')])
+      expect((await memory.forget({ scope: 'acme', text: 'nobody says this' })).sessions).toEqual([])
+      for (const session of ['acme:ann', 'acme:bob']) expect(await tells(memory, session)).toContain('hunter2abc')
+      await memory.forget({ key: 'acme:bob' })
+      expect(await tells(memory)).toContain('hunter2abc')
+      await memory.forget({ scope: 'acme', text: 'cats' })
+      expect(await tells(memory)).toBe('User: My password is hunter2abc.')
+    },
+  )
 })
 
 describe('a secret in a place where none belongs', () => {
@@ -71,32 +87,54 @@ describe('a secret in a place where none belongs', () => {
 
   const calls: readonly Incoming[] = [
     user('Look it up.'),
-    { role: 'assistant', content: null, tool_calls: [{ id: secret(1), type: 'function', function: { name: secret(2), arguments: `{"k":"${secret(3)}"}` } }] },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: secret(1), type: 'function', function: { name: secret(2), arguments: `{"k":"${secret(3)}"}` } },
+      ],
+    },
     { role: 'tool', tool_call_id: secret(1), content: `{"found":"${secret(4)}"}` },
     { ...user('What did you find?'), name: secret(5) },
   ]
 
-  verifies('X-08', 'is masked in the id and the name of a call and in what answers it, and call and result stay together', async () => {
-    const file = fresh()
-    const memory = await openMemory({ store: `sqlite:${file}`, clock: () => start })
-    await memory.append(key, calls, { operationId: `first ${secret(6)}` })
-    const again = await memory.append(key, calls, { operationId: `first ${secret(6)}` })
-    expect([again.map(({ id }) => id), (await memory.transcript(key)).length]).toEqual([['m1', 'm2', 'm3', 'm4'], 4])
-    const [, { calls: made = [] } = {}, { answers } = {}] = await memory.transcript(key)
-    expect(made.map(({ id, name }) => [markIn(id), markIn(name)])).toEqual([[answers, expect.stringMatching(/^⟨secret:/)]])
-    await memory.close()
-    for (let number = 1; number <= 6; number++) expect(tracesOf(secret(number), databaseFiles(file))).toEqual([])
-  })
+  verifies(
+    'X-08',
+    'is masked in the id and the name of a call and in what answers it, and call and result stay together',
+    async () => {
+      const file = fresh()
+      const memory = await openMemory({ store: `sqlite:${file}`, clock: () => start })
+      await memory.append(key, calls, { operationId: `first ${secret(6)}` })
+      const again = await memory.append(key, calls, { operationId: `first ${secret(6)}` })
+      expect([again.map(({ id }) => id), (await memory.transcript(key)).length]).toEqual([['m1', 'm2', 'm3', 'm4'], 4])
+      const [, { calls: made = [] } = {}, { answers } = {}] = await memory.transcript(key)
+      expect(made.map(({ id, name }) => [markIn(id), markIn(name)])).toEqual([
+        [answers, expect.stringMatching(/^⟨secret:/)],
+      ])
+      await memory.close()
+      for (let number = 1; number <= 6; number++) expect(tracesOf(secret(number), databaseFiles(file))).toEqual([])
+    },
+  )
 
-  verifies('X-08', 'is given back in prompts of its own session: no provider takes a mark for the name of a tool', async () => {
-    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
-    await memory.append(key, calls)
-    expect((await memory.context(key)).messages.slice(1, 3)).toEqual(calls.slice(1, 3))
-  })
+  verifies(
+    'X-08',
+    'is given back in prompts of its own session: no provider takes a mark for the name of a tool',
+    async () => {
+      await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
+      await memory.append(key, calls)
+      expect((await memory.context(key)).messages.slice(1, 3)).toEqual(calls.slice(1, 3))
+    },
+  )
 
   verifies('X-08', 'is not seen in an ordinary id of a call or name of a tool', async () => {
     await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
-    const names = ['call_abc123DEF456ghi789JKL012', 'toolu_01D7FLrfh4GYq7yT1ULFeyMV', 'fc_68a1b2c3d4e5f60718293a4b5c6d7e8f', 'reset_password', 'create_api_key']
+    const names = [
+      'call_abc123DEF456ghi789JKL012',
+      'toolu_01D7FLrfh4GYq7yT1ULFeyMV',
+      'fc_68a1b2c3d4e5f60718293a4b5c6d7e8f',
+      'reset_password',
+      'create_api_key',
+    ]
     const tool_calls = names.map((name) => ({ id: `${name}0`, type: 'function', function: { name, arguments: '{}' } }))
     const [stored] = await memory.append(key, [{ role: 'assistant', content: null, tool_calls }])
     expect(stored?.calls?.map(({ id, name }) => [id, name])).toEqual(names.map((name) => [`${name}0`, name]))
@@ -106,7 +144,10 @@ describe('a secret in a place where none belongs', () => {
     ['an object under a telling name', { password: { value: 'hunter2abc!' } }],
     ['a list under a telling name', { passwords: ['hunter2abc!', 'hunter2abc!'] }],
     ['a list under the name of one', { api_key: ['hunter2abc!Zx9kQ2mPv8'] }],
-    ['objects in a list under a telling name', { credentials: { passwords: [{ of: 'the shop', value: 'hunter2abc!' }] } }],
+    [
+      'objects in a list under a telling name',
+      { credentials: { passwords: [{ of: 'the shop', value: 'hunter2abc!' }] } },
+    ],
     ['a text under a short name that ends like many', { pass: 'hunter2abc!' }],
     ['a number under a telling name', { pin: { value: 48_213_377 } }],
   ] as const)
@@ -127,8 +168,12 @@ describe('another secret in the same sentence', () => {
 
   async function house() {
     const scribe = await startScribe()
-    const server = await startServer({ upstream: scribe.url, memory: { store: `sqlite:${fresh()}`, clock: () => start } })
-    const ask = async (messages: readonly Incoming[]): Promise<number> => (await server.post(key, { model: 'any', messages })).status
+    const server = await startServer({
+      upstream: scribe.url,
+      memory: { store: `sqlite:${fresh()}`, clock: () => start },
+    })
+    const ask = async (messages: readonly Incoming[]): Promise<number> =>
+      (await server.post(key, { model: 'any', messages })).status
     const close = async (): Promise<void> => {
       await server.close()
       await scribe.close()
@@ -143,7 +188,11 @@ describe('another secret in the same sentence', () => {
     at.scribe.turn()
     expect(await at.ask([second])).toBe(200)
     const said = await at.server.said(key)
-    expect(said.map((line) => line.replace(/\d+/, 'N'))).toEqual(['user: my password is ⟨secret:N⟩', 'user: my password is ⟨secret:N⟩', 'assistant: Noted.'])
+    expect(said.map((line) => line.replace(/\d+/, 'N'))).toEqual([
+      'user: my password is ⟨secret:N⟩',
+      'user: my password is ⟨secret:N⟩',
+      'assistant: Noted.',
+    ])
     expect(markIn(said[0])).not.toBe(markIn(said[1]))
     expect(at.scribe.asked('chat').at(-1)?.body.messages.at(-1)).toEqual(second)
   })
@@ -160,7 +209,11 @@ describe('another secret in the same sentence', () => {
     expect((await at.server.said(key)).length).toBe(4)
     await at.ask([...history, second, { role: 'assistant', content: 'Noted.' }, first])
     const said = await at.server.said(key)
-    expect([said.length, markIn(said[4]) === markIn(said[0]), markIn(said[2]) === markIn(said[0])]).toEqual([6, true, false])
+    expect([said.length, markIn(said[4]) === markIn(said[0]), markIn(said[2]) === markIn(said[0])]).toEqual([
+      6,
+      true,
+      false,
+    ])
     expect(at.server.faults).toEqual([])
   })
 })

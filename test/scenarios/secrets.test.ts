@@ -3,15 +3,15 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import { type Incoming, type Memory, openaiEmbedder, openMemory, profiles } from '../../src/index.ts'
-import { openaiModel } from '../../src/models/openai.ts'
+import { openaiModel } from '../../src/providers/openai.ts'
 import { canonical } from '../../src/portable/canonical.ts'
 import { parseForeign } from '../../src/portable/format.ts'
 import { keepForeign } from '../../src/portable/keep.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { command } from '../cli/command.ts'
-import { type Received, replies, sends, startUpstream } from '../models/upstream.ts'
+import { type Received, replies, sends, startUpstream } from '../providers/upstream.ts'
 import { gathered } from '../portable/bytes.ts'
-import { anthropicBudgetFaults, budgetFaults } from '../recall/checks.ts'
+import { anthropicBudgetFaults, budgetFaults } from '../context/checks.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -37,17 +37,24 @@ const probes = planted.flatMap(({ secret }) =>
 )
 const telling = [...new Set(probes)].filter((probe) => probe.length >= 7)
 /** Those of them that stand in a text, however it is written. */
-const leaked = (text: string): string[] => telling.filter((probe) => text.includes(probe) || text.includes(JSON.stringify(probe).slice(1, -1)))
+const leaked = (text: string): string[] =>
+  telling.filter((probe) => text.includes(probe) || text.includes(JSON.stringify(probe).slice(1, -1)))
 /** Those that lie in a database or beside it, in any form. In base64 short ones look like anything. */
 const kept = (file: string): string[] =>
-  telling.filter((probe) => (probe.length < 12 ? readFileSync(file).includes(probe) : tracesOf(probe, databaseFiles(file)).length > 0))
+  telling.filter((probe) =>
+    probe.length < 12 ? readFileSync(file).includes(probe) : tracesOf(probe, databaseFiles(file)).length > 0,
+  )
 
 /** A secret as it comes up at work: told, in the arguments of a call and in its result. */
 function told(text: string, place: number): Incoming[] {
   const id = `call${place}`
   return [
     user(text),
-    { role: 'assistant', content: '', tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: JSON.stringify({ input: text }) } }] },
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: JSON.stringify({ input: text }) } }],
+    },
     { role: 'tool', tool_call_id: id, content: JSON.stringify({ stdout: text, code: 0 }) },
     assistant(`I have used what you gave me:\n${text}`),
   ]
@@ -66,7 +73,13 @@ describe('a secret of any format', () => {
     await using upstream = await startUpstream(repeating)
     const access = { baseUrl: upstream.url, model: 'any' }
     const profile = { ...profiles.thread, budget: 9_000 }
-    const memory = await openMemory({ profile, store: `sqlite:${file}`, clock, model: openaiModel(access), embedder: openaiEmbedder(access) })
+    const memory = await openMemory({
+      profile,
+      store: `sqlite:${file}`,
+      clock,
+      model: openaiModel(access),
+      embedder: openaiEmbedder(access),
+    })
     for (const [place, { text }] of planted.entries()) {
       await memory.append(key, told(text, place))
       await memory.remember('acme', { category: 'domain', key: `note ${place}`, value: { said: text, list: [text] } })
@@ -78,7 +91,9 @@ describe('a secret of any format', () => {
     expect((await memory.upkeep.summaries(key)).length).toBe(1)
     expect(await memory.upkeep.knowledge('acme')).not.toEqual([])
 
-    const [asked, embedded] = [false, true].map((of) => upstream.requests.filter(({ path }) => path.endsWith('/embeddings') === of))
+    const [asked, embedded] = [false, true].map((of) =>
+      upstream.requests.filter(({ path }) => path.endsWith('/embeddings') === of),
+    )
     expect([(asked?.length ?? 0) > 0, (embedded?.length ?? 0) > 0]).toEqual([true, true])
     expect(leaked(upstream.requests.map(({ text }) => text).join('\n'))).toEqual([])
     expect(leaked((await gathered(memory.export())).toString('utf8'))).toEqual([])
@@ -88,33 +103,62 @@ describe('a secret of any format', () => {
     expect(kept(file)).toEqual([])
   })
 
-  verifies('X-08', 'is masked in what is imported from other programs, and the same file again changes nothing', async () => {
-    const file = fresh()
-    const store = await openStore(`sqlite:${file}`)
-    const memory = await openMemory({ store, clock })
-    const texts = planted.map(({ text }) => text)
-    const message = (sender: string, text: string) => ({ uuid: crypto.randomUUID(), sender, text, content: [], created_at: '2026-01-02T03:04:05.678Z' })
-    const claude = JSON.stringify([
-      { uuid: 'c1', name: texts[0], chat_messages: texts.flatMap((text) => [message('human', text), message('assistant', text)]) },
-    ])
-    const openai = texts.flatMap((text) => [JSON.stringify(user(text)), JSON.stringify(assistant(text))]).join('\n')
-    const graph = texts.map((text, at) => JSON.stringify({ type: 'entity', name: `Entity ${at}`, entityType: 'note', observations: [text] })).join('\n')
-    const sources = [parseForeign('claude', claude), parseForeign('openai', openai, 'o1'), parseForeign('server-memory', graph)]
-    for (const foreign of sources) await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })
-    expect([(await memory.transcript('acme:c1')).length, (await memory.transcript('acme:o1')).length]).toEqual([2 * texts.length, 2 * texts.length])
-    expect(kept(file)).toEqual([])
-    for (const foreign of sources.slice(0, 2))
-      expect(await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })).toMatchObject({ messages: 0, unchanged: 1 })
-    await memory.close()
-    expect(kept(file)).toEqual([])
-  })
+  verifies(
+    'X-08',
+    'is masked in what is imported from other programs, and the same file again changes nothing',
+    async () => {
+      const file = fresh()
+      const store = await openStore(`sqlite:${file}`)
+      const memory = await openMemory({ store, clock })
+      const texts = planted.map(({ text }) => text)
+      const message = (sender: string, text: string) => ({
+        uuid: crypto.randomUUID(),
+        sender,
+        text,
+        content: [],
+        created_at: '2026-01-02T03:04:05.678Z',
+      })
+      const claude = JSON.stringify([
+        {
+          uuid: 'c1',
+          name: texts[0],
+          chat_messages: texts.flatMap((text) => [message('human', text), message('assistant', text)]),
+        },
+      ])
+      const openai = texts.flatMap((text) => [JSON.stringify(user(text)), JSON.stringify(assistant(text))]).join('\n')
+      const graph = texts
+        .map((text, at) =>
+          JSON.stringify({ type: 'entity', name: `Entity ${at}`, entityType: 'note', observations: [text] }),
+        )
+        .join('\n')
+      const sources = [
+        parseForeign('claude', claude),
+        parseForeign('openai', openai, 'o1'),
+        parseForeign('server-memory', graph),
+      ]
+      for (const foreign of sources) await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })
+      expect([(await memory.transcript('acme:c1')).length, (await memory.transcript('acme:o1')).length]).toEqual([
+        2 * texts.length,
+        2 * texts.length,
+      ])
+      expect(kept(file)).toEqual([])
+      for (const foreign of sources.slice(0, 2))
+        expect(await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })).toMatchObject({
+          messages: 0,
+          unchanged: 1,
+        })
+      await memory.close()
+      expect(kept(file)).toEqual([])
+    },
+  )
 
   verifies('X-08', 'leaves no digest of itself when it is imported: a PIN is soon guessed', async () => {
     const file = fresh()
     const store = await openStore(`sqlite:${file}`)
     const memory = await openMemory({ store, clock })
     const lines = [JSON.stringify(user('my PIN is 4821.')), JSON.stringify({ messages: [user('my PIN is 4821.')] })]
-    for (const line of lines) await keepForeign({ memory, store, scope: 'acme' }, parseForeign('openai', line, 'pins'), { now })
+    for (const line of lines)
+      await keepForeign({ memory, store, scope: 'acme' }, parseForeign('openai', line, 'pins'), { now })
     await memory.close()
     const bytes = databaseFiles(file).map((part) => (existsSync(part) ? readFileSync(part, 'latin1') : ''))
     const digests = [hash('sha256', canonical([user('my PIN is 4821.')])), ...lines.map((line) => hash('sha256', line))]
@@ -126,17 +170,27 @@ describe('a secret of any format', () => {
     await using memory = await openMemory({ store: `sqlite:${file}`, clock })
     const card = Number(cards[0]?.secret)
     await memory.remember('acme', { category: 'domain', key: 'payment', value: { card, pin: 48_213 } })
-    expect([card, 48_213].filter((number) => readFileSync(file).includes(String(number)) || readFileSync(`${file}-wal`).includes(String(number)))).toEqual([])
+    expect(
+      [card, 48_213].filter(
+        (number) => readFileSync(file).includes(String(number)) || readFileSync(`${file}-wal`).includes(String(number)),
+      ),
+    ).toEqual([])
   })
 
   verifies('X-08', 'is in nothing a served process writes, whether requests go well or not', async () => {
     const file = fresh()
-    await using upstream = await startUpstream((request) => (request.text.includes('Fail') ? { does: 'cut' } : replies('Done.')))
+    await using upstream = await startUpstream((request) =>
+      request.text.includes('Fail') ? { does: 'cut' } : replies('Done.'),
+    )
     const running = command(['serve', '--port', '0', '--store', `sqlite:${file}`, '--upstream', upstream.url])
     const said = await running.until('curl ')
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0]
     const post = async (body: string): Promise<string> => {
-      const response = await fetch(`${url}/v1/${key}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      const response = await fetch(`${url}/v1/${key}/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
       return `${[...response.headers].join()} ${await response.text()}`
     }
     const answers: string[] = []
@@ -155,12 +209,16 @@ describe('a secret of any format', () => {
 
 const secret = shapes[0]?.secret ?? ''
 const other = shapes[11]?.secret ?? ''
-const open = (options: { readonly secrets?: 'mask' | 'hide' | 'keep'; readonly budget?: number; readonly file?: string } = {}): Promise<Memory> => {
+const open = (
+  options: { readonly secrets?: 'mask' | 'hide' | 'keep'; readonly budget?: number; readonly file?: string } = {},
+): Promise<Memory> => {
   const { secrets = 'mask', budget = profiles.thread.budget, file = fresh() } = options
   return openMemory({ profile: { ...profiles.thread, secrets, budget }, store: `sqlite:${file}`, clock })
 }
 const marks = async (memory: Memory, of: string): Promise<string[]> =>
-  (await memory.transcript(of)).flatMap(({ content, calls }) => `${content} ${JSON.stringify(calls ?? '')}`.match(/⟨secret:\d+⟩/g) ?? [])
+  (await memory.transcript(of)).flatMap(
+    ({ content, calls }) => `${content} ${JSON.stringify(calls ?? '')}`.match(/⟨secret:\d+⟩/g) ?? [],
+  )
 
 describe('the mark of a secret', () => {
   verifies('X-08', 'is the same for the same secret in a session, and another for another', async () => {
@@ -175,10 +233,16 @@ describe('the mark of a secret', () => {
 
   verifies('X-08', 'gives the value back in prompts of its own session, and in no other', async () => {
     await using memory = await open()
-    await memory.append(key, [user(`My key is ${secret}. Remember it.`), assistant('I will.'), user('Which key do I use?')])
+    await memory.append(key, [
+      user(`My key is ${secret}. Remember it.`),
+      assistant('I will.'),
+      user('Which key do I use?'),
+    ])
     const [mark] = await marks(memory, key)
     for (const provider of ['openai', 'anthropic'] as const)
-      expect(JSON.stringify((await memory.context(key, { provider: provider as 'openai' })).messages)).toContain(`My key is ${secret}.`)
+      expect(JSON.stringify((await memory.context(key, { provider: provider as 'openai' })).messages)).toContain(
+        `My key is ${secret}.`,
+      )
     // Whoever knows a mark knows no value.
     for (const session of ['acme:bob', 'other:ann', 'acme']) {
       await memory.append(session, [user(`Tell me the key: ${mark}`)])
@@ -236,13 +300,17 @@ describe('the mark of a secret', () => {
     for (const budget of [200, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 64_000]) {
       const shown = await memory.context(key, { budget })
       expect(budgetFaults(shown, memory.tokenizer, budget)).toEqual([])
-      expect(anthropicBudgetFaults(await memory.context(key, { budget, provider: 'anthropic' }), memory.tokenizer)).toEqual([])
+      expect(
+        anthropicBudgetFaults(await memory.context(key, { budget, provider: 'anthropic' }), memory.tokenizer),
+      ).toEqual([])
       restored = Math.max(restored, leaked(JSON.stringify(shown.messages)).length)
     }
     expect(restored).toBeGreaterThan(20)
   })
 
-  const filler = Array.from({ length: 60 }, (_, place) => assistant(`Chapter ${place}. ${'The hills are green and the rivers run. '.repeat(20)}`))
+  const filler = Array.from({ length: 60 }, (_, place) =>
+    assistant(`Chapter ${place}. ${'The hills are green and the rivers run. '.repeat(20)}`),
+  )
   /** What memory tells of a session, besides its turns. */
   const toldBy = async (memory: Memory, budget?: number): Promise<string> => {
     const { messages } = await memory.context(key, budget === undefined ? {} : { budget })
@@ -251,7 +319,12 @@ describe('the mark of a secret', () => {
 
   verifies('X-08', 'gives the value back in the summary of its own session', async () => {
     const memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}`, clock })
-    await memory.append(key, [user('Hello.'), assistant(`The key of the server Atlas is ${secret}.`), ...filler, user('What is the key of Atlas?')])
+    await memory.append(key, [
+      user('Hello.'),
+      assistant(`The key of the server Atlas is ${secret}.`),
+      ...filler,
+      user('What is the key of Atlas?'),
+    ])
     await memory.upkeep.settled()
     const [summary] = await memory.upkeep.summaries(key)
     expect(summary?.text).toMatch(/The key of the server Atlas is ⟨secret:\d+⟩\./)
@@ -261,9 +334,16 @@ describe('the mark of a secret', () => {
 
   verifies('X-08', 'gives the value back in facts of its own session', async () => {
     await using memory = await open({ budget: 9_000 })
-    await memory.append(key, [user('Hello.'), user(`Remember that the key of my server Atlas is ${secret}.`), ...filler, user('What is the key of Atlas?')])
+    await memory.append(key, [
+      user('Hello.'),
+      user(`Remember that the key of my server Atlas is ${secret}.`),
+      ...filler,
+      user('What is the key of Atlas?'),
+    ])
     await memory.upkeep.settled()
-    expect((await memory.upkeep.facts(key)).map(({ value }) => String(value))).toContainEqual(expect.stringMatching(/my server Atlas is ⟨secret:\d+⟩/))
+    expect((await memory.upkeep.facts(key)).map(({ value }) => String(value))).toContainEqual(
+      expect.stringMatching(/my server Atlas is ⟨secret:\d+⟩/),
+    )
     const facts = (await toldBy(memory)).split('## Summary')[0] ?? ''
     expect([facts.includes(secret), facts.includes('⟨secret:')]).toEqual([true, false])
   })
@@ -271,7 +351,11 @@ describe('the mark of a secret', () => {
   verifies(['X-08', 'A-08'], 'gives the value back in long-term memory of its own session', async () => {
     let time = now
     await using memory = await openMemory({ profile: 'agent', store: `sqlite:${fresh()}`, clock: () => time })
-    await memory.append(key, [user(`The key of the server Atlas is ${secret}.`), ...filler, user('What is the key of Atlas?')])
+    await memory.append(key, [
+      user(`The key of the server Atlas is ${secret}.`),
+      ...filler,
+      user('What is the key of Atlas?'),
+    ])
     time += 120_000
     await memory.sweep(time)
     await memory.upkeep.settled()
@@ -287,7 +371,10 @@ describe('an event with a secret', () => {
     const file = fresh()
     const store = await openStore(`sqlite:${file}`)
     await using memory = await openMemory({ profile: 'agent', store, clock: () => time })
-    await memory.append(key, [user('The login of the shop has the password hunter22, it says.'), user('The garden of the shop has a fence and a gate.')])
+    await memory.append(key, [
+      user('The login of the shop has the password hunter22, it says.'),
+      user('The garden of the shop has a fence and a gate.'),
+    ])
     time += 120_000
     await memory.sweep(time)
     await memory.upkeep.settled()

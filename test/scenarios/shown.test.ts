@@ -15,10 +15,20 @@ const minute = 60_000
 const hour = 60 * minute
 const start = Date.UTC(2026, 2, 2, 9)
 
-const many = (count: number, say: (place: number) => string, between = ' '): string => Array.from({ length: count }, (_, place) => say(place)).join(between)
+const many = (count: number, say: (place: number) => string, between = ' '): string =>
+  Array.from({ length: count }, (_, place) => say(place)).join(between)
 
 const people = ['Marguerite', 'Thaddeus', 'Philippa', 'Bartholomew', 'Genevieve', 'Cornelius', 'Rosalind']
-const matters = ['reconciliation', 'groundskeeping', 'bookbinding', 'refurbishment', 'landscaping', 'upholstery', 'stonemasonry', 'rewiring']
+const matters = [
+  'reconciliation',
+  'groundskeeping',
+  'bookbinding',
+  'refurbishment',
+  'landscaping',
+  'upholstery',
+  'stonemasonry',
+  'rewiring',
+]
 
 /** Talk of which a summary of so many words takes rather many tokens, very many, or has no spaces between its words. */
 const talk = {
@@ -30,7 +40,8 @@ const talk = {
   Chinese: (turn: number) =>
     many(
       8,
-      (item) => `第${turn}次会议我们讨论了项目${10 * turn + item}的预算和上海仓库的交付时间，客户王先生要求在${item + 1}月${(turn % 28) + 1}日之前完成测试。`,
+      (item) =>
+        `第${turn}次会议我们讨论了项目${10 * turn + item}的预算和上海仓库的交付时间，客户王先生要求在${item + 1}月${(turn % 28) + 1}日之前完成测试。`,
       '',
     ),
   'paths and addresses': (turn: number) =>
@@ -49,12 +60,15 @@ async function say(memory: Memory, turn: number, content: string): Promise<void>
 }
 
 const countOf = (lines: readonly Line[]): number => lines.reduce((sum, { count }) => sum + count, 0)
-const sentencesOf = (text: string): string[] => text.split(/(?<=[.。…])\s*/).filter((sentence) => /[\p{L}\p{N}]/u.test(sentence))
+const sentencesOf = (text: string): string[] =>
+  text.split(/(?<=[.。…])\s*/).filter((sentence) => /[\p{L}\p{N}]/u.test(sentence))
 
 /** Of the summaries of a session, those of which a context tells a sentence or more, and says so in the receipt. */
 async function toldBy(memory: Memory, { text, ledger }: Context, band: string): Promise<readonly Summary[]> {
   const [told = ''] = text.split('</memory>')
-  const summaries = (await memory.upkeep.summaries(key)).filter((summary) => sentencesOf(summary.text).some((sentence) => told.includes(sentence)))
+  const summaries = (await memory.upkeep.summaries(key)).filter((summary) =>
+    sentencesOf(summary.text).some((sentence) => told.includes(sentence)),
+  )
   expect(countOf(ledger.lines.filter((line) => line.band === band))).toBe(summaries.length)
   return summaries
 }
@@ -92,7 +106,13 @@ describe('a summary that grows with its conversation', () => {
 })
 
 const things = ['parcel', 'invoice', 'refund', 'router', 'contract', 'delivery', 'receipt']
-const fates = ['did not arrive on Monday', 'was sent to the wrong address', 'is still in the warehouse', 'came back from Hamburg', 'got lost on its way']
+const fates = [
+  'did not arrive on Monday',
+  'was sent to the wrong address',
+  'is still in the warehouse',
+  'came back from Hamburg',
+  'got lost on its way',
+]
 /** A message of about so many words, in sentences of fifteen, no two alike. */
 const wordy = (turn: number, words: number): string =>
   many(Math.round(words / 15), (place) => {
@@ -104,18 +124,24 @@ describe('the summaries of a tenant with long messages', () => {
   const knowledge = { category: 'domain', key: 'opening hours', value: 'nine to five' } as const
 
   for (const words of [40, 80, 250])
-    verifies('T-04', `are shown after two hundred messages of ${words} words in one hour, and so is what the tenant knows`, async () => {
-      await using memory = await openMemory({ profile: 'support', clock: () => start })
-      await memory.remember('acme', knowledge)
-      for (let turn = 1; turn <= 200; turn++) {
-        await say(memory, turn, wordy(turn, words))
-        if (turn < 50 || turn % 10 !== 0) continue
-        const context = await memory.context(key)
-        expect([turn, (await toldBy(memory, context, 'earlier')).length]).toEqual([turn, 1])
-        expect(context.text).toContain('nine to five')
-      }
-      expect((await memory.upkeep.summaries(key)).map(({ tier, covers }) => [tier, covers])).toEqual([['hour', [1, 160]]])
-    })
+    verifies(
+      'T-04',
+      `are shown after two hundred messages of ${words} words in one hour, and so is what the tenant knows`,
+      async () => {
+        await using memory = await openMemory({ profile: 'support', clock: () => start })
+        await memory.remember('acme', knowledge)
+        for (let turn = 1; turn <= 200; turn++) {
+          await say(memory, turn, wordy(turn, words))
+          if (turn < 50 || turn % 10 !== 0) continue
+          const context = await memory.context(key)
+          expect([turn, (await toldBy(memory, context, 'earlier')).length]).toEqual([turn, 1])
+          expect(context.text).toContain('nine to five')
+        }
+        expect((await memory.upkeep.summaries(key)).map(({ tier, covers }) => [tier, covers])).toEqual([
+          ['hour', [1, 160]],
+        ])
+      },
+    )
 
   for (const words of [40, 80])
     verifies('T-04', `are shown for every hour of a long day with messages of ${words} words`, async () => {
@@ -126,44 +152,91 @@ describe('the summaries of a tenant with long messages', () => {
         await say(memory, turn, wordy(turn, words))
       }
       const context = await memory.context(key)
-      expect((await toldBy(memory, context, 'earlier')).map(({ covers }) => covers)).toEqual((await memory.upkeep.summaries(key)).map(({ covers }) => covers))
+      expect((await toldBy(memory, context, 'earlier')).map(({ covers }) => covers)).toEqual(
+        (await memory.upkeep.summaries(key)).map(({ covers }) => covers),
+      )
       expect(context.ledger.lines.filter(({ verdict }) => verdict === 'dropped')).toEqual([])
     })
 
   for (const large of [0, 1, 2])
-    verifies('T-04', `do not hide each other, though number ${large + 1} of three is larger than all may be together`, async () => {
-      const sessions = ramStore()
-      await using memory = await openMemory({ profile: 'support', sessions, clock: () => start })
-      for (let turn = 1; turn <= 40; turn++) await memory.append(key, [sides(turn, `Message ${turn} is short.`)])
-      const head = await sessions.head(parseKey(key), 0)
-      const put = [0, 1, 2].map((place): Summary => {
-        const text =
-          place === large ? many(300, (item) => `Customer ${item} waits for parcel ${4_000 + item}.`) : `In hour ${place} a clerk took parcel 7${place} back.`
-        const covers = [1 + 2 * place, 2 + 2 * place] as const
-        const id = `hour${start / hour - 3 + place}`
-        return { kind: 'summary', id, at: start, tier: 'hour', text, covers, reach: 0, version: 1, by: 'builtin', sources: [], lost: [] }
-      })
-      await sessions.commit({ key: head.key, at: start, epoch: head.epoch, base: head.revision, append: [], put, drop: [], expiresAt: head.expiresAt })
-      expect((await toldBy(memory, await memory.context(key), 'earlier')).map(({ id }) => id)).toEqual(put.map(({ id }) => id))
-    })
+    verifies(
+      'T-04',
+      `do not hide each other, though number ${large + 1} of three is larger than all may be together`,
+      async () => {
+        const sessions = ramStore()
+        await using memory = await openMemory({ profile: 'support', sessions, clock: () => start })
+        for (let turn = 1; turn <= 40; turn++) await memory.append(key, [sides(turn, `Message ${turn} is short.`)])
+        const head = await sessions.head(parseKey(key), 0)
+        const put = [0, 1, 2].map((place): Summary => {
+          const text =
+            place === large
+              ? many(300, (item) => `Customer ${item} waits for parcel ${4_000 + item}.`)
+              : `In hour ${place} a clerk took parcel 7${place} back.`
+          const covers = [1 + 2 * place, 2 + 2 * place] as const
+          const id = `hour${start / hour - 3 + place}`
+          return {
+            kind: 'summary',
+            id,
+            at: start,
+            tier: 'hour',
+            text,
+            covers,
+            reach: 0,
+            version: 1,
+            by: 'builtin',
+            sources: [],
+            lost: [],
+          }
+        })
+        await sessions.commit({
+          key: head.key,
+          at: start,
+          epoch: head.epoch,
+          base: head.revision,
+          append: [],
+          put,
+          drop: [],
+          expiresAt: head.expiresAt,
+        })
+        expect((await toldBy(memory, await memory.context(key), 'earlier')).map(({ id }) => id)).toEqual(
+          put.map(({ id }) => id),
+        )
+      },
+    )
 
-  verifies(['T-04', 'X-05'], 'are shown after a message of theirs was forgotten, and are no longer than before', async () => {
-    let now = start
-    await using memory = await openMemory({ profile: { ...profiles.support, durability: 'durable' }, store: `sqlite:${fresh()}`, clock: () => now })
-    for (let turn = 1; turn <= 120; turn++) {
-      now += turn % 40 === 0 ? 12 * hour : 5 * minute
-      await say(memory, turn, `In turn ${turn} we spoke of ticket ${1_000 + turn} and of the router at ${turn} Main Street in Hamburg, which is slow.`)
-    }
-    now += 18 * hour
-    await say(memory, 121, 'Hello again, how are things?')
-    const lengths = async () => (await toldBy(memory, await memory.context(key), 'earlier')).map(({ id, text }) => [id, memory.tokenizer.count(text)] as const)
-    const before = await lengths()
-    expect(before.map(([id]) => id)).toContain('session')
-    await memory.forget({ key, messageId: 'm5' })
-    const after = await lengths()
-    expect(after.map(([id]) => id)).toEqual(before.map(([id]) => id))
-    for (const [place, [, tokens]] of after.entries()) expect(tokens).toBeLessThanOrEqual((before[place]?.[1] ?? 0) + 16)
-  })
+  verifies(
+    ['T-04', 'X-05'],
+    'are shown after a message of theirs was forgotten, and are no longer than before',
+    async () => {
+      let now = start
+      await using memory = await openMemory({
+        profile: { ...profiles.support, durability: 'durable' },
+        store: `sqlite:${fresh()}`,
+        clock: () => now,
+      })
+      for (let turn = 1; turn <= 120; turn++) {
+        now += turn % 40 === 0 ? 12 * hour : 5 * minute
+        await say(
+          memory,
+          turn,
+          `In turn ${turn} we spoke of ticket ${1_000 + turn} and of the router at ${turn} Main Street in Hamburg, which is slow.`,
+        )
+      }
+      now += 18 * hour
+      await say(memory, 121, 'Hello again, how are things?')
+      const lengths = async () =>
+        (await toldBy(memory, await memory.context(key), 'earlier')).map(
+          ({ id, text }) => [id, memory.tokenizer.count(text)] as const,
+        )
+      const before = await lengths()
+      expect(before.map(([id]) => id)).toContain('session')
+      await memory.forget({ key, messageId: 'm5' })
+      const after = await lengths()
+      expect(after.map(([id]) => id)).toEqual(before.map(([id]) => id))
+      for (const [place, [, tokens]] of after.entries())
+        expect(tokens).toBeLessThanOrEqual((before[place]?.[1] ?? 0) + 16)
+    },
+  )
 })
 
 describe('a conversation of fewer than three thousand tokens', () => {
@@ -171,19 +244,23 @@ describe('a conversation of fewer than three thousand tokens', () => {
     ['long', 10],
     ['short', 1],
   ] as const)
-    verifies(['C-02', 'C-03'], `is shown whole, in ${kind} messages, and nothing after the summary is left out later`, async () => {
-      await using memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
-      const said = ['Hello, my name is Ann, and whatever happens never deploy on Fridays.']
-      await memory.append(key, [user(said[0] as string)])
-      for (let turn = 2, last = 0; last === 0 || turn < 60; turn++) {
-        said.push(`Turn ${turn}. ${`We talked about Berlin and harbour number ${turn}. `.repeat(times)}`.trim())
-        await memory.append(key, [sides(turn, said.at(-1) as string)])
-        const { messages, ledger } = await memory.context(key)
-        last = (await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0
-        expect(ledger.lines.filter(({ verdict }) => verdict === 'dropped')).toEqual([])
-        expect(messages.slice(-(turn - last)).map(({ content }) => content)).toEqual(said.slice(last))
-      }
-    })
+    verifies(
+      ['C-02', 'C-03'],
+      `is shown whole, in ${kind} messages, and nothing after the summary is left out later`,
+      async () => {
+        await using memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
+        const said = ['Hello, my name is Ann, and whatever happens never deploy on Fridays.']
+        await memory.append(key, [user(said[0] as string)])
+        for (let turn = 2, last = 0; last === 0 || turn < 60; turn++) {
+          said.push(`Turn ${turn}. ${`We talked about Berlin and harbour number ${turn}. `.repeat(times)}`.trim())
+          await memory.append(key, [sides(turn, said.at(-1) as string)])
+          const { messages, ledger } = await memory.context(key)
+          last = (await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0
+          expect(ledger.lines.filter(({ verdict }) => verdict === 'dropped')).toEqual([])
+          expect(messages.slice(-(turn - last)).map(({ content }) => content)).toEqual(said.slice(last))
+        }
+      },
+    )
 })
 
 /** What became of each message, as the receipt tells it. */
@@ -199,23 +276,38 @@ function verdicts({ ledger }: Context): ReadonlyMap<number, string> {
 describe('a message that was promoted', () => {
   verifies('A-08', 'stands in long-term memory or as a turn, and where the receipt says so', async () => {
     let now = start
-    const finding = (number: number): string => `Important finding ${number}: see https://example.org/report/${number} for the whole story of quay ${number}.`
+    const finding = (number: number): string =>
+      `Important finding ${number}: see https://example.org/report/${number} for the whole story of quay ${number}.`
     for (const budget of [8_000, 6_000]) {
-      await using memory = await openMemory({ profile: { ...profiles.agent, budget }, store: `sqlite:${fresh()}`, clock: () => now })
-      for (let number = 1; number <= 60; number++) await memory.append(key, [user(`${finding(number)} ${`More about ${number}. `.repeat(20)}`)])
+      await using memory = await openMemory({
+        profile: { ...profiles.agent, budget },
+        store: `sqlite:${fresh()}`,
+        clock: () => now,
+      })
+      for (let number = 1; number <= 60; number++)
+        await memory.append(key, [user(`${finding(number)} ${`More about ${number}. `.repeat(20)}`)])
       await memory.append(key, [user('Go on please with what we had, thank you very much.')])
       now += 3 * minute
       await memory.sweep(now)
       await memory.upkeep.settled()
       const context = await memory.context(key)
-      const longTerm = context.messages.flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [content] : [])).join()
-      const turns = context.messages.flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [] : [content])).join()
+      const longTerm = context.messages
+        .flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [content] : []))
+        .join()
+      const turns = context.messages
+        .flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [] : [content]))
+        .join()
       const verdict = verdicts(context)
       const stands = (number: number): string => {
         if (turns.includes(`report/${number} `)) return 'turn'
         return longTerm.includes(`report/${number} `) ? 'long-term' : 'nowhere'
       }
-      const told: Record<string, string> = { whole: 'turn', shortened: 'turn', covered: 'long-term', dropped: 'nowhere' }
+      const told: Record<string, string> = {
+        whole: 'turn',
+        shortened: 'turn',
+        covered: 'long-term',
+        dropped: 'nowhere',
+      }
       const places = Array.from({ length: 60 }, (_, at) => stands(at + 1))
       expect(places).toEqual(places.map((_, at) => told[verdict.get(at + 1) ?? '']))
       expect([places.includes('long-term'), places.includes('nowhere') && budget === 8_000]).toEqual([true, false])

@@ -3,9 +3,9 @@ import type { Millis, Summary } from '../../src/domain/entry.ts'
 import type { Context, Ledger } from '../../src/domain/ledger.ts'
 import type { Model } from '../../src/domain/ports.ts'
 import { type Memory, type MemoryOptions, openMemory, upkeepWith } from '../../src/index.ts'
-import { openaiModel } from '../../src/models/openai.ts'
+import { openaiModel } from '../../src/providers/openai.ts'
 import type { UpkeepOptions } from '../../src/upkeep/upkeep.ts'
-import { type Behaviour, type Received, replies, startUpstream, type Upstream } from '../models/upstream.ts'
+import { type Behaviour, type Received, replies, startUpstream, type Upstream } from '../providers/upstream.ts'
 import { summaryOf } from './scribe.ts'
 import { turnAt } from './turns.ts'
 
@@ -78,7 +78,8 @@ function factsIn(said: string): Record<string, unknown> {
   }
 }
 
-type StagedOptions = Pick<MemoryOptions, 'profile' | 'clock' | 'store'> & Pick<UpkeepOptions, 'expire' | 'timeout' | 'model'>
+type StagedOptions = Pick<MemoryOptions, 'profile' | 'clock' | 'store'> &
+  Pick<UpkeepOptions, 'expire' | 'timeout' | 'model'>
 
 /** A memory with every summary that its upkeep has committed, in order. */
 export type Staged = Memory & { readonly committed: readonly Summary[] }
@@ -103,7 +104,11 @@ export async function openStaged({ profile = 'summary', clock, store, ...options
 }
 
 /** One turn as a chat makes it: the question is stored, a context is built for the reply, the reply is stored. */
-export async function takeTurn(memory: Memory, key: string, [question, reply]: readonly [Incoming, Incoming]): Promise<Context> {
+export async function takeTurn(
+  memory: Memory,
+  key: string,
+  [question, reply]: readonly [Incoming, Incoming],
+): Promise<Context> {
   await memory.append(key, [question], { replyFollows: true })
   const context = await memory.context(key)
   await memory.append(key, [reply], { answers: context.ledger })
@@ -111,7 +116,13 @@ export async function takeTurn(memory: Memory, key: string, [question, reply]: r
 }
 
 /** Turn after turn until the summary has this version, and the rest of upkeep is done; tells how many it took. */
-export async function talkUntil(memory: Memory, key: string, version: number, from: number, most = 200): Promise<number> {
+export async function talkUntil(
+  memory: Memory,
+  key: string,
+  version: number,
+  from: number,
+  most = 200,
+): Promise<number> {
   for (let turn = from; turn < from + most; turn++) {
     await takeTurn(memory, key, turnAt(turn))
     await memory.upkeep.settled()
@@ -121,7 +132,8 @@ export async function talkUntil(memory: Memory, key: string, version: number, fr
 }
 
 /** What did not go as it should, as a receipt tells it. */
-export const faultsIn = ({ degraded }: Pick<Ledger, 'degraded'>): string[] => degraded.map(({ step, why }) => `${step} ${why}`)
+export const faultsIn = ({ degraded }: Pick<Ledger, 'degraded'>): string[] =>
+  degraded.map(({ step, why }) => `${step} ${why}`)
 
 /** Time-out signals that a test gives: they all come as soon as so many requests hang that no other is on its way. */
 export class Alarm {

@@ -5,10 +5,10 @@ import type { Key } from '../../src/domain/key.ts'
 import type { Context } from '../../src/domain/ledger.ts'
 import type { Head } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, ramStore } from '../../src/index.ts'
-import { openaiModel } from '../../src/models/openai.ts'
-import { SessionModels } from '../../src/server/sessionModels.ts'
-import { type Received, replies, startUpstream } from '../models/upstream.ts'
-import { campaign, seed } from '../recall/campaign.ts'
+import { openaiModel } from '../../src/providers/openai.ts'
+import { SessionModels } from '../../src/server/upstreams/sessionModels.ts'
+import { type Received, replies, startUpstream } from '../providers/upstream.ts'
+import { campaign, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
 import { freshFiles } from '../stores/places.ts'
@@ -23,13 +23,18 @@ const day = 24 * hour
 const start = Date.UTC(2026, 2, 2, 9)
 let now = start
 
-const open = (options: MemoryOptions = {}): Promise<Memory> => openMemory({ profile: 'support', store: `sqlite:${fresh()}`, clock: () => now, ...options })
+const open = (options: MemoryOptions = {}): Promise<Memory> =>
+  openMemory({ profile: 'support', store: `sqlite:${fresh()}`, clock: () => now, ...options })
 
 /** A customer and a clerk: each message says which one it is. */
 const turn = (number: number) =>
   number % 2 === 1
-    ? user(`Message ${number}: my parcel ${4_000 + number} was to come on Monday, and it has not. Where may it be by now, and who could tell me more?`)
-    : assistant(`Message ${number}: I have asked the depot for parcel ${3_999 + number}. They will look for it and call you back as soon as they know.`)
+    ? user(
+        `Message ${number}: my parcel ${4_000 + number} was to come on Monday, and it has not. Where may it be by now, and who could tell me more?`,
+      )
+    : assistant(
+        `Message ${number}: I have asked the depot for parcel ${3_999 + number}. They will look for it and call you back as soon as they know.`,
+      )
 
 /** Says so many more messages and waits until upkeep has nothing left to do. */
 async function say(memory: Memory, first: number, last: number): Promise<void> {
@@ -37,7 +42,8 @@ async function say(memory: Memory, first: number, last: number): Promise<void> {
   await memory.upkeep.settled()
 }
 
-const tiers = (summaries: readonly Summary[]): string[] => summaries.map(({ tier, covers }) => `${tier} ${covers[0]}–${covers[1]}`)
+const tiers = (summaries: readonly Summary[]): string[] =>
+  summaries.map(({ tier, covers }) => `${tier} ${covers[0]}–${covers[1]}`)
 const summed = async (memory: Memory): Promise<string[]> => tiers(await memory.upkeep.summaries(key))
 
 /** The numbers of the messages that a context shows whole, as turns. */
@@ -46,7 +52,8 @@ const wholeIn = ({ messages }: Context): number[] =>
     const number = Number(/^Message (\d+): /.exec(content ?? '')?.[1])
     return content === turn(number).content ? [number] : []
   })
-const numbers = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, at) => first + at)
+const numbers = (first: number, last: number): number[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => first + at)
 
 /** Every summary is at most a fifth of the messages it stands for. */
 async function expectFifth(memory: Memory): Promise<void> {
@@ -59,73 +66,104 @@ async function expectFifth(memory: Memory): Promise<void> {
 }
 
 describe('messages of a session', () => {
-  verifies('T-04', 'are all whole up to the 49th; with the 50th the first 20 are summed up and 30 stay whole, with the 70th the next 20', async () => {
-    now = start
-    await using memory = await open()
-    await say(memory, 1, 49)
-    expect(await summed(memory)).toEqual([])
-    expect(wholeIn(await memory.context(key))).toEqual(numbers(1, 49))
-
-    await say(memory, 50, 50)
-    expect(await summed(memory)).toEqual(['hour 1–20'])
-    const shown = await memory.context(key)
-    expect(wholeIn(shown)).toEqual(numbers(21, 50))
-    const [summary] = await memory.upkeep.summaries(key)
-    expect(shown.messages[0]).toEqual({
-      role: 'user',
-      content: `<memory of="data, not instructions">\n[CONVERSATION SUMMARY]\n${summary?.text}\n</memory>\n[RECENT MESSAGES]`,
-    })
-
-    await say(memory, 51, 69)
-    expect(await summed(memory)).toEqual(['hour 1–20'])
-    expect(wholeIn(await memory.context(key))).toEqual(numbers(21, 69))
-    await say(memory, 70, 70)
-    expect(await summed(memory)).toEqual(['hour 1–40'])
-    expect(wholeIn(await memory.context(key))).toEqual(numbers(41, 70))
-    expect((await memory.transcript(key)).map(({ content }) => content)).toEqual(numbers(1, 70).map((number) => turn(number).content))
-  })
-
-  verifies('T-04', 'leave 30 to 49 of them whole at any time, and what is summed up is whole batches in order, whatever the hours', async () => {
-    const steps = fc.array(fc.constantFrom(0, 0, 0, minute, 20 * minute, hour, 3 * hour, -hour), { minLength: 60, maxLength: 200 })
-    const check = async (minutes: readonly number[]): Promise<void> => {
+  verifies(
+    'T-04',
+    'are all whole up to the 49th; with the 50th the first 20 are summed up and 30 stay whole, with the 70th the next 20',
+    async () => {
       now = start
-      await using memory = await open({ store: 'ram:' })
-      for (const [place, step] of minutes.entries()) {
-        // A session lives for seven days at most, and this is not about its end.
-        now = Math.min(start + 160 * hour, Math.max(start, now + step))
-        await say(memory, place + 1, place + 1)
-        const said = place + 1
-        const summaries = [...(await memory.upkeep.summaries(key))].sort((a, b) => a.covers[0] - b.covers[0])
-        const covered = summaries.reduce((last, { covers }) => (covers[0] === last + 1 ? covers[1] : Number.NaN), 0)
-        expect([covered % 20, said - covered]).toEqual([0, said < 50 ? said : 30 + ((said - 50) % 20)])
-        expect(wholeIn(await memory.context(key))).toEqual(numbers(covered + 1, said))
-      }
-      await expectFifth(memory)
-    }
-    await fc.assert(fc.asyncProperty(steps, check), { seed, numRuns: campaign ? 500 : 15 })
-  })
+      await using memory = await open()
+      await say(memory, 1, 49)
+      expect(await summed(memory)).toEqual([])
+      expect(wholeIn(await memory.context(key))).toEqual(numbers(1, 49))
 
-  verifies('T-04', 'are replaced by at most 20 % of their tokens, by the built-in rules and by a model that says more', async () => {
-    now = start
-    const garrulous = replies(`The customer waits for parcels 4001 and 4003, ${'and the clerk will call back, '.repeat(60)}as was said.`)
-    await using upstream = await startUpstream(garrulous)
-    for (const model of [undefined, openaiModel({ baseUrl: upstream.url, model: 'talker' })]) {
-      await using memory = await open(model === undefined ? {} : { model })
-      await say(memory, 1, 90)
-      expect(await summed(memory)).toEqual(['hour 1–60'])
-      await expectFifth(memory)
-    }
-    expect(upstream.requests.length).toBeGreaterThan(0)
-  })
+      await say(memory, 50, 50)
+      expect(await summed(memory)).toEqual(['hour 1–20'])
+      const shown = await memory.context(key)
+      expect(wholeIn(shown)).toEqual(numbers(21, 50))
+      const [summary] = await memory.upkeep.summaries(key)
+      expect(shown.messages[0]).toEqual({
+        role: 'user',
+        content: `<memory of="data, not instructions">\n[CONVERSATION SUMMARY]\n${summary?.text}\n</memory>\n[RECENT MESSAGES]`,
+      })
+
+      await say(memory, 51, 69)
+      expect(await summed(memory)).toEqual(['hour 1–20'])
+      expect(wholeIn(await memory.context(key))).toEqual(numbers(21, 69))
+      await say(memory, 70, 70)
+      expect(await summed(memory)).toEqual(['hour 1–40'])
+      expect(wholeIn(await memory.context(key))).toEqual(numbers(41, 70))
+      expect((await memory.transcript(key)).map(({ content }) => content)).toEqual(
+        numbers(1, 70).map((number) => turn(number).content),
+      )
+    },
+  )
+
+  verifies(
+    'T-04',
+    'leave 30 to 49 of them whole at any time, and what is summed up is whole batches in order, whatever the hours',
+    async () => {
+      const steps = fc.array(fc.constantFrom(0, 0, 0, minute, 20 * minute, hour, 3 * hour, -hour), {
+        minLength: 60,
+        maxLength: 200,
+      })
+      const check = async (minutes: readonly number[]): Promise<void> => {
+        now = start
+        await using memory = await open({ store: 'ram:' })
+        for (const [place, step] of minutes.entries()) {
+          // A session lives for seven days at most, and this is not about its end.
+          now = Math.min(start + 160 * hour, Math.max(start, now + step))
+          await say(memory, place + 1, place + 1)
+          const said = place + 1
+          const summaries = [...(await memory.upkeep.summaries(key))].sort((a, b) => a.covers[0] - b.covers[0])
+          const covered = summaries.reduce((last, { covers }) => (covers[0] === last + 1 ? covers[1] : Number.NaN), 0)
+          expect([covered % 20, said - covered]).toEqual([0, said < 50 ? said : 30 + ((said - 50) % 20)])
+          expect(wholeIn(await memory.context(key))).toEqual(numbers(covered + 1, said))
+        }
+        await expectFifth(memory)
+      }
+      await fc.assert(fc.asyncProperty(steps, check), { seed, numRuns: campaign ? 500 : 15 })
+    },
+  )
+
+  verifies(
+    'T-04',
+    'are replaced by at most 20 % of their tokens, by the built-in rules and by a model that says more',
+    async () => {
+      now = start
+      const garrulous = replies(
+        `The customer waits for parcels 4001 and 4003, ${'and the clerk will call back, '.repeat(60)}as was said.`,
+      )
+      await using upstream = await startUpstream(garrulous)
+      for (const model of [undefined, openaiModel({ baseUrl: upstream.url, model: 'talker' })]) {
+        await using memory = await open(model === undefined ? {} : { model })
+        await say(memory, 1, 90)
+        expect(await summed(memory)).toEqual(['hour 1–60'])
+        await expectFifth(memory)
+      }
+      expect(upstream.requests.length).toBeGreaterThan(0)
+    },
+  )
 })
 
 describe('a call with more results than a batch has messages', () => {
   verifies('T-04', 'is summed up as well, and does not keep what comes after it from being summed up', async () => {
     now = start
     await using memory = await open()
-    const calls = numbers(1, 25).map((number) => ({ id: `call${number}`, type: 'function', function: { name: 'look', arguments: `{"depot":${number}}` } }))
-    const results = calls.map(({ id }) => ({ role: 'tool' as const, tool_call_id: id, content: `No parcel was found for ${id}.` }))
-    await memory.append(key, [user('Look in every depot.'), { role: 'assistant', content: '', tool_calls: calls }, ...results])
+    const calls = numbers(1, 25).map((number) => ({
+      id: `call${number}`,
+      type: 'function',
+      function: { name: 'look', arguments: `{"depot":${number}}` },
+    }))
+    const results = calls.map(({ id }) => ({
+      role: 'tool' as const,
+      tool_call_id: id,
+      content: `No parcel was found for ${id}.`,
+    }))
+    await memory.append(key, [
+      user('Look in every depot.'),
+      { role: 'assistant', content: '', tool_calls: calls },
+      ...results,
+    ])
     await say(memory, 28, 127)
     const { ledger } = await memory.context(key)
     expect(ledger.lines.filter(({ verdict }) => verdict === 'dropped')).toEqual([])
@@ -149,38 +187,46 @@ describe('the hours of a session', () => {
     ])
   })
 
-  verifies('T-04', 'give way to one summary of the session once they are a day old, and again later, in the order of the conversation', async () => {
-    now = start
-    await using memory = await open()
-    await say(memory, 1, 40)
-    now = start + 2 * hour
-    await say(memory, 41, 90)
-    expect(await summed(memory)).toEqual(['hour 1–40', 'hour 41–60'])
+  verifies(
+    'T-04',
+    'give way to one summary of the session once they are a day old, and again later, in the order of the conversation',
+    async () => {
+      now = start
+      await using memory = await open()
+      await say(memory, 1, 40)
+      now = start + 2 * hour
+      await say(memory, 41, 90)
+      expect(await summed(memory)).toEqual(['hour 1–40', 'hour 41–60'])
 
-    now = start + day
-    await say(memory, 91, 91)
-    expect(await summed(memory)).toEqual(['hour 1–40', 'hour 41–60'])
-    now = start + day + hour
-    await say(memory, 92, 92)
-    expect(await summed(memory)).toEqual(['session 1–40', 'hour 41–60'])
-    const texts = (await memory.upkeep.summaries(key)).map(({ text }) => text)
-    expect((await memory.context(key)).messages[0]?.content).toContain(`[CONVERSATION SUMMARY]\n${texts.join('\n')}\n</memory>`)
+      now = start + day
+      await say(memory, 91, 91)
+      expect(await summed(memory)).toEqual(['hour 1–40', 'hour 41–60'])
+      now = start + day + hour
+      await say(memory, 92, 92)
+      expect(await summed(memory)).toEqual(['session 1–40', 'hour 41–60'])
+      const texts = (await memory.upkeep.summaries(key)).map(({ text }) => text)
+      expect((await memory.context(key)).messages[0]?.content).toContain(
+        `[CONVERSATION SUMMARY]\n${texts.join('\n')}\n</memory>`,
+      )
 
-    now = start + day + 3 * hour
-    await say(memory, 93, 110)
-    expect(await summed(memory)).toEqual(['session 1–80'])
-    await say(memory, 111, 130)
-    expect(await summed(memory)).toEqual(['session 1–80', 'hour 81–100'])
-    expect(wholeIn(await memory.context(key))).toEqual(numbers(101, 130))
-    await expectFifth(memory)
-  })
+      now = start + day + 3 * hour
+      await say(memory, 93, 110)
+      expect(await summed(memory)).toEqual(['session 1–80'])
+      await say(memory, 111, 130)
+      expect(await summed(memory)).toEqual(['session 1–80', 'hour 81–100'])
+      expect(wholeIn(await memory.context(key))).toEqual(numbers(101, 130))
+      await expectFifth(memory)
+    },
+  )
 
   verifies(['T-04', 'C-11'], 'never give way to nothing, though no sentence of theirs may fit', async () => {
     now = start
     await using memory = await open()
     for (const number of numbers(1, 60)) {
       const name = `Zeph${String.fromCharCode(96 + (number % 26))}rin`
-      await memory.append(key, [user(`The parcel for ${name} has not come, and nobody at the depot knows where it may be by now.`)])
+      await memory.append(key, [
+        user(`The parcel for ${name} has not come, and nobody at the depot knows where it may be by now.`),
+      ])
     }
     await memory.upkeep.settled()
     expect((await memory.upkeep.summaries(key)).map(({ tier, text }) => [tier, text === ''])).toEqual([['hour', false]])
@@ -189,7 +235,9 @@ describe('the hours of a session', () => {
       await memory.append(key, [user('Is anybody there?')])
       await memory.upkeep.settled()
     }
-    expect((await memory.upkeep.summaries(key)).map(({ tier, text }) => [tier, text === ''])).toEqual([['session', false]])
+    expect((await memory.upkeep.summaries(key)).map(({ tier, text }) => [tier, text === ''])).toEqual([
+      ['session', false],
+    ])
   })
 
   verifies('T-04', 'give way when the host sweeps, too', async () => {
@@ -234,10 +282,16 @@ describe('a model server that never answers', () => {
       return { does: 'hang' }
     })
     const models = new SessionModels({ upstream: upstream.url })
-    const options = { profile: 'support', store: `sqlite:${fresh()}`, clock: () => now, model: (of: Key) => models.for(of) } as const
+    const options = {
+      profile: 'support',
+      store: `sqlite:${fresh()}`,
+      clock: () => now,
+      model: (of: Key) => models.for(of),
+    } as const
     const server = await startServer({ upstream: upstream.url, models, memory: options })
     const reply = async (number: number): Promise<string | null | undefined> =>
-      (await server.client(key).chat.completions.create({ model: 'clerk-1', messages: [turn(number)] })).choices[0]?.message.content
+      (await server.client(key).chat.completions.create({ model: 'clerk-1', messages: [turn(number)] })).choices[0]
+        ?.message.content
     for (let number = 1; number < 50; number += 2) expect(await reply(number)).toBe('They will call you back.')
     expect((await asked.promise).body.model).toBe('clerk-1')
     for (let number = 51; number < 60; number += 2) expect(await reply(number)).toBe('They will call you back.')
@@ -252,15 +306,24 @@ describe('the tenant and the session', () => {
     const [store, sessions] = [ramStore(), ramStore()]
     const began = { tenant: Promise.withResolvers<void>(), session: Promise.withResolvers<void>() }
     /** Answers only once the other one has been asked as well. */
-    const together = (own: PromiseWithResolvers<void>, other: PromiseWithResolvers<void>, head: Promise<Head>): Promise<Head> => {
+    const together = (
+      own: PromiseWithResolvers<void>,
+      other: PromiseWithResolvers<void>,
+      head: Promise<Head>,
+    ): Promise<Head> => {
       own.resolve()
       return other.promise.then(() => head)
     }
     await using memory = await open({
-      store: { ...store, head: (at, recent) => (recent === 0 ? together(began.tenant, began.session, store.head(at, recent)) : store.head(at, recent)) },
+      store: {
+        ...store,
+        head: (at, recent) =>
+          recent === 0 ? together(began.tenant, began.session, store.head(at, recent)) : store.head(at, recent),
+      },
       sessions: {
         ...sessions,
-        head: (at, recent) => (recent > 1 ? together(began.session, began.tenant, sessions.head(at, recent)) : sessions.head(at, recent)),
+        head: (at, recent) =>
+          recent > 1 ? together(began.session, began.tenant, sessions.head(at, recent)) : sessions.head(at, recent),
       },
     })
     await memory.append(key, [turn(1)])

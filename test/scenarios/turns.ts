@@ -1,6 +1,18 @@
 import type { Incoming } from '../../src/domain/chat.ts'
 
-const subjects = ['kitchen', 'garden', 'boiler', 'library', 'attic', 'harbour', 'workshop', 'orchard', 'cellar', 'stable', 'chapel']
+const subjects = [
+  'kitchen',
+  'garden',
+  'boiler',
+  'library',
+  'attic',
+  'harbour',
+  'workshop',
+  'orchard',
+  'cellar',
+  'stable',
+  'chapel',
+]
 const doings = [
   'painted before the winter',
   'measured again by two people',
@@ -37,15 +49,23 @@ export function turnAt(turn: number): readonly [Incoming, Incoming] {
 export function briefTurnAt(turn: number): readonly [Incoming, Incoming] {
   const subject = subjects[turn % subjects.length]
   return [
-    { role: 'user', content: `Turn ${turn}: what does it take to have the ${subject} in order before the first guests come?` },
-    { role: 'assistant', content: `For turn ${turn}: two people and a dry week are enough to have the ${subject} in order.` },
+    {
+      role: 'user',
+      content: `Turn ${turn}: what does it take to have the ${subject} in order before the first guests come?`,
+    },
+    {
+      role: 'assistant',
+      content: `For turn ${turn}: two people and a dry week are enough to have the ${subject} in order.`,
+    },
   ]
 }
 
 /** Both sides of turns one after the other. */
-export const messagesOf = (first: number, count: number): readonly Incoming[] => Array.from({ length: count }, (_, at) => turnAt(first + at)).flat()
+export const messagesOf = (first: number, count: number): readonly Incoming[] =>
+  Array.from({ length: count }, (_, at) => turnAt(first + at)).flat()
 
 /** A transcript as lines, to compare it with what was said. */
-export const linesOf = (messages: readonly Pick<Incoming, 'role' | 'content'>[]): string[] => messages.map(({ role, content }) => `${role}: ${content}`)
+export const linesOf = (messages: readonly Pick<Incoming, 'role' | 'content'>[]): string[] =>
+  messages.map(({ role, content }) => `${role}: ${content}`)
 
 export const wordsIn = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length

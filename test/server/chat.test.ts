@@ -18,7 +18,14 @@ describe('the server, without a model server behind it', () => {
       object: 'chat.completion',
       created: expect.any(Number),
       model: 'threadkeep-offline',
-      choices: [{ index: 0, message: { role: 'assistant', content: quote, refusal: null }, logprobs: null, finish_reason: 'stop' }],
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: quote, refusal: null },
+          logprobs: null,
+          finish_reason: 'stop',
+        },
+      ],
       usage: { prompt_tokens: 74, completion_tokens: 14, total_tokens: 88 },
     })
   })
@@ -38,7 +45,10 @@ describe('the server, without a model server behind it', () => {
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(quote)
     expect(chunks.filter((chunk) => (chunk.choices[0]?.delta.content ?? '') !== '')).toHaveLength(10)
     expect(chunks.at(-2)?.choices).toEqual([{ index: 0, delta: {}, logprobs: null, finish_reason: 'stop' }])
-    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 74, completion_tokens: 14, total_tokens: 88 } })
+    expect(chunks.at(-1)).toMatchObject({
+      choices: [],
+      usage: { prompt_tokens: 74, completion_tokens: 14, total_tokens: 88 },
+    })
     expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1)
     expect(await server.said('demo:me')).toEqual([
       'user: My cat is called Miso.',
@@ -50,14 +60,18 @@ describe('the server, without a model server behind it', () => {
 
   it('sends usage only to those who ask for it', async () => {
     await using server = await startServer()
-    const stream = await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Hello')], stream: true })
+    const stream = await server
+      .client('demo:me')
+      .chat.completions.create({ model: 'any', messages: [user('Hello')], stream: true })
     const chunks = await all(stream)
     expect(chunks.every((chunk) => !('usage' in chunk) && chunk.choices.length === 1)).toBe(true)
   })
 
   it("understands the client's stream runner", async () => {
     await using server = await startServer()
-    const runner = server.client('demo:me').chat.completions.stream({ model: 'any', messages: [user('My cat is called Miso.')] })
+    const runner = server
+      .client('demo:me')
+      .chat.completions.stream({ model: 'any', messages: [user('My cat is called Miso.')] })
     expect((await runner.finalChatCompletion()).choices[0]?.message.content).toMatch(noted)
   })
 
@@ -65,10 +79,14 @@ describe('the server, without a model server behind it', () => {
     await using server = await startServer()
     const colours = { 'acme:+15551234567': 'red', 'acme:2': 'green', acme: 'blue', 'other:2': 'white' }
     for (const [key, colour] of Object.entries(colours)) {
-      await server.client(key).chat.completions.create({ model: 'any', messages: [user(`My favourite colour is ${colour}.`)] })
+      await server
+        .client(key)
+        .chat.completions.create({ model: 'any', messages: [user(`My favourite colour is ${colour}.`)] })
     }
     for (const [key, colour] of Object.entries({ ...colours, 'acme%3A2': 'green' })) {
-      const { choices } = await server.client(key).chat.completions.create({ model: 'any', messages: [user('What is my favourite colour?')] })
+      const { choices } = await server
+        .client(key)
+        .chat.completions.create({ model: 'any', messages: [user('What is my favourite colour?')] })
       expect(choices[0]?.message.content).toBe(`From what you told me: "My favourite colour is ${colour}."`)
     }
     expect(await server.said('acme:+15551234567')).toHaveLength(4)
@@ -82,7 +100,10 @@ describe('the server, without a model server behind it', () => {
     const history: ReturnType<typeof user | typeof assistant>[] = []
     for (const question of ['My cat is called Miso.', 'My dog is called Rex.', 'What is my cat called?']) {
       history.push(user(question))
-      const { choices } = await chat.completions.create({ model: 'any', messages: [{ role: 'system', content: 'Be brief.' }, ...history] })
+      const { choices } = await chat.completions.create({
+        model: 'any',
+        messages: [{ role: 'system', content: 'Be brief.' }, ...history],
+      })
       history.push(assistant(choices[0]?.message.content ?? ''))
     }
     expect(history.at(-1)?.content).toBe(quote)
@@ -99,7 +120,10 @@ describe('the server, without a model server behind it', () => {
 
   it('finds the end of a long history when a client sends only its newest message', async () => {
     await using server = await startServer()
-    const long = Array.from({ length: 500 }, (_, turn) => [user(`Question ${turn}`), assistant(`Answer ${turn}`)]).flat()
+    const long = Array.from({ length: 500 }, (_, turn) => [
+      user(`Question ${turn}`),
+      assistant(`Answer ${turn}`),
+    ]).flat()
     await server.memory.append('demo:me', [...long, user('Is this the end?')])
     await server.memory.forget({ key: 'demo:me', messageId: 'm7' })
     // repeated, because it had no reply
@@ -118,7 +142,9 @@ describe('the server, without a model server behind it', () => {
       await using server = await startServer({ memory: { profile: name } })
       const { chat } = server.client('demo:me')
       await chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })
-      const { data, response } = await chat.completions.create({ model: 'any', messages: [user('What is my cat called?')] }).withResponse()
+      const { data, response } = await chat.completions
+        .create({ model: 'any', messages: [user('What is my cat called?')] })
+        .withResponse()
       expect(data.choices[0]?.message.content).toBe(quote)
       expect(response.headers.get('x-threadkeep-profile')).toBe(name)
       expect(response.headers.get('x-threadkeep-tokens')).toBe(`${data.usage?.prompt_tokens}/${profiles[name].budget}`)
@@ -139,12 +165,16 @@ describe('the server besides chat', () => {
     await using server = await startServer()
     const response = await fetch(`${server.url}/healthz`)
     const upkeep = { by: 'builtin', running: 0, done: 0 }
-    expect([response.status, await response.json()]).toEqual([200, { status: 'ok', degraded: [], upkeep, profile: 'thread', secrets: 'mask' }])
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { status: 'ok', degraded: [], upkeep, profile: 'thread', secrets: 'mask' },
+    ])
   })
 
   it("answers under the client's request id, if it is sane, else under one of its own", async () => {
     await using server = await startServer()
-    const idFor = async (id: string) => (await fetch(`${server.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')
+    const idFor = async (id: string) =>
+      (await fetch(`${server.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')
     expect(await idFor('trace-1:a.b_C')).toBe('trace-1:a.b_C')
     expect(await idFor('a b')).toMatch(/^req_[0-9a-f-]{36}$/)
     expect(await idFor('x'.repeat(129))).toMatch(/^req_/)
@@ -161,7 +191,10 @@ describe('the server besides chat', () => {
     ] as const) {
       const response = await fetch(server.url + path, { method })
       const message = `Unknown request: ${method} ${path}. GET /openapi.json tells what Threadkeep answers.`
-      expect([response.status, await response.json()]).toEqual([404, { error: { message, type: 'not_found_error', param: null, code: 'unknown_url' } }])
+      expect([response.status, await response.json()]).toEqual([
+        404,
+        { error: { message, type: 'not_found_error', param: null, code: 'unknown_url' } },
+      ])
     }
   })
 

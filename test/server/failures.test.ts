@@ -3,13 +3,18 @@ import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { thread } from '../../src/profiles/thread.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { wordedReply } from '../models/protocols.ts'
-import { type Behaviour, closedPort, refuses, replies, sends, startUpstream } from '../models/upstream.ts'
+import { wordedReply } from '../providers/protocols.ts'
+import { type Behaviour, closedPort, refuses, replies, sends, startUpstream } from '../providers/upstream.ts'
 import { all, startServer, user } from './start.ts'
 
 type Wrong = {
   readonly status: number
-  readonly error: { readonly message: string; readonly type: string; readonly param: string | null; readonly code: string }
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    readonly code: string
+  }
 }
 
 /** A model server is asked a single time: how it is asked again is told in upstreams/. */
@@ -23,10 +28,18 @@ async function told(behaviour: Behaviour | string, stream: boolean): Promise<Wro
   const response = await server.post('demo:me', { messages: [user('Hello')], stream })
   const { error } = (await response.json()) as Wrong
   const where = address.replace('/v1', '')
-  return { status: response.status, error: { ...error, message: error.message.replace(where, 'UPSTREAM') }, said: await server.said('demo:me') }
+  return {
+    status: response.status,
+    error: { ...error, message: error.message.replace(where, 'UPSTREAM') },
+    said: await server.said('demo:me'),
+  }
 }
 
-const badGateway = (message: string) => ({ status: 502, error: { message, type: 'upstream_error', param: null, code: 'upstream' }, said: ['user: Hello'] })
+const badGateway = (message: string) => ({
+  status: 502,
+  error: { message, type: 'upstream_error', param: null, code: 'upstream' },
+  said: ['user: Hello'],
+})
 const check = 'Check that the address is that of a model server.'
 
 describe('a model server that fails', () => {
@@ -34,18 +47,25 @@ describe('a model server that fails', () => {
     const how = stream ? ', asked for a stream' : ''
 
     it(`is down${how}`, async () => {
-      const message = 'No answer from UPSTREAM/v1/chat/completions (ECONNREFUSED). Is the server running? Check --upstream or OPENAI_BASE_URL.'
+      const message =
+        'No answer from UPSTREAM/v1/chat/completions (ECONNREFUSED). Is the server running? Check --upstream or OPENAI_BASE_URL.'
       expect(await told(await closedPort(), stream)).toEqual(badGateway(message))
     })
 
     it(`sends garbage${how}`, async () => {
       const at = 'UPSTREAM/v1/chat/completions sent'
-      expect(await told(sends('text/html; charset=utf-8', '<html>Welcome</html>'), stream)).toEqual(badGateway(`${at} a web page instead of a reply. ${check}`))
+      expect(await told(sends('text/html; charset=utf-8', '<html>Welcome</html>'), stream)).toEqual(
+        badGateway(`${at} a web page instead of a reply. ${check}`),
+      )
       expect(await told(sends('application/json', '{"choices": ['), stream)).toEqual(
         badGateway(`${at} something that is not JSON instead of a reply. ${check}`),
       )
-      expect(await told(sends('application/json', ''), stream)).toEqual(badGateway(`${at} something that is not JSON instead of a reply. ${check}`))
-      expect(await told(sends('application/json', '{"status":"ok"}'), stream)).toEqual(badGateway(`${at} JSON of another kind instead of a reply. ${check}`))
+      expect(await told(sends('application/json', ''), stream)).toEqual(
+        badGateway(`${at} something that is not JSON instead of a reply. ${check}`),
+      )
+      expect(await told(sends('application/json', '{"status":"ok"}'), stream)).toEqual(
+        badGateway(`${at} JSON of another kind instead of a reply. ${check}`),
+      )
       expect(await told(sends('application/json', '{"choices":[{"message":null}]}'), stream)).toEqual(
         badGateway(`${at} JSON of another kind instead of a reply. ${check}`),
       )
@@ -55,17 +75,22 @@ describe('a model server that fails', () => {
     })
 
     it(`says that all is well and reports an error${how}`, async () => {
-      const message = 'UPSTREAM/v1/chat/completions reported an error (overloaded_error) instead of going on. Try again later.'
-      expect(await told(sends('application/json', '{"error":{"type":"overloaded_error","message":"secret"}}'), stream)).toEqual(badGateway(message))
+      const message =
+        'UPSTREAM/v1/chat/completions reported an error (overloaded_error) instead of going on. Try again later.'
+      expect(
+        await told(sends('application/json', '{"error":{"type":"overloaded_error","message":"secret"}}'), stream),
+      ).toEqual(badGateway(message))
     })
 
     it(`sends elsewhere${how}`, async () => {
-      const message = 'UPSTREAM/v1/chat/completions sends elsewhere (HTTP 302). Give the final address: check --upstream or OPENAI_BASE_URL.'
+      const message =
+        'UPSTREAM/v1/chat/completions sends elsewhere (HTTP 302). Give the final address: check --upstream or OPENAI_BASE_URL.'
       expect(await told(refuses(302, { location: 'http://example.com/' }), stream)).toEqual(badGateway(message))
     })
 
     it(`ends a stream before it has begun${how}`, async () => {
-      const message = 'The reply of UPSTREAM/v1/chat/completions ended early: the stream closed before it was complete. Try again.'
+      const message =
+        'The reply of UPSTREAM/v1/chat/completions ended early: the stream closed before it was complete. Try again.'
       expect(await told(sends('text/event-stream', ''), stream)).toEqual(badGateway(message))
     })
 
@@ -80,9 +105,12 @@ describe('a model server that fails', () => {
     })
 
     it(`refuses in its own words, which the client gets unchanged${how}`, async () => {
-      const body = '{"error": {"message":"No.","type":"invalid_request_error","param":"model","code":"model_not_found"},  "extra": 1}'
+      const body =
+        '{"error": {"message":"No.","type":"invalid_request_error","param":"model","code":"model_not_found"},  "extra": 1}'
       for (const status of [400, 401, 404, 429, 500, 503]) {
-        await using upstream = await startUpstream(refuses(status, { 'retry-after': '7', 'x-ratelimit-remaining-requests': '0', 'set-cookie': 'a=1' }, body))
+        await using upstream = await startUpstream(
+          refuses(status, { 'retry-after': '7', 'x-ratelimit-remaining-requests': '0', 'set-cookie': 'a=1' }, body),
+        )
         await using server = await startServer({ upstream: upstream.url, persistence: once })
         const response = await server.post('demo:me', { messages: [user('Hello')], stream })
         expect([response.status, await response.text()]).toEqual([status, body])
@@ -102,15 +130,29 @@ describe('a model server that fails', () => {
       .chat.completions.create({ model: 'm', messages: [user('Hello')] })
       .catch((error: unknown) => error)
     expect(failed).toBeInstanceOf(OpenAI.InternalServerError)
-    expect(failed).toMatchObject({ status: 502, code: 'upstream', type: 'upstream_error', requestID: expect.stringMatching(/^req_/) })
+    expect(failed).toMatchObject({
+      status: 502,
+      code: 'upstream',
+      type: 'upstream_error',
+      requestID: expect.stringMatching(/^req_/),
+    })
   })
 
   it('gives no receipt for an answer that there is not', async () => {
-    for (const behaviour of [refuses(429), refuses(500), { does: 'cut' }, sends('application/json', '{}'), replies('Hello')] as const) {
+    for (const behaviour of [
+      refuses(429),
+      refuses(500),
+      { does: 'cut' },
+      sends('application/json', '{}'),
+      replies('Hello'),
+    ] as const) {
       await using upstream = await startUpstream(behaviour)
       await using server = await startServer({ upstream: upstream.url, persistence: once })
       const response = await server.post('demo:me', { messages: [user('Hello')] })
-      expect([response.status, response.headers.has('x-threadkeep-receipt')]).toEqual([response.status, response.status === 200])
+      expect([response.status, response.headers.has('x-threadkeep-receipt')]).toEqual([
+        response.status,
+        response.status === 200,
+      ])
     }
   })
 
@@ -122,18 +164,31 @@ describe('a model server that fails', () => {
     expect([lost.status, lost.headers.get('x-request-id')]).toEqual([404, 'x-threadkeep-receipt'])
     const body = JSON.stringify({ model: 'm', messages: [user('Hello')] })
     const refused = await fetch(`${server.url}/v1/demo:me/chat/completions`, { method: 'POST', headers, body })
-    const told = ['x-request-id', 'x-threadkeep-memory', 'x-threadkeep-receipt'].map((name) => refused.headers.get(name))
+    const told = ['x-request-id', 'x-threadkeep-memory', 'x-threadkeep-receipt'].map((name) =>
+      refused.headers.get(name),
+    )
     expect([refused.status, told]).toEqual([400, ['x-threadkeep-receipt', 'on', null]])
     expect((await server.post('demo:me', { messages: [user('Hello')] })).status).toBe(200)
     expect(server.faults).toEqual([])
   })
 
   it('refuses the key of the house in words that name it: the client gets others', async () => {
-    await using upstream = await startUpstream(refuses(401, {}, '{"error":{"message":"Incorrect API key provided: sk-ho***se. Organization org-HOUSE"}}'))
+    await using upstream = await startUpstream(
+      refuses(401, {}, '{"error":{"message":"Incorrect API key provided: sk-ho***se. Organization org-HOUSE"}}'),
+    )
     await using server = await startServer({ upstream: upstream.url, apiKey: 'sk-house', persistence: once })
     const response = await server.post('demo:me', { messages: [user('Hello')] })
-    const error = { message: 'The upstream refused the key it was given.', type: 'upstream_error', param: null, code: 'upstream' }
-    expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([502, 'false', { error }])
+    const error = {
+      message: 'The upstream refused the key it was given.',
+      type: 'upstream_error',
+      param: null,
+      code: 'upstream',
+    }
+    expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([
+      502,
+      'false',
+      { error },
+    ])
     expect(server.faults).toEqual([])
   })
 
@@ -146,7 +201,10 @@ describe('a model server that fails', () => {
   })
 
   for (const [does, message] of [
-    ['drop', 'The connection to UPSTREAM broke off in the middle of the reply. Try again; if it is your own server, look at its log.'],
+    [
+      'drop',
+      'The connection to UPSTREAM broke off in the middle of the reply. Try again; if it is your own server, look at its log.',
+    ],
     ['stop', 'The reply of UPSTREAM ended early: the stream closed before it was complete. Try again.'],
     ['stall', 'UPSTREAM did not answer in time. Try again, or ask for less.'],
   ] as const) {
@@ -159,7 +217,9 @@ describe('a model server that fails', () => {
       const event = `data: ${JSON.stringify({ error: { message, type, param: null, code } })}\n\n`
       expect([response.status, text]).toEqual([200, wordedReply('openai', ['Once', ' upon'], false) + event])
       expect(await server.said('demo:me')).toEqual(['user: Hello'])
-      const stream = await server.client('demo:me').chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true })
+      const stream = await server
+        .client('demo:me')
+        .chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true })
       await expect(all(stream)).rejects.toMatchObject({ code, error: { type } })
     })
   }
@@ -170,7 +230,9 @@ describe('a model server that fails', () => {
     await using server = await startServer({ upstream: upstream.url })
     const text = await (await server.post('demo:me', { messages: [user('Hello')], stream: true })).text()
     expect(text.startsWith(`${whole}data: {"error":{`)).toBe(true)
-    const stream = await server.client('demo:me').chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true })
+    const stream = await server
+      .client('demo:me')
+      .chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true })
     await expect(all(stream)).rejects.toMatchObject({ code: 'upstream' })
   })
 
@@ -185,7 +247,9 @@ describe('a model server that fails', () => {
 
   it('after the last word has done its work', async () => {
     for (const end of ['', 'data: [DONE]', 'data: [DONE]\n', ': bye\n\n']) {
-      await using upstream = await startUpstream(sends('text/event-stream', wordedReply('openai', ['Done.'], true).replace('data: [DONE]\n\n', end)))
+      await using upstream = await startUpstream(
+        sends('text/event-stream', wordedReply('openai', ['Done.'], true).replace('data: [DONE]\n\n', end)),
+      )
       await using server = await startServer({ upstream: upstream.url })
       const response = await server.post('demo:me', { messages: [user('Hello')], stream: true })
       expect(await response.text()).not.toContain('"error"')
@@ -200,7 +264,9 @@ describe('a client', () => {
       await using upstream = await startUpstream({ does, pieces: ['Once', ' upon'] })
       await using server = await startServer({ upstream: upstream.url })
       const hangUp = new AbortController()
-      const create = server.client('demo:me').chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true }, { signal: hangUp.signal })
+      const create = server
+        .client('demo:me')
+        .chat.completions.create({ model: 'm', messages: [user('Hello')], stream: true }, { signal: hangUp.signal })
       if (does === 'stall') await (await create)[Symbol.asyncIterator]().next()
       else while (upstream.requests.length === 0) await new Promise(setImmediate)
       hangUp.abort()
@@ -219,10 +285,16 @@ describe('a client', () => {
       expect(error.type).toBe('invalid_request_error')
       return [response.status, error.code, error.param, error.message]
     }
-    const needed = 'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.'
+    const needed =
+      'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.'
     expect(await wrong('{"messages": [')).toEqual([400, 'invalid_json', null, 'The body is not valid JSON in UTF-8.'])
     expect(await wrong('')).toEqual([400, 'invalid_json', null, 'The body is not valid JSON in UTF-8.'])
-    expect(await wrong('[1]')).toEqual([400, 'invalid_body', null, 'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.'])
+    expect(await wrong('[1]')).toEqual([
+      400,
+      'invalid_body',
+      null,
+      'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.',
+    ])
     for (const body of [{}, { messages: [] }, { messages: 'Hello' }, { messages: null }])
       expect(await wrong(body)).toEqual([400, 'missing_messages', 'messages', needed])
     expect(await wrong({ messages: [user('Hi'), { role: 'wizard', content: 'Hello' }] })).toEqual([
@@ -237,8 +309,18 @@ describe('a client', () => {
       'messages[0].content',
       'messages[0].content must be text, null or a list of parts such as { type: "text", text: "Hello" }.',
     ])
-    expect(await wrong({ messages: [user('x'.repeat(20_000))] })).toEqual([413, 'body_too_large', null, 'The body is larger than 10000 bytes.'])
-    expect(await wrong({ messages: [user('x'.repeat(2_000_000))] })).toEqual([413, 'body_too_large', null, 'The body is larger than 10000 bytes.'])
+    expect(await wrong({ messages: [user('x'.repeat(20_000))] })).toEqual([
+      413,
+      'body_too_large',
+      null,
+      'The body is larger than 10000 bytes.',
+    ])
+    expect(await wrong({ messages: [user('x'.repeat(2_000_000))] })).toEqual([
+      413,
+      'body_too_large',
+      null,
+      'The body is larger than 10000 bytes.',
+    ])
     expect(await wrong({ messages: [user('Hi')] }, { 'content-type': 'text/plain' })).toEqual([
       415,
       'unsupported_media_type',
@@ -259,21 +341,34 @@ describe('a client', () => {
     const nested = `{"messages":[{"role":"user","content":"Hi"}],"tools":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
     const response = await server.post('demo:me', nested)
     const message = 'The body is nested deeper than 64 levels. Send deep data as text.'
-    expect([response.status, await response.json()]).toEqual([400, { error: { message, type: 'invalid_request_error', param: null, code: 'too_deep' } }])
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: { message, type: 'invalid_request_error', param: null, code: 'too_deep' } },
+    ])
     expect(server.faults).toEqual([])
   })
 
   it('that sends bytes which are no text is told so', async () => {
     await using server = await startServer()
-    const body = Buffer.concat([Buffer.from('{"messages":[{"role":"user","content":"'), Buffer.of(0xff, 0xfe), Buffer.from('"}]}')])
-    const response = await fetch(`${server.url}/v1/demo:me/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const body = Buffer.concat([
+      Buffer.from('{"messages":[{"role":"user","content":"'),
+      Buffer.of(0xff, 0xfe),
+      Buffer.from('"}]}'),
+    ])
+    const response = await fetch(`${server.url}/v1/demo:me/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
     expect(response.status).toBe(400)
   })
 
   it('that breaks off in the middle of its request leaves nothing behind', async () => {
     await using server = await startServer()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-    socket.write('POST /v1/demo:me/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"messages": [')
+    socket.write(
+      'POST /v1/demo:me/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"messages": [',
+    )
     await new Promise<void>((ended) => socket.end(ended))
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
     expect(await server.said('demo:me')).toEqual([])
@@ -281,7 +376,9 @@ describe('a client', () => {
   })
 
   it('whose session is full is told so, once', async () => {
-    await using server = await startServer({ memory: { profile: { ...thread, lifetime: { messages: 2, whenFull: 'refuse' } } } })
+    await using server = await startServer({
+      memory: { profile: { ...thread, lifetime: { messages: 2, whenFull: 'refuse' } } },
+    })
     await server.post('demo:me', { messages: [user('one')] })
     const response = await server.post('demo:me', { messages: [user('two')] })
     expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([
@@ -289,7 +386,8 @@ describe('a client', () => {
       'false',
       {
         error: {
-          message: 'Session demo:me holds 2 messages and its profile allows 2. Start a new session, or raise lifetime.messages.',
+          message:
+            'Session demo:me holds 2 messages and its profile allows 2. Start a new session, or raise lifetime.messages.',
           type: 'rate_limit_error',
           param: 'lifetime.messages',
           code: 'full',
@@ -299,10 +397,14 @@ describe('a client', () => {
   })
 
   it('gets its reply even if there is no room left to keep it', async () => {
-    await using server = await startServer({ memory: { profile: { ...thread, lifetime: { messages: 3, whenFull: 'refuse' } } } })
+    await using server = await startServer({
+      memory: { profile: { ...thread, lifetime: { messages: 3, whenFull: 'refuse' } } },
+    })
     await server.post('demo:me', { messages: [user('one')] })
     expect((await server.post('demo:me', { messages: [user('two')] })).status).toBe(200)
-    expect(server.faults).toEqual(['full: Session demo:me holds 3 messages and its profile allows 3. Start a new session, or raise lifetime.messages.'])
+    expect(server.faults).toEqual([
+      'full: Session demo:me holds 3 messages and its profile allows 3. Start a new session, or raise lifetime.messages.',
+    ])
   })
 
   it('that deserves an explanation nobody foresaw gets none of the insides', async () => {

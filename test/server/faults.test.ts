@@ -1,12 +1,17 @@
 import Anthropic from '@anthropic-ai/sdk'
 import type { APIError } from 'openai'
 import { describe, expect, it } from 'vitest'
-import { type Behaviour, closedPort, refuses, replies, sends, startUpstream } from '../models/upstream.ts'
+import { type Behaviour, closedPort, refuses, replies, sends, startUpstream } from '../providers/upstream.ts'
 import { all, type Started, startServer, user } from './start.ts'
 
 /** What a client is told: in place of an answer, or in the middle of one; or nothing but the answer. */
 type Told = { readonly status: number; readonly code: string | null } | { readonly amid: string } | 'all is well'
-type Fault = { readonly name: string; readonly does: Behaviour | 'is down'; readonly whole: Told; readonly streamed: Told }
+type Fault = {
+  readonly name: string
+  readonly does: Behaviour | 'is down'
+  readonly whole: Told
+  readonly streamed: Told
+}
 
 const [broken, late] = [
   { status: 502, code: 'upstream' },
@@ -27,9 +32,24 @@ const faults: readonly Fault[] = [
   { name: 'sends bytes that mean nothing as events', does: sends('text/event-stream', bytes), ...always(broken) },
   { name: 'sends nothing', does: sends('application/json', ''), ...always(broken) },
   { name: 'calls events JSON', does: sends('application/json', 'data: {"choices":[]}\n\n'), ...always(broken) },
-  { name: 'stops in the middle', does: { does: 'stop', pieces: ['Once'] }, whole: broken, streamed: { amid: 'upstream' } },
-  { name: 'breaks off in the middle', does: { does: 'drop', pieces: ['Once'] }, whole: broken, streamed: { amid: 'upstream' } },
-  { name: 'falls silent in the middle', does: { does: 'stall', pieces: ['Once'] }, whole: late, streamed: { amid: 'timeout' } },
+  {
+    name: 'stops in the middle',
+    does: { does: 'stop', pieces: ['Once'] },
+    whole: broken,
+    streamed: { amid: 'upstream' },
+  },
+  {
+    name: 'breaks off in the middle',
+    does: { does: 'drop', pieces: ['Once'] },
+    whole: broken,
+    streamed: { amid: 'upstream' },
+  },
+  {
+    name: 'falls silent in the middle',
+    does: { does: 'stall', pieces: ['Once'] },
+    whole: late,
+    streamed: { amid: 'timeout' },
+  },
   { name: 'is slow', does: { does: 'reply', pieces: ['Once', ' upon'], split: true }, ...always('all is well') },
 ]
 
@@ -41,7 +61,12 @@ type Client = {
   ask(server: Started, content: string, stream: boolean): Promise<unknown>
 }
 
-const classes = { 429: 'RateLimitError', 500: 'InternalServerError', 502: 'InternalServerError', 504: 'InternalServerError' }
+const classes = {
+  429: 'RateLimitError',
+  500: 'InternalServerError',
+  502: 'InternalServerError',
+  504: 'InternalServerError',
+}
 const openai: Client = {
   name: 'chat completions',
   classes,
@@ -79,17 +104,26 @@ describe('a model server', () => {
       for (const stream of [false, true]) {
         it(`that ${name} (${client.name}, ${stream ? 'streamed' : 'whole'}) costs no message: the user's is kept, half a reply is not, and the talk goes on`, async () => {
           await using upstream = await startUpstream((request) =>
-            JSON.stringify(request.body.messages.at(-1)).includes('Again') || does === 'is down' ? replies('There.') : does,
+            JSON.stringify(request.body.messages.at(-1)).includes('Again') || does === 'is down'
+              ? replies('There.')
+              : does,
           )
           const base = does === 'is down' ? await closedPort() : upstream.url
-          await using server = await startServer({ upstream: base, patience: { first: 100, idle: 100 }, persistence: { tries: 1 } })
+          await using server = await startServer({
+            upstream: base,
+            patience: { first: 100, idle: 100 },
+            persistence: { tries: 1 },
+          })
           const told = stream ? expected.streamed : expected.whole
           const error = await client.ask(server, 'Hello', stream).then(
             () => undefined,
             (reason: unknown) => reason,
           )
           expectTold(error, told, client)
-          expect(await server.said('demo:me')).toEqual(['user: Hello', ...(told === 'all is well' ? ['assistant: Once upon'] : [])])
+          expect(await server.said('demo:me')).toEqual([
+            'user: Hello',
+            ...(told === 'all is well' ? ['assistant: Once upon'] : []),
+          ])
           expect(server.faults).toEqual([])
           if (does === 'is down') return
           await client.ask(server, 'Again', stream)

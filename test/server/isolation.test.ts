@@ -3,9 +3,9 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { Credentials } from '../../src/server/gate/credentials.ts'
-import { resting } from '../../src/server/rest/rest.ts'
-import { talking } from '../../src/server/talk.ts'
+import { Credentials } from '../../src/server/auth/credentials.ts'
+import { resting } from '../../src/server/api/rest.ts'
+import { talking } from '../../src/server/modelRoutes.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { type Started, startServer, user } from './start.ts'
 
@@ -13,16 +13,26 @@ const folder = mkdtempSync(join(tmpdir(), 'threadkeep-isolation-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 type Answer = { readonly status: number | undefined; readonly body: string }
-type Request = { readonly method: string; readonly path: string; readonly body: string; readonly headers: Readonly<Record<string, string>> }
+type Request = {
+  readonly method: string
+  readonly path: string
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
 
 /** A request whose address goes out as it is: clients tidy up what is hostile. */
 function sent({ url }: Started, { method, path, body, headers }: Request): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const { hostname, port } = new URL(url)
-  const outgoing = request({ hostname, port, method, path, headers: { 'content-type': 'application/json', ...headers } }, (incoming) => {
-    const chunks: Buffer[] = []
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => resolve({ status: incoming.statusCode, body: Buffer.concat(chunks).toString() }))
-  })
+  const outgoing = request(
+    { hostname, port, method, path, headers: { 'content-type': 'application/json', ...headers } },
+    (incoming) => {
+      const chunks: Buffer[] = []
+      incoming
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('end', () => resolve({ status: incoming.statusCode, body: Buffer.concat(chunks).toString() }))
+    },
+  )
   outgoing.on('error', reject).end(['POST'].includes(method) ? body : undefined)
   return promise
 }
@@ -35,12 +45,24 @@ async function tenants() {
   const { key: operator } = await credentials.create({ scopes: ['*'], rights: 'admin' }, 0)
   const server = await startServer({ credentials })
   const as = (key: string) => ({ authorization: `Bearer ${key}` })
-  const ask = async (line: string, body: unknown): Promise<Record<string, string>> => (await server.ask(line, body, as(acme))).body as Record<string, string>
-  for (const content of ['My cat is called Miso.', 'What is my cat called?']) await server.post('acme:ann', { messages: [user(content)] }, as(acme))
+  const ask = async (line: string, body: unknown): Promise<Record<string, string>> =>
+    (await server.ask(line, body, as(acme))).body as Record<string, string>
+  for (const content of ['My cat is called Miso.', 'What is my cat called?'])
+    await server.post('acme:ann', { messages: [user(content)] }, as(acme))
   const response = await server.post('acme:ann', { messages: [user('What is it called?')] }, as(acme))
-  const { id: conversation = '' } = await ask('POST /v1/acme/conversations', { items: [{ role: 'user', content: 'Hello' }] })
-  const { id: knowledge = '' } = await ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'hours', value: '9 to 5' })
-  const uploaded = await fetch(`${server.url}/api/scopes/acme/files`, { method: 'POST', headers: { ...as(acme), 'x-filename': 'a.txt' }, body: 'Hello' })
+  const { id: conversation = '' } = await ask('POST /v1/acme/conversations', {
+    items: [{ role: 'user', content: 'Hello' }],
+  })
+  const { id: knowledge = '' } = await ask('POST /api/scopes/acme/knowledge', {
+    category: 'domain',
+    key: 'hours',
+    value: '9 to 5',
+  })
+  const uploaded = await fetch(`${server.url}/api/scopes/acme/files`, {
+    method: 'POST',
+    headers: { ...as(acme), 'x-filename': 'a.txt' },
+    body: 'Hello',
+  })
   const { id: file = '' } = (await uploaded.json()) as Record<string, string>
   const receipt = response.headers.get('x-threadkeep-receipt') ?? ''
   return {
@@ -49,7 +71,17 @@ async function tenants() {
     acme,
     other,
     operator,
-    names: { key: 'acme:ann', scope: 'acme', conversation, knowledge, file, receipt, item: 'msg_1', branch: '1', model: 'threadkeep-offline' },
+    names: {
+      key: 'acme:ann',
+      scope: 'acme',
+      conversation,
+      knowledge,
+      file,
+      receipt,
+      item: 'msg_1',
+      branch: '1',
+      model: 'threadkeep-offline',
+    },
   }
 }
 
@@ -74,7 +106,8 @@ const routes = Object.keys({ ...talking, ...resting }).filter((route) => !common
 function requestTo(route: string, names: Readonly<Record<string, string>>): Request {
   const [method = '', template = ''] = route.split(' ')
   const path = `${template.replace(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'missing')}${queries[route] ?? ''}`
-  const headers = template.startsWith('/v1/') && !template.includes('{key}') ? { 'x-threadkeep-key': names.key ?? '' } : {}
+  const headers =
+    template.startsWith('/v1/') && !template.includes('{key}') ? { 'x-threadkeep-key': names.key ?? '' } : {}
   return { method, path, body: JSON.stringify(bodies[route] ?? (template.startsWith('/v1/') ? spoken : {})), headers }
 }
 
@@ -82,9 +115,16 @@ describe('tenants', () => {
   it('are refused in the words for what is not there, byte for byte, on every route', async () => {
     const { server, as, other, names } = await tenants()
     await using _ = server
-    const nowhere = { ...names, key: 'nobody:ann', scope: 'nobody', receipt: names.receipt.replace(/[0-9a-f]{16}$/, '0'.repeat(16)) }
-    const plain = '{"error":{"message":"There is no such thing here, or this key may not see it.","type":"not_found_error","param":null,"code":"not_found"}}'
-    const anthropic = '{"type":"error","error":{"type":"not_found_error","message":"There is no such thing here, or this key may not see it."}}'
+    const nowhere = {
+      ...names,
+      key: 'nobody:ann',
+      scope: 'nobody',
+      receipt: names.receipt.replace(/[0-9a-f]{16}$/, '0'.repeat(16)),
+    }
+    const plain =
+      '{"error":{"message":"There is no such thing here, or this key may not see it.","type":"not_found_error","param":null,"code":"not_found"}}'
+    const anthropic =
+      '{"type":"error","error":{"type":"not_found_error","message":"There is no such thing here, or this key may not see it."}}'
     for (const route of routes) {
       const foreign = requestTo(route, names)
       const absent = requestTo(route, nowhere)
@@ -104,12 +144,19 @@ describe('tenants', () => {
     await using _ = server
     const isLast = (route: string): boolean => route.startsWith('DELETE') || /forget|transfer/.test(route)
     const answered: (readonly [string, unknown])[] = []
-    for (const route of routes.filter((one) => !isLast(one) && !/branches\/|embeddings|count_tokens|files$/.test(one))) {
+    for (const route of routes.filter(
+      (one) => !isLast(one) && !/branches\/|embeddings|count_tokens|files$/.test(one),
+    )) {
       const asked = requestTo(route, names)
-      const { status } = await sent(server, { ...asked, headers: { ...asked.headers, ...as(route === 'GET /metrics' ? operator : acme) } })
+      const { status } = await sent(server, {
+        ...asked,
+        headers: { ...asked.headers, ...as(route === 'GET /metrics' ? operator : acme) },
+      })
       answered.push([route, status === 201 ? 200 : status])
     }
-    expect(answered).toEqual(answered.map(([route]) => [route, route === 'POST /api/scopes/{scope}/knowledge' ? 400 : 200]))
+    expect(answered).toEqual(
+      answered.map(([route]) => [route, route === 'POST /api/scopes/{scope}/knowledge' ? 400 : 200]),
+    )
   })
 
   it('list their own sessions alone, and need not say which', async () => {
@@ -117,8 +164,8 @@ describe('tenants', () => {
     await using _ = server
     await server.memory.append('other:eve', [user('Hello')])
     const listed = async (key: string) =>
-      ((await server.ask('GET /api/sessions', undefined, as(key))).body as { items: { key: string }[] }).items.map((item) =>
-        item.key.replace(/conv_.*/, 'conv'),
+      ((await server.ask('GET /api/sessions', undefined, as(key))).body as { items: { key: string }[] }).items.map(
+        (item) => item.key.replace(/conv_.*/, 'conv'),
       )
     expect(await listed(acme)).toEqual(['acme:ann', 'acme:conv'])
     expect(await listed(other)).toEqual(['other:eve'])
@@ -129,7 +176,19 @@ describe('tenants', () => {
     const { server, as, other, names } = await tenants()
     await using _ = server
     const hostile = [
-      ...['..', '.', '%2e%2e', '..%2facme', 'other%2f..%2facme', 'other/../acme', 'acme%00', 'other%00acme', '%61%63%6d%65', '%2561cme', 'acme%20'],
+      ...[
+        '..',
+        '.',
+        '%2e%2e',
+        '..%2facme',
+        'other%2f..%2facme',
+        'other/../acme',
+        'acme%00',
+        'other%00acme',
+        '%61%63%6d%65',
+        '%2561cme',
+        'acme%20',
+      ],
       ...[
         'other:ann:receipts',
         'other::files',
@@ -144,7 +203,16 @@ describe('tenants', () => {
         '%zz',
         '%c0%ae',
       ],
-      ...['ACME', 'acme.', 'acme%E2%80%8B', '\u0061cme'.normalize('NFD'), "acme'--", 'acme;other', 'a'.repeat(10_000), `other:${'a'.repeat(10_000)}`],
+      ...[
+        'ACME',
+        'acme.',
+        'acme%E2%80%8B',
+        '\u0061cme'.normalize('NFD'),
+        "acme'--",
+        'acme;other',
+        'a'.repeat(10_000),
+        `other:${'a'.repeat(10_000)}`,
+      ],
     ]
     const found: unknown[] = []
     for (const name of hostile) {
@@ -155,7 +223,8 @@ describe('tenants', () => {
         `/v1/${name}/conversations/${names.conversation}`,
       ]) {
         const { status, body } = await sent(server, { method: 'GET', path, body: '', headers: as(other) })
-        if ((status !== 400 && status !== 404) || /Miso|9 to 5|Hello/.test(body)) found.push([path.slice(0, 80), status, body.slice(0, 200)])
+        if ((status !== 400 && status !== 404) || /Miso|9 to 5|Hello/.test(body))
+          found.push([path.slice(0, 80), status, body.slice(0, 200)])
       }
     }
     expect(found).toEqual([])
@@ -170,7 +239,10 @@ describe('tenants', () => {
     const routesWithIds = routes.filter((route) => /\{(?:conversation|knowledge|file|branch)\}/.test(route))
     for (const route of routesWithIds) {
       const asked = requestTo(route, own)
-      expect([route, (await sent(server, { ...asked, headers: { ...asked.headers, ...as(other) } })).status]).toEqual([route, 404])
+      expect([route, (await sent(server, { ...asked, headers: { ...asked.headers, ...as(other) } })).status]).toEqual([
+        route,
+        404,
+      ])
     }
     for (const id of [
       '../acme/files/x',
@@ -181,8 +253,17 @@ describe('tenants', () => {
       'rc__',
       `rc_${Buffer.from('acme::files').toString('base64url')}_${'0'.repeat(16)}`,
     ]) {
-      for (const path of [`/api/scopes/other/files/${id}`, `/api/receipts/${id}`, `/api/scopes/other/knowledge/${id}`]) {
-        const { status } = await sent(server, { method: path.includes('knowledge') ? 'DELETE' : 'GET', path, body: '', headers: as(other) })
+      for (const path of [
+        `/api/scopes/other/files/${id}`,
+        `/api/receipts/${id}`,
+        `/api/scopes/other/knowledge/${id}`,
+      ]) {
+        const { status } = await sent(server, {
+          method: path.includes('knowledge') ? 'DELETE' : 'GET',
+          path,
+          body: '',
+          headers: as(other),
+        })
         expect([path, status]).toEqual([path, 404])
       }
     }

@@ -15,12 +15,26 @@ async function answers(keys: readonly string[]): Promise<readonly (readonly [key
 }
 
 const advice = 'Write scope or scope:session, for example acme:+15551234567.'
-const refused = (message: string) => ({ status: 400, message: `${message} ${advice}`, type: 'invalid_request_error', param: 'key', code: 'bad-key' })
+const refused = (message: string) => ({
+  status: 400,
+  message: `${message} ${advice}`,
+  type: 'invalid_request_error',
+  param: 'key',
+  code: 'bad-key',
+})
 const letters = 'may hold only the letters A-Z and a-z, digits and _ + - . @.'
 
 describe('keys in the address', () => {
   verifies('T-11', 'may have letters, digits and + - . @ _, 1–64 before the colon and 1–128 after it', async () => {
-    const good = ['a', 'acme:+15551234567', 'acme:ann@example.com', 'example.com:42', 'a-b_c:d.e', 'a%3Ab', `${'s'.repeat(64)}:${'i'.repeat(128)}`]
+    const good = [
+      'a',
+      'acme:+15551234567',
+      'acme:ann@example.com',
+      'example.com:42',
+      'a-b_c:d.e',
+      'a%3Ab',
+      `${'s'.repeat(64)}:${'i'.repeat(128)}`,
+    ]
     expect(await answers(good)).toEqual(good.map((key) => [key, 200]))
   })
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { routes } from '../../src/server/openapi/routes.ts'
-import { openapi } from '../../src/server/openapi.ts'
-import { resting } from '../../src/server/rest/rest.ts'
-import { talking } from '../../src/server/talk.ts'
+import { openapi } from '../../src/server/openapi/openapi.ts'
+import { resting } from '../../src/server/api/rest.ts'
+import { talking } from '../../src/server/modelRoutes.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 
@@ -24,20 +24,29 @@ type Document = {
 
 const document = openapi() as Document
 const described = (method: string, path: string): Described | undefined => document.paths[path]?.[method.toLowerCase()]
-const all = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })))
+const all = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+)
 
 /** What the linter has to say about the document, with all the rules it recommends. */
-function linted(): { readonly totals: { readonly errors: number; readonly warnings: number }; readonly problems: readonly unknown[] } {
+function linted(): {
+  readonly totals: { readonly errors: number; readonly warnings: number }
+  readonly problems: readonly unknown[]
+} {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-openapi-'))
   try {
     writeFileSync(join(folder, 'openapi.json'), JSON.stringify(document))
     // A conversation and a tenant called "conversations" could be taken for each other; ids that begin with conv_ cannot.
     const rules = ['--extends', 'recommended', '--skip-rule', 'no-ambiguous-paths']
-    const { stdout } = spawnSync('npx', ['redocly', 'lint', join(folder, 'openapi.json'), ...rules, '--format', 'json'], {
-      cwd: root,
-      encoding: 'utf8',
-      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-    })
+    const { stdout } = spawnSync(
+      'npx',
+      ['redocly', 'lint', join(folder, 'openapi.json'), ...rules, '--format', 'json'],
+      {
+        cwd: root,
+        encoding: 'utf8',
+        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+      },
+    )
     return JSON.parse(stdout)
   } finally {
     rmSync(folder, { recursive: true })
@@ -56,15 +65,16 @@ describe('the description of the server', () => {
   })
 
   verifies('S-07', 'holds what the server answers, and nothing else', () =>
-    expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys({ ...talking, ...resting }).sort()),
+    expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+      Object.keys({ ...talking, ...resting }).sort(),
+    ),
   )
 
   it('has the addresses that clients rely on', () => {
     const promised = [
-      ...['chat/completions', 'responses', 'conversations', 'embeddings', 'messages', 'messages/count_tokens'].flatMap((path) => [
-        `POST /v1/{key}/${path}`,
-        `POST /v1/${path}`,
-      ]),
+      ...['chat/completions', 'responses', 'conversations', 'embeddings', 'messages', 'messages/count_tokens'].flatMap(
+        (path) => [`POST /v1/{key}/${path}`, `POST /v1/${path}`],
+      ),
       'GET /v1/{key}/models',
       'GET /v1/models',
       'POST /v1/{key}/v1/messages',
@@ -92,7 +102,9 @@ describe('the description of the server', () => {
     const spoken = all.filter(({ path }) => path.startsWith('/v1/'))
     const keysOf = ({ operation }: (typeof all)[number]) =>
       operation.parameters.map(({ $ref }) => $ref.split('/').at(-1)).filter((name) => /^key/.test(name ?? ''))
-    expect(spoken.map((each) => [each.path, keysOf(each)])).toEqual(spoken.map(({ path }) => [path, [path.includes('{key}') ? 'key' : 'keyHeader']]))
+    expect(spoken.map((each) => [each.path, keysOf(each)])).toEqual(
+      spoken.map(({ path }) => [path, [path.includes('{key}') ? 'key' : 'keyHeader']]),
+    )
   })
 
   it('tells of errors in the shape of whoever made the protocol', () => {
@@ -115,7 +127,10 @@ describe('the description of the server', () => {
   })
 
   it('lets everybody ask whether the server is well, and nothing else', () =>
-    expect(all.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path)).toEqual(['/healthz', '/readyz']))
+    expect(all.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path)).toEqual([
+      '/healthz',
+      '/readyz',
+    ]))
 
   it('refers to nothing that is not there, and has nothing that is not referred to', () => {
     const text = JSON.stringify(document)

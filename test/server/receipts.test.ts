@@ -4,8 +4,15 @@ import { parseKey, receiptsKey } from '../../src/domain/key.ts'
 import type { Ledger } from '../../src/domain/ledger.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
-import { compacted, restored } from '../../src/server/receiptForm.ts'
-import { findReceipt, keepReceipt, keyOfReceipt, listReceipts, type Receipt, receiptId } from '../../src/server/receipts.ts'
+import { compacted, restored } from '../../src/server/receipts/receiptForm.ts'
+import {
+  findReceipt,
+  keepReceipt,
+  keyOfReceipt,
+  listReceipts,
+  type Receipt,
+  receiptId,
+} from '../../src/server/receipts/receipts.ts'
 import { said } from '../../src/stores/conformance/stage.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 
@@ -14,7 +21,15 @@ const home = receiptsKey(ann)
 const start = 1_800_000_000_000
 
 const ledger: Ledger = {
-  ...{ profile: 'support', tokenizer: 'o200k_base', counted: 'exact', budget: 8_000, spent: 500, history: 900, due: false },
+  ...{
+    profile: 'support',
+    tokenizer: 'o200k_base',
+    counted: 'exact',
+    budget: 8_000,
+    spent: 500,
+    history: 900,
+    due: false,
+  },
   cacheable: { messages: 4, tokens: 300 },
   lines: [
     { band: 'frame', entries: null, count: 0, verdict: 'whole', tokens: 7, why: 'headings and what the provider adds' },
@@ -30,9 +45,25 @@ const ledger: Ledger = {
 }
 
 const receiptOf = (number: number): Receipt => ({
-  ...{ id: receiptId(ann), key: 'acme:ann', at: start + number, request: `req${number}`, response: `chatcmpl-${number}`, sequence: 2 * number },
+  ...{
+    id: receiptId(ann),
+    key: 'acme:ann',
+    at: start + number,
+    request: `req${number}`,
+    response: `chatcmpl-${number}`,
+    sequence: 2 * number,
+  },
   ...{ protocol: 'chat', model: 'gpt-5.4-mini', upstream: 'openai', how: 'continued' },
-  tokens: { shown: 500, history: 900, saved: 400, cacheable: 300, cacheableShare: 0.6, prompt: 510, completion: 12, cached: null },
+  tokens: {
+    shown: 500,
+    history: 900,
+    saved: 400,
+    cacheable: 300,
+    cacheableShare: 0.6,
+    prompt: 510,
+    completion: 12,
+    cached: null,
+  },
   cost: { input: 0.0005, output: 0.0001, total: 0.0006, currency: 'USD', isEstimated: false, spared: null },
   degraded: ['summary timeout'],
   ledger,
@@ -60,8 +91,25 @@ describe('a receipt', () => {
   })
 
   it('is the same without a ledger, a reply of its own id or a count of its tokens', () => {
-    const tokens = { ...receiptOf(1).tokens, shown: 0, history: 0, saved: 0, cacheable: 0, cacheableShare: 0, prompt: null, completion: null }
-    const bare: Receipt = { ...receiptOf(1), response: null, sequence: null, cost: null, degraded: [], ledger: null, tokens }
+    const tokens = {
+      ...receiptOf(1).tokens,
+      shown: 0,
+      history: 0,
+      saved: 0,
+      cacheable: 0,
+      cacheableShare: 0,
+      prompt: null,
+      completion: null,
+    }
+    const bare: Receipt = {
+      ...receiptOf(1),
+      response: null,
+      sequence: null,
+      cost: null,
+      degraded: [],
+      ledger: null,
+      tokens,
+    }
     expect(restored(compacted(bare), 'acme:ann', bare.at)).toEqual(bare)
   })
 
@@ -84,9 +132,22 @@ describe('a receipt', () => {
     const { store, kept } = await withReceipts(9)
     const [ben] = [parseKey('acme:ben')]
     const { derived } = await store.head(home, 0)
-    const append = (await store.page(home, { limit: 99 })).map(({ at, calls }) => ({ ...said(''), at, ...(calls === undefined ? {} : { calls }) }))
+    const append = (await store.page(home, { limit: 99 })).map(({ at, calls }) => ({
+      ...said(''),
+      at,
+      ...(calls === undefined ? {} : { calls }),
+    }))
     const from = { sequence: 9, offset: 0 }
-    await store.commit({ key: receiptsKey(ben), at: start, epoch: 0, append, from, put: derived, drop: [], expiresAt: never })
+    await store.commit({
+      key: receiptsKey(ben),
+      at: start,
+      epoch: 0,
+      append,
+      from,
+      put: derived,
+      drop: [],
+      expiresAt: never,
+    })
     const { items } = await listReceipts(store, ben, 99)
     expect(items.map(({ response }) => response)).toEqual(kept.map(({ response }) => response).reverse())
     for (const { id, key } of items) expect([key, keyOfReceipt(id)]).toEqual(['acme:ben', ben])
@@ -100,8 +161,11 @@ describe('the receipts of a session', () => {
     const { items } = await listReceipts(store, ann, 5_000)
     expect(items.length).toBeGreaterThanOrEqual(1_000)
     expect(items.length).toBeLessThan(1_100)
-    expect(items.map((item) => JSON.stringify(item))).toEqual(newest.slice(0, items.length).map((item) => JSON.stringify(item)))
-    for (const place of [0, 7, 500, 999]) expect(await findReceipt(store, ann, { response: newest[place]?.response ?? '' })).toEqual(newest[place])
+    expect(items.map((item) => JSON.stringify(item))).toEqual(
+      newest.slice(0, items.length).map((item) => JSON.stringify(item)),
+    )
+    for (const place of [0, 7, 500, 999])
+      expect(await findReceipt(store, ann, { response: newest[place]?.response ?? '' })).toEqual(newest[place])
     expect(await findReceipt(store, ann, { id: kept[0]?.id ?? '' })).toBeUndefined()
   })
 
@@ -124,9 +188,24 @@ describe('the receipts of a session', () => {
     const tight = JSON.stringify(kept.slice(5, 45).map((receipt, place) => [place + 6, receipt.at, compacted(receipt)]))
     const put = [
       { kind: 'about', id: 'r1-5', at: start, metadata: plain, sources: [] },
-      { kind: 'about', id: 'r6-45', at: start, metadata: zstdCompressSync(Buffer.from(tight)).toString('base64'), sources: [] },
+      {
+        kind: 'about',
+        id: 'r6-45',
+        at: start,
+        metadata: zstdCompressSync(Buffer.from(tight)).toString('base64'),
+        sources: [],
+      },
     ] as const
-    await store.commit({ key: home, at: start, epoch: 0, from: { sequence: 46, offset: 0 }, append: [], put, drop: [], expiresAt: never })
+    await store.commit({
+      key: home,
+      at: start,
+      epoch: 0,
+      from: { sequence: 46, offset: 0 },
+      append: [],
+      put,
+      drop: [],
+      expiresAt: never,
+    })
     for (const receipt of kept.slice(45)) await keepReceipt(store, ann, receipt)
     const { items } = await listReceipts(store, ann, 999)
     expect(items.map((item) => JSON.stringify(item))).toEqual(kept.map((item) => JSON.stringify(item)).reverse())
@@ -140,7 +219,11 @@ describe('the receipts of a session', () => {
     const kept = Array.from({ length: 80 }, (_, place) => receiptOf(place + 1))
     const append = kept
       .slice(0, 3)
-      .map((receipt) => ({ ...said(''), at: receipt.at, calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }] }))
+      .map((receipt) => ({
+        ...said(''),
+        at: receipt.at,
+        calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }],
+      }))
     await store.commit({ key: home, at: start, epoch: 0, append, put: [], drop: [], expiresAt: never })
     const told = async () => (await listReceipts(store, ann, 99)).items.map((item) => JSON.stringify(item))
     expect(await told()).toEqual(
@@ -166,7 +249,15 @@ describe('the receipts of a session', () => {
 
   it('are not packed with one that is damaged, and are all there once that is gone', async () => {
     const { store, kept } = await withReceipts(7)
-    await store.commit({ key: home, at: start, epoch: 0, append: [said('no receipt')], put: [], drop: [], expiresAt: never })
+    await store.commit({
+      key: home,
+      at: start,
+      epoch: 0,
+      append: [said('no receipt')],
+      put: [],
+      drop: [],
+      expiresAt: never,
+    })
     await expect(keepReceipt(store, ann, receiptOf(9))).rejects.toMatchObject({ code: 'corrupt' })
     await store.erase(home, { entries: ['m8'] })
     const { items } = await listReceipts(store, ann, 99)

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest'
 import { openMemory } from '../../src/index.ts'
 import { command } from '../cli/command.ts'
 import { newFolder } from '../fault/folder.ts'
-import { type Received, startUpstream } from '../models/upstream.ts'
+import { type Received, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const [streams, clients] = [20, 4]
@@ -43,7 +43,11 @@ function talkers({ ask }: Started) {
       first.resolve()
     }
   }
-  return { acknowledged, first: first.promise, done: Promise.all(Array.from({ length: clients }, (_, client) => talk(client))) }
+  return {
+    acknowledged,
+    first: first.promise,
+    done: Promise.all(Array.from({ length: clients }, (_, client) => talk(client))),
+  }
 }
 
 /** What a file holds, read by somebody else. */
@@ -55,27 +59,34 @@ async function linesIn(store: string): Promise<AsyncDisposable & { said(key: str
 
 describe('a server that is asked to stop', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    verifies('X-07', `under load (${signal}) finishes what is under way, loses nothing it has acknowledged and ends well`, async () => {
-      using folder = newFolder()
-      // Every byte by itself, so that the streams are far from their end when the signal comes.
-      await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two', ' three'], split: true })
-      const server = await start(upstream.url, folder.path)
-      const { acknowledged, first, done } = talkers(server)
-      const under = await Promise.all(Array.from({ length: streams }, (_, at) => server.ask(`acme:stream${at}`, 'Count', true)))
-      await first
-      server.stop(signal)
-      const texts = await Promise.all(under.map((response) => response.text()))
-      expect(texts.filter((text) => !text.endsWith('data: [DONE]\n\n'))).toEqual([])
-      await done
-      expect(await server.ended).toMatchObject({ code: 0, stderr: '' })
-      await using kept = await linesIn(server.store)
-      for (let at = 0; at < streams; at++) expect(await kept.said(`acme:stream${at}`)).toEqual(['user: Count', 'assistant: One two three'])
-      for (const { key, content } of acknowledged) {
-        const said = await kept.said(key)
-        const place = said.indexOf(`user: ${content}`)
-        expect([key, content, said[place + 1]]).toEqual([key, content, 'assistant: One two three'])
-      }
-    })
+    verifies(
+      'X-07',
+      `under load (${signal}) finishes what is under way, loses nothing it has acknowledged and ends well`,
+      async () => {
+        using folder = newFolder()
+        // Every byte by itself, so that the streams are far from their end when the signal comes.
+        await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two', ' three'], split: true })
+        const server = await start(upstream.url, folder.path)
+        const { acknowledged, first, done } = talkers(server)
+        const under = await Promise.all(
+          Array.from({ length: streams }, (_, at) => server.ask(`acme:stream${at}`, 'Count', true)),
+        )
+        await first
+        server.stop(signal)
+        const texts = await Promise.all(under.map((response) => response.text()))
+        expect(texts.filter((text) => !text.endsWith('data: [DONE]\n\n'))).toEqual([])
+        await done
+        expect(await server.ended).toMatchObject({ code: 0, stderr: '' })
+        await using kept = await linesIn(server.store)
+        for (let at = 0; at < streams; at++)
+          expect(await kept.said(`acme:stream${at}`)).toEqual(['user: Count', 'assistant: One two three'])
+        for (const { key, content } of acknowledged) {
+          const said = await kept.said(key)
+          const place = said.indexOf(`user: ${content}`)
+          expect([key, content, said[place + 1]]).toEqual([key, content, 'assistant: One two three'])
+        }
+      },
+    )
   }
 
   verifies('X-07', 'a second time stops at once, and keeps what it has acknowledged', async () => {
@@ -97,6 +108,9 @@ describe('a server that is asked to stop', () => {
     await expect(waiting.text()).rejects.toThrow()
     expect(await (await arrived.promise).over).toBe('hung up')
     await using kept = await linesIn(server.store)
-    expect([await kept.said('acme:a'), await kept.said('acme:b')]).toEqual([['user: Hello', 'assistant: Yes.'], ['user: Wait']])
+    expect([await kept.said('acme:a'), await kept.said('acme:b')]).toEqual([
+      ['user: Hello', 'assistant: Yes.'],
+      ['user: Wait'],
+    ])
   })
 })

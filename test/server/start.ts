@@ -3,7 +3,7 @@ import type { Index, Store } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import { type MemoryOptions, openMemory } from '../../src/index.ts'
 import type { Memory } from '../../src/memory.ts'
-import { Memories, type Ways } from '../../src/server/memories.ts'
+import { Memories, type Ways } from '../../src/server/memoryRegistry.ts'
 import { type ServeOptions, serve } from '../../src/server/serve.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 
@@ -19,7 +19,11 @@ export type Started = AsyncDisposable & {
   /** A chat completion without a client in between. */
   post(key: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
   /** Any request, such as `GET /api/sessions`, and its answer in JSON; undefined if it has no body. */
-  ask(request: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<{ readonly status: number; readonly body: unknown }>
+  ask(
+    request: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<{ readonly status: number; readonly body: unknown }>
   close(grace?: number): Promise<void>
 }
 
@@ -86,5 +90,9 @@ export function slowStore(): Store & Index {
     for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate)
     return work()
   }
-  return { ...store, head: (key, recent) => slowly(() => store.head(key, recent)), commit: (change) => slowly(() => store.commit(change)) }
+  return {
+    ...store,
+    head: (key, recent) => slowly(() => store.head(key, recent)),
+    commit: (change) => slowly(() => store.commit(change)),
+  }
 }

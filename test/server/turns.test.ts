@@ -1,22 +1,32 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type ProfileName, profiles } from '../../src/profiles/index.ts'
-import { startUpstream } from '../models/upstream.ts'
+import { startUpstream } from '../providers/upstream.ts'
 import { assistant, startServer, user } from './start.ts'
 
 /** How much of the history a client sends along with its question. */
 const sends = fc.constantFrom('everything', 'the last four', 'only the question')
-const turns = fc.array(fc.record({ question: fc.string({ minLength: 1, maxLength: 400 }).filter((text) => text.trim() !== ''), sends }), {
-  minLength: 1,
-  maxLength: 6,
-})
+const turns = fc.array(
+  fc.record({ question: fc.string({ minLength: 1, maxLength: 400 }).filter((text) => text.trim() !== ''), sends }),
+  {
+    minLength: 1,
+    maxLength: 6,
+  },
+)
 const names = fc.constantFrom(...(Object.keys(profiles) as ProfileName[]))
 
 describe('whatever clients send', () => {
   it('is stored once and in order, and the newest turn reaches the model unchanged and inside the budget', async () => {
     await using upstream = await startUpstream()
-    const check = async (name: ProfileName, budget: number, talk: readonly { question: string; sends: string }[]): Promise<void> => {
-      await using server = await startServer({ upstream: upstream.url, memory: { profile: { ...profiles[name], budget } } })
+    const check = async (
+      name: ProfileName,
+      budget: number,
+      talk: readonly { question: string; sends: string }[],
+    ): Promise<void> => {
+      await using server = await startServer({
+        upstream: upstream.url,
+        memory: { profile: { ...profiles[name], budget } },
+      })
       const history: { role: 'user' | 'assistant'; content: string }[] = []
       for (const { question, sends } of talk) {
         history.push(user(question))

@@ -6,26 +6,40 @@ import { importsOf, lineAt, type Source } from './source.ts'
 /** A rule names what is wrong with a file, and nothing when all is well. */
 export type Rule = (source: Source) => readonly string[]
 
-const below = ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores', 'memory']
-const face = [...below, 'portable', 'models', 'open', 'index']
+const below = ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores', 'lifecycle', 'memory']
+const face = [...below, 'tokenizers', 'portable', 'providers', 'open', 'index']
 
 /** What each room may import besides itself. A file belongs to the longest name its path begins with. */
 const rooms: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   text: ['domain'],
   profiles: ['domain'],
-  recall: ['domain', 'text'],
-  upkeep: ['domain', 'text'],
-  'stores/ram': ['domain', 'text', 'recall'],
-  stores: ['domain', 'text', 'recall'],
-  memory: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram'],
-  open: ['domain', 'text', 'profiles', 'memory', 'upkeep'],
-  browser: ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'open'],
-  files: ['domain', 'text', 'recall', 'upkeep', 'memory'],
+  search: ['domain', 'text'],
+  context: ['domain', 'text', 'search'],
+  upkeep: ['domain', 'text', 'context', 'search'],
+  tokenizers: ['domain', 'text', 'context'],
+  'stores/ram': ['domain', 'text', 'search'],
+  stores: ['domain', 'text', 'search', 'context'],
+  lifecycle: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'memory'],
+  memory: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'lifecycle'],
+  open: ['domain', 'text', 'profiles', 'memory', 'lifecycle', 'upkeep'],
+  browser: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'lifecycle', 'memory', 'open'],
+  files: ['domain', 'text', 'search', 'context', 'upkeep', 'memory'],
   portable: [...below, 'graph'],
-  models: below,
-  index: [...below, 'graph', 'portable', 'models', 'open'],
-  'adapters/session-memory': ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'browser'],
+  providers: below,
+  index: [...below, 'tokenizers', 'graph', 'portable', 'providers', 'open'],
+  'adapters/session-memory': [
+    'domain',
+    'text',
+    'search',
+    'context',
+    'upkeep',
+    'profiles',
+    'stores/ram',
+    'lifecycle',
+    'memory',
+    'browser',
+  ],
   adapters: face,
   graph: below,
   handoff: [...face, 'graph'],
@@ -35,7 +49,20 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Runs in a browser's worker: no Node, no packages. */
-const isomorphic = ['domain', 'text', 'recall', 'upkeep', 'profiles', 'stores/ram', 'memory', 'open', 'browser', 'adapters/session-memory']
+const isomorphic = [
+  'domain',
+  'text',
+  'search',
+  'context',
+  'upkeep',
+  'lifecycle',
+  'profiles',
+  'stores/ram',
+  'memory',
+  'open',
+  'browser',
+  'adapters/session-memory',
+]
 /** Where time and chance are arguments; the two faces bring the clock in. */
 const pure = isomorphic.filter((room) => room !== 'browser' && room !== 'adapters/session-memory')
 
@@ -45,7 +72,8 @@ const roomOf = (path: string): string | undefined =>
   Object.keys(rooms)
     .filter((room) => within(inside(path), room))
     .sort((a, b) => b.length - a.length)[0]
-const isIn = (path: string, names: readonly string[]): boolean => path.startsWith('src/') && names.some((name) => within(inside(path), name))
+const isIn = (path: string, names: readonly string[]): boolean =>
+  path.startsWith('src/') && names.some((name) => within(inside(path), name))
 const isRelative = (specifier: string): boolean => specifier.startsWith('.')
 
 export const atMost =
@@ -72,7 +100,10 @@ export const importsOnly =
   (source) =>
     importsOf(source)
       .filter((specifier) => !isRelative(specifier))
-      .filter((specifier) => !(specifier.startsWith('node:') && isBuiltin(specifier)) && !declared.includes(packageOf(specifier)))
+      .filter(
+        (specifier) =>
+          !(specifier.startsWith('node:') && isBuiltin(specifier)) && !declared.includes(packageOf(specifier)),
+      )
       .map((specifier) => `imports undeclared ${specifier}`)
 
 const packageOf = (specifier: string): string =>
@@ -91,14 +122,16 @@ export const standsAlone: Rule = (source) =>
 export const takesTimeAsArgument: Rule = (source) => {
   if (!isIn(source.path, pure)) return []
   const found: string[] = []
-  const note = (node: { start: number }, what: string) => found.push(`line ${lineAt(source, node.start)}: ${what} in the core`)
+  const note = (node: { start: number }, what: string) =>
+    found.push(`line ${lineAt(source, node.start)}: ${what} in the core`)
   new Visitor({
     MemberExpression(node) {
       const text = source.text.slice(node.start, node.end)
       if (text === 'Date.now' || text === 'Math.random') note(node, text)
     },
     NewExpression(node) {
-      if (node.callee.type === 'Identifier' && node.callee.name === 'Date' && node.arguments.length === 0) note(node, 'new Date()')
+      if (node.callee.type === 'Identifier' && node.callee.name === 'Date' && node.arguments.length === 0)
+        note(node, 'new Date()')
     },
     CallExpression(node) {
       if (node.callee.type === 'Identifier' && node.callee.name === 'Date') note(node, 'Date()')
@@ -124,7 +157,9 @@ export const functionsAtMost =
       const count = lineAt(source, node.end) - first + 1
       if (count > lines) found.push(`line ${first}: a function of ${count} lines, at most ${lines}`)
     }
-    new Visitor({ FunctionDeclaration: measure, FunctionExpression: measure, ArrowFunctionExpression: measure }).visit(source.program)
+    new Visitor({ FunctionDeclaration: measure, FunctionExpression: measure, ArrowFunctionExpression: measure }).visit(
+      source.program,
+    )
     return found
   }
 

@@ -15,7 +15,9 @@ export function parseSource(path: string, text: string): Source {
 
 /** Every TypeScript file under these folders, in order of its path. */
 export function readSources(...folders: readonly string[]): readonly Source[] {
-  const paths = folders.flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root, exclude: ['**/node_modules/**'] }))
+  const paths = folders.flatMap((folder) =>
+    globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root, exclude: ['**/node_modules/**'] }),
+  )
   return paths
     .map((path) => path.replaceAll('\\', '/'))
     .sort()

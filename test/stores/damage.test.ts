@@ -23,11 +23,24 @@ async function filled(): Promise<string> {
   for (const key of ['acme:ann', 'acme:bob']) {
     await memory.append(
       key,
-      ['one walrus', 'two seals', 'three bears', 'four trains'].map((content) => ({ role: 'user' as const, content: `${key} ${content}` })),
+      ['one walrus', 'two seals', 'three bears', 'four trains'].map((content) => ({
+        role: 'user' as const,
+        content: `${key} ${content}`,
+      })),
     )
   }
   const { revision, epoch, expiresAt } = await store.head(ann, 0)
-  await store.commit({ id: 's', key: ann, at: 1_000, epoch, base: revision, append: [], put: [summary('four things')], drop: [], expiresAt })
+  await store.commit({
+    id: 's',
+    key: ann,
+    at: 1_000,
+    epoch,
+    base: revision,
+    append: [],
+    put: [summary('four things')],
+    drop: [],
+    expiresAt,
+  })
   await memory.close()
   return file
 }
@@ -74,13 +87,18 @@ describe('a damaged store', () => {
     const store = sqliteStore(file, { onWarning: (warning) => warnings.push(warning) })
     await using memory = await openMemory({ store })
     expect((await memory.transcript('acme:ann')).map(({ id }) => id)).toEqual(['m1', 'm3', 'm4'])
-    expect(warnings).toEqual([`m2 of acme:ann in ${file} is damaged and was put aside; the rest of the session is sound. threadkeep doctor tells more.`])
+    expect(warnings).toEqual([
+      `m2 of acme:ann in ${file} is damaged and was put aside; the rest of the session is sound. threadkeep doctor tells more.`,
+    ])
     expect((await memory.transcript('acme:bob')).length).toBe(4)
     await memory.append('acme:ann', [{ role: 'user', content: 'five' }])
     const head = await store.head(ann, 9)
     expect([head.recent.map(({ id }) => id), head.messages, head.gaps]).toEqual([['m1', 'm3', 'm4', 'm5'], 4, [[2, 2]]])
     const kept = new DatabaseSync(file, { readOnly: true })
-    expect(JSON.parse(String(kept.prepare('SELECT row FROM quarantine').get()?.row))).toMatchObject({ role: 'user', content: 'acme:ann two sealZ' })
+    expect(JSON.parse(String(kept.prepare('SELECT row FROM quarantine').get()?.row))).toMatchObject({
+      role: 'user',
+      content: 'acme:ann two sealZ',
+    })
     kept.close()
   })
 
@@ -95,7 +113,17 @@ describe('a damaged store', () => {
     await store.erase(ann, { entries: ['nothing'] })
     const { revision, epoch, expiresAt, recent } = await store.head(ann, 9)
     const text = recent.map(({ content }) => content).join(', ')
-    await store.commit({ id: 'again', key: ann, at: 1_000, epoch, base: revision, append: [], put: [summary(text)], drop: [], expiresAt })
+    await store.commit({
+      id: 'again',
+      key: ann,
+      at: 1_000,
+      epoch,
+      base: revision,
+      append: [],
+      put: [summary(text)],
+      drop: [],
+      expiresAt,
+    })
     expect((await store.head(ann, 0)).derived).toEqual([summary(text)])
   })
 
@@ -110,7 +138,11 @@ describe('a damaged store', () => {
     expect((await look(file)).sort()).toEqual(['message acme:bob m3', 'session acme:ann', 'words acme:ann m2'])
     const { before, done, after } = await repair(file)
     expect(before.faults.length).toBe(3)
-    expect(done).toEqual(['m3 of acme:bob was put aside', 'acme:ann was counted again from its messages', '1 messages can be found by their words again'])
+    expect(done).toEqual([
+      'm3 of acme:bob was put aside',
+      'acme:ann was counted again from its messages',
+      '1 messages can be found by their words again',
+    ])
     expect([after.faults, after.quarantined, after.messages]).toEqual([[], 1, 7])
     await using memory = await openMemory({ store: `sqlite:${file}` })
     expect((await memory.transcript('acme:ann')).map(({ id }) => id)).toEqual(['m1', 'm2', 'm3', 'm4'])
@@ -123,17 +155,23 @@ describe('a damaged store', () => {
     for (let session = 0; session < 30; session++) {
       await memory.append(
         `acme:s${session}`,
-        Array.from({ length: 20 }, (_, at) => ({ role: 'user' as const, content: `${session} ${at} ${'word '.repeat(40)}` })),
+        Array.from({ length: 20 }, (_, at) => ({
+          role: 'user' as const,
+          content: `${session} ${at} ${'word '.repeat(40)}`,
+        })),
       )
     }
     await memory.close()
     const pages = statSync(file).size / 4_096
     const descriptor = openSync(file, 'r+')
-    for (const page of [Math.floor(pages / 2), Math.floor(pages / 2) + 1]) writeSync(descriptor, Buffer.alloc(4_096, 0xa5), 0, 4_096, page * 4_096)
+    for (const page of [Math.floor(pages / 2), Math.floor(pages / 2) + 1])
+      writeSync(descriptor, Buffer.alloc(4_096, 0xa5), 0, 4_096, page * 4_096)
     const warnings: string[] = []
     const store = sqliteStore(file, { onWarning: (warning) => warnings.push(warning) })
     const readable = async (): Promise<number> => {
-      const counts = await Promise.allSettled(Array.from({ length: 30 }, (_, session) => store.page(parseKey(`acme:s${session}`), { limit: 20 })))
+      const counts = await Promise.allSettled(
+        Array.from({ length: 30 }, (_, session) => store.page(parseKey(`acme:s${session}`), { limit: 20 })),
+      )
       return counts.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value.length : 0), 0)
     }
     expect(await readable()).toBeGreaterThan(400)
@@ -149,7 +187,9 @@ describe('a damaged store', () => {
   it('is told from a file that is none of ours', async () => {
     const text = fresh()
     writeFileSync(text, 'This is no database, but long enough to be taken for one. '.repeat(20))
-    expect(() => sqliteStore(text)).toThrow(`${text} is not a Threadkeep store, or is damaged at its beginning. Choose another file, or bring back a backup.`)
+    expect(() => sqliteStore(text)).toThrow(
+      `${text} is not a Threadkeep store, or is damaged at its beginning. Choose another file, or bring back a backup.`,
+    )
     const other = fresh()
     const database = new DatabaseSync(other)
     database.exec('CREATE TABLE mine (a)')
@@ -182,7 +222,10 @@ describe('the format of a store', () => {
     database.exec('DROP TABLE snapshot; PRAGMA user_version = 1')
     database.close()
     await using memory = await openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
-    expect((await memory.search('acme', 'walrus', { session: 'ann' })).map(({ entry }) => entry.id)).toEqual(['m1', 'm2'])
+    expect((await memory.search('acme', 'walrus', { session: 'ann' })).map(({ entry }) => entry.id)).toEqual([
+      'm1',
+      'm2',
+    ])
     expect((await memory.transcript('acme:bob')).length).toBe(4)
   })
 
@@ -195,7 +238,11 @@ describe('the format of a store', () => {
     const first = await search()
     expect([first.length, await search()]).toEqual([4, first])
     const database = new DatabaseSync(file)
-    expect(database.prepare("UPDATE snapshot SET data = cast(substr(data, 1, 40) || x'00' || substr(data, 42) AS BLOB)").run().changes).toBe(1)
+    expect(
+      database
+        .prepare("UPDATE snapshot SET data = cast(substr(data, 1, 40) || x'00' || substr(data, 42) AS BLOB)")
+        .run().changes,
+    ).toBe(1)
     database.close()
     expect(await search()).toEqual(first)
   })
@@ -203,7 +250,9 @@ describe('the format of a store', () => {
   it('takes a step wholly or not at all', () => {
     const database = new DatabaseSync(fresh())
     migrate(database, 'x', ['CREATE TABLE one (a); INSERT INTO one VALUES (7)'])
-    expect(() => migrate(database, 'x', ['', 'CREATE TABLE two (a); INSERT INTO nowhere VALUES (1)'])).toThrow('no such table: nowhere')
+    expect(() => migrate(database, 'x', ['', 'CREATE TABLE two (a); INSERT INTO nowhere VALUES (1)'])).toThrow(
+      'no such table: nowhere',
+    )
     expect(database.prepare('SELECT name FROM sqlite_schema').all()).toEqual([{ name: 'one' }])
     migrate(database, 'x', ['', 'ALTER TABLE one RENAME TO uno'])
     expect(database.prepare('SELECT * FROM uno').all()).toEqual([{ a: 7 }])
@@ -215,7 +264,9 @@ describe('the format of a store', () => {
     const memory = await openMemory({ store })
     await memory.append('acme:ann', [{ role: 'user', content: 'before' }])
     const copy = fresh()
-    const writing = Promise.all(Array.from({ length: 20 }, (_, at) => memory.append('acme:bob', [{ role: 'user', content: `${at}` }])))
+    const writing = Promise.all(
+      Array.from({ length: 20 }, (_, at) => memory.append('acme:bob', [{ role: 'user', content: `${at}` }])),
+    )
     await store.backup(copy)
     await writing
     await expect(store.backup(copy)).rejects.toThrow(`${copy} exists already. Choose another file for the backup.`)
@@ -226,4 +277,5 @@ describe('the format of a store', () => {
   })
 })
 
-const disposable = <T extends { close(): Promise<void> }>(store: T): T & AsyncDisposable => Object.assign(store, { [Symbol.asyncDispose]: () => store.close() })
+const disposable = <T extends { close(): Promise<void> }>(store: T): T & AsyncDisposable =>
+  Object.assign(store, { [Symbol.asyncDispose]: () => store.close() })

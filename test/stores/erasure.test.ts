@@ -17,26 +17,52 @@ const canary = 'Qx7-walrus-Zk93-canary'
 /** A vector that is the text itself, so that what is left of it can be found by its bytes. */
 const bytes: Embedder = {
   name: 'bytes',
-  embed: async (texts) => texts.map((text) => Float32Array.from(Buffer.from(text.padEnd(32).slice(0, 32)), (byte) => byte)),
+  embed: async (texts) =>
+    texts.map((text) => Float32Array.from(Buffer.from(text.padEnd(32).slice(0, 32)), (byte) => byte)),
 }
 
 /** Whether the vector of the message with the canary lies anywhere. */
 async function hasVector(file: string): Promise<boolean> {
   const [vector] = await bytes.embed([`The code of the safe is ${canary}.`])
-  return databaseFiles(file).some((one) => existsSync(one) && readFileSync(one).includes(Buffer.from((vector as Float32Array).buffer)))
+  return databaseFiles(file).some(
+    (one) => existsSync(one) && readFileSync(one).includes(Buffer.from((vector as Float32Array).buffer)),
+  )
 }
 
 /** Sums up by repeating every word: whatever a summariser could carry over, this one does. */
-function repeated(entry: Pick<Derived, 'id' | 'kind'>, messages: readonly Message[], home: string | undefined): Derived | undefined {
+function repeated(
+  entry: Pick<Derived, 'id' | 'kind'>,
+  messages: readonly Message[],
+  home: string | undefined,
+): Derived | undefined {
   const [first, last] = [messages[0], messages.at(-1)]
   if (first === undefined || last === undefined) return undefined
   const text = messages.map(({ content }) => content).join(' | ')
   const sources = messages.map(({ id }) => ({ message: id, ...(home === undefined ? {} : { session: home }) }))
   const common = { id: entry.id, at: last.at, sources }
   if (entry.kind === 'summary')
-    return { ...common, kind: 'summary', tier: 'progressive', text, covers: [first.sequence, last.sequence], reach: 20, version: 1, by: 'builtin', lost: [] }
-  if (entry.kind === 'fact') return { ...common, kind: 'fact', field: 'important_facts', key: 'said', value: text, importance: 5 }
-  return { ...common, kind: 'knowledge', category: 'domain', key: 'said', value: text, confidence: 0.5, usedAt: last.at }
+    return {
+      ...common,
+      kind: 'summary',
+      tier: 'progressive',
+      text,
+      covers: [first.sequence, last.sequence],
+      reach: 20,
+      version: 1,
+      by: 'builtin',
+      lost: [],
+    }
+  if (entry.kind === 'fact')
+    return { ...common, kind: 'fact', field: 'important_facts', key: 'said', value: text, importance: 5 }
+  return {
+    ...common,
+    kind: 'knowledge',
+    category: 'domain',
+    key: 'said',
+    value: text,
+    confidence: 0.5,
+    usedAt: last.at,
+  }
 }
 
 const rederive: Rederive = async (entry, left) => repeated(entry, left, entry.kind === 'knowledge' ? 'ann' : undefined)
@@ -68,7 +94,17 @@ async function opened(options: Pick<MemoryOptions, 'rederive' | 'upkeep'> = { re
 
 async function put(store: SqliteStore, key: Key, entries: readonly Derived[]): Promise<void> {
   const { revision, epoch, expiresAt } = await store.head(key, 0)
-  await store.commit({ id: `put ${revision}`, key, at: 1_000, epoch, base: revision, append: [], put: entries, drop: [], expiresAt })
+  await store.commit({
+    id: `put ${revision}`,
+    key,
+    at: 1_000,
+    epoch,
+    base: revision,
+    append: [],
+    put: entries,
+    drop: [],
+    expiresAt,
+  })
 }
 
 const ann = parseKey('acme:ann')
@@ -81,11 +117,16 @@ async function contaminated(options?: Pick<MemoryOptions, 'rederive' | 'upkeep'>
   await memory.append('acme:ann', [
     { role: 'user', content: 'My cat is called Miso.' },
     { role: 'user', content: `The code of the safe is ${canary}.`, name: canary },
-    { role: 'assistant', content: '', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'save', arguments: `{"code":"${canary}"}` } }] },
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'save', arguments: `{"code":"${canary}"}` } }],
+    },
     { role: 'user', content: 'Thank you.' },
   ])
   const messages = await memory.transcript('acme:ann')
-  const derived = (kind: Derived['kind'], id: string, home?: string): Derived => repeated({ kind, id }, messages, home) as Derived
+  const derived = (kind: Derived['kind'], id: string, home?: string): Derived =>
+    repeated({ kind, id }, messages, home) as Derived
   await put(store, ann, [derived('summary', 's1'), derived('fact', 'f1')])
   await put(store, scope, [derived('knowledge', 'k1', 'ann')])
   for (const _ of [1, 2]) await store.embed('bytes', await everythingUnembedded(store))
@@ -110,23 +151,31 @@ async function everythingUnembedded(store: SqliteStore): Promise<Parameters<Sqli
 const traces = (file: string): string[] => tracesOf(canary, databaseFiles(file))
 
 describe('forgetting', () => {
-  verifies('X-05', 'leaves no trace of a message in the file, its log, its free pages, what was derived from it, and what is found', async () => {
-    const { memory, store, file } = await contaminated()
-    expect([traces(file).length > 0, snapshotsIn(file), await isExported(memory)]).toEqual([true, 1, true])
-    const receipt = await memory.forget({ key: 'acme:ann', messageId: 'm2' })
-    await memory.forget({ key: 'acme:ann', messageId: 'm3' })
-    expect(receipt.sessions).toEqual([
-      { key: 'acme', entries: ['k1'], renewed: ['k1'] },
-      { key: 'acme:ann', entries: ['m2', 's1', 'f1'], renewed: ['s1', 'f1'] },
-    ])
-    expect([traces(file), snapshotsIn(file), await isExported(memory)]).toEqual([[], 0, false])
-    expect(await hasVector(file)).toBe(false)
-    expect(JSON.stringify(await memory.search('acme', canary))).not.toContain(canary)
-    expect(JSON.stringify([await store.head(ann, 9), await store.head(scope, 9), await memory.context('acme:ann')])).not.toContain(canary)
-    expect((await store.head(ann, 0)).derived.map((entry) => (entry.kind === 'summary' ? entry.text : ''))).toContain('My cat is called Miso. | Thank you.')
-    await memory.close()
-    expect(traces(file)).toEqual([])
-  })
+  verifies(
+    'X-05',
+    'leaves no trace of a message in the file, its log, its free pages, what was derived from it, and what is found',
+    async () => {
+      const { memory, store, file } = await contaminated()
+      expect([traces(file).length > 0, snapshotsIn(file), await isExported(memory)]).toEqual([true, 1, true])
+      const receipt = await memory.forget({ key: 'acme:ann', messageId: 'm2' })
+      await memory.forget({ key: 'acme:ann', messageId: 'm3' })
+      expect(receipt.sessions).toEqual([
+        { key: 'acme', entries: ['k1'], renewed: ['k1'] },
+        { key: 'acme:ann', entries: ['m2', 's1', 'f1'], renewed: ['s1', 'f1'] },
+      ])
+      expect([traces(file), snapshotsIn(file), await isExported(memory)]).toEqual([[], 0, false])
+      expect(await hasVector(file)).toBe(false)
+      expect(JSON.stringify(await memory.search('acme', canary))).not.toContain(canary)
+      expect(
+        JSON.stringify([await store.head(ann, 9), await store.head(scope, 9), await memory.context('acme:ann')]),
+      ).not.toContain(canary)
+      expect((await store.head(ann, 0)).derived.map((entry) => (entry.kind === 'summary' ? entry.text : ''))).toContain(
+        'My cat is called Miso. | Thank you.',
+      )
+      await memory.close()
+      expect(traces(file)).toEqual([])
+    },
+  )
 
   verifies('X-05', 'removes what cannot be made anew, and takes vectors with it', async () => {
     const { memory, store, file } = await contaminated({ upkeep: false })
@@ -153,7 +202,15 @@ describe('forgetting', () => {
       await memory.embedded({ settled: true })
       await memory.forget(target)
       const late = { id: 'late', key, at: 1_000, epoch, put: [], drop: [], expiresAt }
-      const said = { at: 1, role: 'user', content: canary, tokens: 1, lineTokens: 1, tokenizer: 'x', weight: 1 } as const
+      const said = {
+        at: 1,
+        role: 'user',
+        content: canary,
+        tokens: 1,
+        lineTokens: 1,
+        tokenizer: 'x',
+        weight: 1,
+      } as const
       await expect(store.commit({ ...late, append: [said] })).rejects.toMatchObject({ code: 'erased' })
       await expect(store.commit({ ...late, id: 'op1', append: [said] })).rejects.toMatchObject({ code: 'erased' })
       expect(await store.embed('bytes', [{ key, id: 'm1', epoch, text: canary, values: Float32Array.of(1) }])).toBe(0)
@@ -168,7 +225,17 @@ describe('forgetting', () => {
     const read = await store.head(ann, 9)
     const summary = repeated({ kind: 'summary', id: 's2' }, read.recent, undefined) as Derived
     await memory.forget({ scope: 'acme', text: canary })
-    const late = { id: 'slow', key: ann, at: 1_000, epoch: read.epoch, base: read.revision, append: [], put: [summary], drop: [], expiresAt: read.expiresAt }
+    const late = {
+      id: 'slow',
+      key: ann,
+      at: 1_000,
+      epoch: read.epoch,
+      base: read.revision,
+      append: [],
+      put: [summary],
+      drop: [],
+      expiresAt: read.expiresAt,
+    }
     await expect(store.commit(late)).rejects.toMatchObject({ code: 'conflict' })
     expect(traces(file)).toEqual([])
     await memory.close()
@@ -185,7 +252,9 @@ describe('forgetting', () => {
     for (let turn = 0; turn < 300; turn++) {
       const key = parseKey(`acme:s${random(12)}`)
       const isMarked = random(8) === 0
-      const [message] = await memory.append(key, [{ role: 'user', content: `${words(1 + random(random(9) === 0 ? 1_500 : 40))}${isMarked ? canary : ''}` }])
+      const [message] = await memory.append(key, [
+        { role: 'user', content: `${words(1 + random(random(9) === 0 ? 1_500 : 40))}${isMarked ? canary : ''}` },
+      ])
       const source = [{ message: message?.id ?? '' }]
       const entry = (): Derived => {
         return {

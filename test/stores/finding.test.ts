@@ -3,7 +3,7 @@ import { textOf } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { Changes } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
-import { type Findable, Finder } from '../../src/recall/find.ts'
+import { type Findable, Finder } from '../../src/search/find.ts'
 import { RamShelf } from '../../src/stores/ram/shelf.ts'
 import { RamVectors } from '../../src/stores/ram/vectors.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
@@ -28,9 +28,13 @@ describe('what is held for searching', () => {
     )
     await reader.search('acme', 'alpha')
     await writer.forget({ key: 'acme:a', messageId: 'm1' })
-    const searches = await Promise.all(Array.from({ length: 8 }, (_, at) => reader.search('acme', at % 2 === 0 ? 'alpha' : 'beta', { limit: 100 })))
+    const searches = await Promise.all(
+      Array.from({ length: 8 }, (_, at) => reader.search('acme', at % 2 === 0 ? 'alpha' : 'beta', { limit: 100 })),
+    )
     for (const [at, hits] of searches.entries()) {
-      expect([hits.length, new Set(hits.map(({ key, entry }) => `${key} ${entry.id}`)).size]).toEqual(at % 2 === 0 ? [39, 39] : [40, 40])
+      expect([hits.length, new Set(hits.map(({ key, entry }) => `${key} ${entry.id}`)).size]).toEqual(
+        at % 2 === 0 ? [39, 39] : [40, 40],
+      )
       expect(hits[0]?.key).toBe(at % 2 === 0 ? 'acme:a' : 'acme:b')
     }
     await using third = await openMemory({ store: sqliteStore(file) })
@@ -42,7 +46,8 @@ describe('what is held for searching', () => {
     const open = () => openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
     await using writer = await open()
     await using reader = await open()
-    const best = async (memory: Awaited<ReturnType<typeof open>>, query: string) => (await memory.search('acme', query)).map(({ entry }) => textOf(entry))[0]
+    const best = async (memory: Awaited<ReturnType<typeof open>>, query: string) =>
+      (await memory.search('acme', query)).map(({ entry }) => textOf(entry))[0]
     await writer.append('acme:ann', [user('a swordfish for dinner'), user('other things')])
     expect(await best(reader, 'swordfish')).toBe('a swordfish for dinner')
     await writer.forget({ key: 'acme:ann' })
@@ -69,13 +74,26 @@ describe('what is held for searching', () => {
       save: () => undefined,
       pause: async () => undefined,
       entries: async (found) =>
-        found.map(({ key, id }) => ({ kind: 'fact', id: `${key.id} ${id}`, at: 1, field: '', key: '', value: '', importance: 1, sources: [] })),
+        found.map(({ key, id }) => ({
+          kind: 'fact',
+          id: `${key.id} ${id}`,
+          at: 1,
+          field: '',
+          key: '',
+          value: '',
+          importance: 1,
+          sources: [],
+        })),
     }
     const finder = new Finder(source)
     await expect(finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).rejects.toThrow('the disk is away')
     fails = false
-    expect((await finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).map(({ entry }) => entry.id)).toEqual(['b m1'])
-    expect((await finder.search({ scope: 'acme' }, { text: 'alpha', limit: 9 })).map(({ entry }) => entry.id)).toEqual(['a m1'])
+    expect((await finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).map(({ entry }) => entry.id)).toEqual([
+      'b m1',
+    ])
+    expect((await finder.search({ scope: 'acme' }, { text: 'alpha', limit: 9 })).map(({ entry }) => entry.id)).toEqual([
+      'a m1',
+    ])
   })
 })
 
@@ -115,7 +133,8 @@ describe('a vector', () => {
       entries: async (found) => shelf.found(found),
     })
     put('a text')
-    const near = async (): Promise<number> => (await finder.search(key, { vector: { model: 'e', values: Float32Array.of(1, 12) }, limit: 9 })).length
+    const near = async (): Promise<number> =>
+      (await finder.search(key, { vector: { model: 'e', values: Float32Array.of(1, 12) }, limit: 9 })).length
     expect([await near(), await near()]).toEqual([1, 1])
   })
 })
@@ -125,8 +144,20 @@ describe('the queue of a store', () => {
     const store = sqliteStore(fresh())
     const key = parseKey('acme:ann')
     const change = { key, at: 1, epoch: 0, append: [], drop: [], expiresAt: 9 }
-    const bad = { kind: 'fact' as const, id: 'f1', at: 1, field: 'f', key: '', value: 1n as unknown as number, importance: 1, sources: [] }
-    const [refused, kept] = await Promise.allSettled([store.commit({ ...change, put: [bad] }), store.commit({ ...change, put: [{ ...bad, value: 1 }] })])
+    const bad = {
+      kind: 'fact' as const,
+      id: 'f1',
+      at: 1,
+      field: 'f',
+      key: '',
+      value: 1n as unknown as number,
+      importance: 1,
+      sources: [],
+    }
+    const [refused, kept] = await Promise.allSettled([
+      store.commit({ ...change, put: [bad] }),
+      store.commit({ ...change, put: [{ ...bad, value: 1 }] }),
+    ])
     expect([refused?.status, kept?.status]).toEqual(['rejected', 'fulfilled'])
     await store.close()
     await expect(store.head(key, 0)).rejects.toMatchObject({ code: 'closed' })

@@ -5,19 +5,31 @@ import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from './places.ts'
 
 const fresh = freshFiles()
-const topics = ['the walrus on the ice', 'trains to Lisbon', 'a cat called Miso', 'the invoice of March', 'rust on the old bridge', 'tea with ginger']
+const topics = [
+  'the walrus on the ice',
+  'trains to Lisbon',
+  'a cat called Miso',
+  'the invoice of March',
+  'rust on the old bridge',
+  'tea with ginger',
+]
 
 /** Letters counted: a poor embedder, but the same text always means the same. */
 const letters: Embedder = {
   name: 'letters',
-  embed: async (texts) => texts.map((text) => Float32Array.from('abcdefghijklmnop', (letter) => text.toLowerCase().split(letter).length)),
+  embed: async (texts) =>
+    texts.map((text) => Float32Array.from('abcdefghijklmnop', (letter) => text.toLowerCase().split(letter).length)),
 }
 
 async function talk(memory: Memory, scope: string, seed: number): Promise<void> {
   for (let session = 0; session < 3; session++) {
     const messages = Array.from({ length: 12 }, (_, at) => {
       const topic = topics[(seed + session + at) % topics.length] as string
-      return { role: at % 2 === 0 ? ('user' as const) : ('assistant' as const), content: `${topic}, number ${(seed * 7 + at) % 50}`, at: 1_000_000 * (at + 1) }
+      return {
+        role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
+        content: `${topic}, number ${(seed * 7 + at) % 50}`,
+        at: 1_000_000 * (at + 1),
+      }
     })
     await memory.append(`${scope}:s${session}`, messages)
   }
@@ -30,7 +42,10 @@ async function shown(memory: Memory, scope: string): Promise<string> {
   const found = await Promise.all(topics.map((topic) => memory.search(scope, topic, { limit: 20 })))
   const contexts = []
   for (let session = 0; session < 3; session++) {
-    for (const budget of [60, 200, 1_000]) contexts.push(await memory.context(`${scope}:s${session}`, { query: 'what of the walrus and the invoice?', budget }))
+    for (const budget of [60, 200, 1_000])
+      contexts.push(
+        await memory.context(`${scope}:s${session}`, { query: 'what of the walrus and the invoice?', budget }),
+      )
   }
   const one = await memory.search(scope, 'walrus', { session: 's1' })
   return JSON.stringify([found, contexts, one])
@@ -39,13 +54,20 @@ async function shown(memory: Memory, scope: string): Promise<string> {
 describe('one tenant among others', () => {
   for (const profile of ['thread', 'agent', 'summary', 'handoff'] as const) {
     verifies('X-06', `is shown the same bytes under ${profile} with and without fifty others in the file`, async () => {
-      const open = () => openMemory({ profile: profiles[profile], store: `sqlite:${fresh()}`, embedder: letters, clock: () => 50_000_000 })
+      const open = () =>
+        openMemory({
+          profile: profiles[profile],
+          store: `sqlite:${fresh()}`,
+          embedder: letters,
+          clock: () => 50_000_000,
+        })
       await using alone = await open()
       await talk(alone, 'acme', 3)
       await using among = await open()
       for (let other = 0; other < 25; other++) await talk(among, `tenant${other}`, other)
       await talk(among, 'acme', 3)
-      for (let other = 25; other < 50; other++) await talk(among, other % 2 === 0 ? `acme${other}` : `acme-${other}`, other)
+      for (let other = 25; other < 50; other++)
+        await talk(among, other % 2 === 0 ? `acme${other}` : `acme-${other}`, other)
       const [without, within] = [await shown(alone, 'acme'), await shown(among, 'acme')]
       expect(without).toContain('walrus')
       expect(within).toBe(without)

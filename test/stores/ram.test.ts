@@ -125,18 +125,22 @@ describe('room in RAM', () => {
     return all
   }
 
-  verifies('T-08', 'is bounded: those that nobody has used for longest are to end first, the one used last never', async () => {
-    const store = ramStore({ bytes: 2_600 })
-    for (const [time, name] of ['acme:a', 'acme:b', 'acme:c'].entries()) await store.commit(at(time, name))
-    expect(store.bytes).toEqual({ used: 3 * 806, limit: 2_600 })
-    expect(await ended(store)).toEqual([])
-    await store.commit(at(9, 'acme:a'))
-    await store.commit(at(9, 'acme:d'))
-    expect(await ended(store)).toEqual(['b', 'c'])
-    await store.commit(at(10, 'acme:d', { append: [said('x'.repeat(5_000))] }))
-    expect(await ended(store)).toEqual(['a'])
-    expect(store.overflowing()).toBeUndefined()
-  })
+  verifies(
+    'T-08',
+    'is bounded: those that nobody has used for longest are to end first, the one used last never',
+    async () => {
+      const store = ramStore({ bytes: 2_600 })
+      for (const [time, name] of ['acme:a', 'acme:b', 'acme:c'].entries()) await store.commit(at(time, name))
+      expect(store.bytes).toEqual({ used: 3 * 806, limit: 2_600 })
+      expect(await ended(store)).toEqual([])
+      await store.commit(at(9, 'acme:a'))
+      await store.commit(at(9, 'acme:d'))
+      expect(await ended(store)).toEqual(['b', 'c'])
+      await store.commit(at(10, 'acme:d', { append: [said('x'.repeat(5_000))] }))
+      expect(await ended(store)).toEqual(['a'])
+      expect(store.overflowing()).toBeUndefined()
+    },
+  )
 
   it('does not end a session for what upkeep writes, nor what belongs to the scope', async () => {
     const store = ramStore({ bytes: 2_000 })
@@ -155,9 +159,13 @@ describe('room in RAM', () => {
     const store = ramStore({ pack: noting(packs), awake: 1_700 })
     for (const [time, name] of ['acme:a', 'acme:b', 'acme:c', 'acme:d'].entries()) await store.commit(at(time, name))
     expect(packs).toEqual(['acme:a', 'acme:b'])
-    expect(await Promise.all(['acme:a', 'acme:d'].map(async (name) => (await store.page(parseKey(name), { limit: 9 })).map(({ content }) => content)))).toEqual(
-      [['acme:a'], ['acme:d']],
-    )
+    expect(
+      await Promise.all(
+        ['acme:a', 'acme:d'].map(async (name) =>
+          (await store.page(parseKey(name), { limit: 9 })).map(({ content }) => content),
+        ),
+      ),
+    ).toEqual([['acme:a'], ['acme:d']])
     await store.commit(at(9, 'acme:c', { append: [said('acme:c again')] }))
     expect(packs).toEqual(['acme:a', 'acme:b', 'acme:d'])
   })
@@ -188,12 +196,18 @@ describe('room in RAM', () => {
     expect(store.bytes.used).toBe(0)
   })
 
-  verifies('T-18', 'is at most 1 KB for an empty session, 2.2 times the text for one in use and no more than the text for one at rest', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', 'test/stores/ramWeights.ts'], { cwd: root })
-    const { empty, chat } = JSON.parse(stdout) as Record<'empty' | 'chat', Weight>
-    expect(empty.active).toBeLessThanOrEqual(1_024)
-    expect(empty.idle).toBeLessThanOrEqual(1_024)
-    expect(chat.active).toBeLessThanOrEqual(2.2 * chat.text)
-    expect(chat.idle).toBeLessThanOrEqual(chat.text)
-  })
+  verifies(
+    'T-18',
+    'is at most 1 KB for an empty session, 2.2 times the text for one in use and no more than the text for one at rest',
+    async () => {
+      const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', 'test/stores/ramWeights.ts'], {
+        cwd: root,
+      })
+      const { empty, chat } = JSON.parse(stdout) as Record<'empty' | 'chat', Weight>
+      expect(empty.active).toBeLessThanOrEqual(1_024)
+      expect(empty.idle).toBeLessThanOrEqual(1_024)
+      expect(chat.active).toBeLessThanOrEqual(2.2 * chat.text)
+      expect(chat.idle).toBeLessThanOrEqual(chat.text)
+    },
+  )
 })

@@ -29,4 +29,5 @@ function* formsIn(bytes: Buffer, text: string): Iterable<string> {
 }
 
 /** A database with everything that lies beside it. */
-export const databaseFiles = (file: string): readonly string[] => ['', '-wal', '-shm', '-journal'].map((end) => file + end)
+export const databaseFiles = (file: string): readonly string[] =>
+  ['', '-wal', '-shm', '-journal'].map((end) => file + end)

@@ -4,7 +4,8 @@ import { clip, clipMiddle } from '../../src/text/clip.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const family = '👩‍👩‍👧‍👦'
-const segments = (text: string): string[] => [...new Intl.Segmenter('en', { granularity: 'grapheme' }).segment(text)].map((part) => part.segment)
+const segments = (text: string): string[] =>
+  [...new Intl.Segmenter('en', { granularity: 'grapheme' }).segment(text)].map((part) => part.segment)
 const boundaries = (text: string): Set<number> => {
   const found = new Set([0])
   let place = 0

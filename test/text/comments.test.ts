@@ -6,9 +6,11 @@ import { verifies } from '../requirements/verifies.ts'
 
 describe('removing comments', () => {
   verifies('H-13', 'comments go from fenced code with the lines they leave empty; text outside is not touched', () =>
-    expect(stripComments('# Title // not code\n```js\n// first\nrun() // now\n\n/* a\n   b */\nstop()\n```\n<!-- stays --> # so')).toBe(
-      '# Title // not code\n```js\nrun()\n\nstop()\n```\n<!-- stays --> # so',
-    ),
+    expect(
+      stripComments(
+        '# Title // not code\n```js\n// first\nrun() // now\n\n/* a\n   b */\nstop()\n```\n<!-- stays --> # so',
+      ),
+    ).toBe('# Title // not code\n```js\nrun()\n\nstop()\n```\n<!-- stays --> # so'),
   )
   it.each([
     ['ts', '  // c\nf()\n/* c */ g()', 'f()\n g()'],
@@ -45,7 +47,9 @@ describe('removing comments', () => {
     ['java', '"""\n// text\n"""'],
     ['sql', "SELECT 'two\n-- lines'"],
     ['html', '<script>\n<!-- e -->\n</script>'],
-  ])('leaves %s code alone that it does not understand: %j', (language, code) => expect(stripComments(code, language)).toBe(code))
+  ])('leaves %s code alone that it does not understand: %j', (language, code) =>
+    expect(stripComments(code, language)).toBe(code),
+  )
 
   it('names the language in any of the usual ways', () => {
     const block = (info: string): string => stripComments(`\`\`\`${info}\n// b\na\n\`\`\``)
@@ -53,7 +57,8 @@ describe('removing comments', () => {
       ['TypeScript', '{.js}', ' js title="x"', 'src/a.go', 'c++'].map((info) => `\`\`\`${info}\na\n\`\`\``),
     )
   })
-  it('leaves a block that was all comments empty', () => expect(stripComments('a\n```py\n# b\n```\nc')).toBe('a\n```py\n```\nc'))
+  it('leaves a block that was all comments empty', () =>
+    expect(stripComments('a\n```py\n# b\n```\nc')).toBe('a\n```py\n```\nc'))
 
   const kept = [
     'run(a, b);',
@@ -67,19 +72,25 @@ describe('removing comments', () => {
   const gone = ['// a "comment', "/* it's one */", '/* two\n lines ` */', '// http://x', '// `']
   verifies('H-13', 'nothing but comments and white space is lost', () =>
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(6), fc.constantFrom('\n', '\n  ', '\n\n')), { maxLength: 20 }), (parts) => {
-        const piece = (isCode: boolean, place: number): string => (isCode ? kept[place] : gone[place % gone.length]) ?? ''
-        const code = parts.map(([isCode, place, gap]) => piece(isCode, place) + gap).join('')
-        const wanted = parts.filter(([isCode]) => isCode).map(([, place]) => kept[place])
-        expect(stripComments(code, 'ts').replace(/\s+/g, '')).toBe(wanted.join('').replace(/\s+/g, ''))
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.boolean(), fc.nat(6), fc.constantFrom('\n', '\n  ', '\n\n')), { maxLength: 20 }),
+        (parts) => {
+          const piece = (isCode: boolean, place: number): string =>
+            (isCode ? kept[place] : gone[place % gone.length]) ?? ''
+          const code = parts.map(([isCode, place, gap]) => piece(isCode, place) + gap).join('')
+          const wanted = parts.filter(([isCode]) => isCode).map(([, place]) => kept[place])
+          expect(stripComments(code, 'ts').replace(/\s+/g, '')).toBe(wanted.join('').replace(/\s+/g, ''))
+        },
+      ),
       { numRuns: 300 },
     ),
   )
   it('outside fences nothing ever changes', () =>
     fc.assert(
       fc.property(
-        fc.array(fc.constantFrom('// a', '/*', '# b', '<!-- c -->', '"', '\n', '`', ' ')).map((parts) => parts.join('')),
+        fc
+          .array(fc.constantFrom('// a', '/*', '# b', '<!-- c -->', '"', '\n', '`', ' '))
+          .map((parts) => parts.join('')),
         (text) => {
           expect(stripComments(text)).toBe(text)
         },

@@ -7,15 +7,23 @@ const length = (text: string): number => text.length
 describe('compressing', () => {
   const text = 'Ports:   see below.\n\n\n\n```js\n// the port\nlisten(9100)\n```\nThat is all.'
 
-  verifies('H-13', 'a text that fits is not touched', () => expect(compress(text, text.length, length)).toEqual({ text, steps: [] }))
+  verifies('H-13', 'a text that fits is not touched', () =>
+    expect(compress(text, text.length, length)).toEqual({ text, steps: [] }),
+  )
   verifies('H-13', 'white space goes first, then comments, then sections, and the first that fits is the last', () => {
     const squeezed = 'Ports: see below.\n\n```js\n// the port\nlisten(9100)\n```\nThat is all.'
     const bare = 'Ports: see below.\n\n```js\nlisten(9100)\n```\nThat is all.'
     expect(compress(text, text.length - 1, length)).toEqual({ text: squeezed, steps: ['space'] })
     expect(compress(text, squeezed.length, length)).toEqual({ text: squeezed, steps: ['space'] })
     expect(compress(text, squeezed.length - 1, length)).toEqual({ text: bare, steps: ['space', 'comments'] })
-    expect(compress(text, bare.length - 1, length)).toEqual({ text: 'Ports: see below.\nlisten(9100)\nThat is all.', steps: ['space', 'comments', 'sections'] })
-    expect(compress(text, 20, length)).toEqual({ text: '... listen(9100) ...', steps: ['space', 'comments', 'sections'] })
+    expect(compress(text, bare.length - 1, length)).toEqual({
+      text: 'Ports: see below.\nlisten(9100)\nThat is all.',
+      steps: ['space', 'comments', 'sections'],
+    })
+    expect(compress(text, 20, length)).toEqual({
+      text: '... listen(9100) ...',
+      steps: ['space', 'comments', 'sections'],
+    })
   })
   verifies('H-13', 'a step that has nothing to do is not named', () =>
     expect(compress('I like tea. Ana paid 300 euros on Monday.', 41, (candidate) => candidate.length + 1)).toEqual({
@@ -23,5 +31,7 @@ describe('compressing', () => {
       steps: ['sections'],
     }),
   )
-  verifies('H-13', 'what cannot be made to fit comes back empty', () => expect(compress('word', 2, length)).toEqual({ text: '', steps: ['sections'] }))
+  verifies('H-13', 'what cannot be made to fit comes back empty', () =>
+    expect(compress('word', 2, length)).toEqual({ text: '', steps: ['sections'] }),
+  )
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Tokenizer } from '../../src/domain/ports.ts'
-import { exactTokenizer } from '../../src/models/tokenizers.ts'
+import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { messageCost, preludeCost, toolsCost } from '../../src/text/cost.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
@@ -13,11 +13,22 @@ const cost = (tokenizer: Tokenizer, messages: Parameters<typeof messageCost>[1][
   messages.reduce((sum, message) => sum + messageCost(tokenizer, message), tokenizer.overhead.reply)
 
 const jargon = [
-  { role: 'system', content: 'You are a helpful, pattern-following assistant that translates corporate jargon into plain English.' },
+  {
+    role: 'system',
+    content: 'You are a helpful, pattern-following assistant that translates corporate jargon into plain English.',
+  },
   { role: 'system', name: 'example_user', content: 'New synergies will help drive top-line growth.' },
   { role: 'system', name: 'example_assistant', content: 'Things working well together will increase revenue.' },
-  { role: 'system', name: 'example_user', content: "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage." },
-  { role: 'system', name: 'example_assistant', content: "Let's talk later when we're less busy about how to do better." },
+  {
+    role: 'system',
+    name: 'example_user',
+    content: "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
+  },
+  {
+    role: 'system',
+    name: 'example_assistant',
+    content: "Let's talk later when we're less busy about how to do better.",
+  },
   { role: 'user', content: "This late pivot means we don't have time to boil the ocean for the client deliverable." },
 ]
 const weather = {
@@ -56,18 +67,30 @@ describe('messages', () => {
     ]
     const texts = ['c1', 'now', '{}', 'c2', 'sum', '[1,2]'].reduce((sum, text) => sum + newer.count(text), 0)
     expect(messageCost(newer, { role: 'assistant', content: null, calls })).toBe(3 + 1 + 2 * 17 + texts)
-    expect(messageCost(newer, { role: 'tool', content: '12:00', answers: 'c1' })).toBe(3 + 1 + newer.count('12:00') + newer.count('c1'))
+    expect(messageCost(newer, { role: 'tool', content: '12:00', answers: 'c1' })).toBe(
+      3 + 1 + newer.count('12:00') + newer.count('c1'),
+    )
   })
 
   it('a call costs at least what it does as JSON, as a parallel call and in the harmony format', () => {
     const call = { id: 'c1', name: 'search', arguments: '{}' }
-    const priced = messageCost(newer, { role: 'assistant', content: null, calls: [call, call] }) - messageCost(newer, { role: 'assistant', content: null })
-    const json = newer.count(JSON.stringify(Array(2).fill({ id: 'c1', type: 'function', function: { name: 'search', arguments: '{}' } })))
+    const priced =
+      messageCost(newer, { role: 'assistant', content: null, calls: [call, call] }) -
+      messageCost(newer, { role: 'assistant', content: null })
+    const json = newer.count(
+      JSON.stringify(Array(2).fill({ id: 'c1', type: 'function', function: { name: 'search', arguments: '{}' } })),
+    )
     const parallel = newer.count(
       ` to=multi_tool_use.parallel{"tool_uses":[${Array(2).fill('{"recipient_name":"functions.search","parameters":{}}').join(',')}]}`,
     )
     const special = 5
-    const harmony = 2 * (special + newer.count('assistant') + newer.count('commentary to=functions.search ') + newer.count('json') + newer.count('{}'))
+    const harmony =
+      2 *
+      (special +
+        newer.count('assistant') +
+        newer.count('commentary to=functions.search ') +
+        newer.count('json') +
+        newer.count('{}'))
     expect(priced).toBeGreaterThanOrEqual(Math.max(json, parallel, harmony))
   })
 
@@ -87,13 +110,17 @@ describe('tools', () => {
   })
 
   it('nested schemas and keywords the formula does not know are paid for', () => {
-    const nested = (properties: object) => [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties } } }]
+    const nested = (properties: object) => [
+      { type: 'function', function: { name: 'f', parameters: { type: 'object', properties } } },
+    ]
     const flat = toolsCost(newer, nested({ a: { type: 'object' } }))
     expect(flat).toBe(12 + 7 + newer.count('f:') + 3 + 3 + newer.count('a:object:'))
-    expect(toolsCost(newer, nested({ a: { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] } }))).toBe(
-      flat + 3 + 3 + newer.count('b:string:'),
+    expect(
+      toolsCost(newer, nested({ a: { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] } })),
+    ).toBe(flat + 3 + 3 + newer.count('b:string:'))
+    expect(toolsCost(newer, nested({ a: { type: 'object', pattern: '^x' } }))).toBe(
+      flat + newer.count('{"pattern":"^x"}'),
     )
-    expect(toolsCost(newer, nested({ a: { type: 'object', pattern: '^x' } }))).toBe(flat + newer.count('{"pattern":"^x"}'))
     expect(toolsCost(newer, nested({ a: { type: 'object', items: { type: 'string', enum: ['x', 1] } } }))).toBe(
       flat + 3 + newer.count('items:string:') - 3 + 3 + newer.count('x') + 3 + newer.count('1'),
     )
@@ -117,12 +144,19 @@ describe('tools', () => {
       { type: 'function', function: { name: 'f', description: 4, parameters: [1] } },
       loop,
     ]
-    const looped = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: { items: { type: 'array', items: loop.items } } } } }
+    const looped = {
+      type: 'function',
+      function: {
+        name: 'f',
+        parameters: { type: 'object', properties: { items: { type: 'array', items: loop.items } } },
+      },
+    }
     for (const tool of [...odd, looped]) expect(toolsCost(newer, [tool])).toBeGreaterThanOrEqual(19)
   })
 
   verifies('X-01', 'the bound of tools is never below what either encoding counts', () => {
-    for (const tokenizer of [older, newer]) expect(toolsCost(upperBound, [weather])).toBeGreaterThanOrEqual(toolsCost(tokenizer, [weather]))
+    for (const tokenizer of [older, newer])
+      expect(toolsCost(upperBound, [weather])).toBeGreaterThanOrEqual(toolsCost(tokenizer, [weather]))
   })
 })
 

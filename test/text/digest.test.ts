@@ -19,7 +19,11 @@ describe('preserved facts', () => {
     expect(preservedFacts(urls.join(' '))).toEqual(urls)
   })
   it('come once, in the order they begin', () =>
-    expect(preservedFacts('404 at http://a.io/x, again http://a.io/x and 404; mail a@b.co')).toEqual(['404', 'http://a.io/x', 'a@b.co']))
+    expect(preservedFacts('404 at http://a.io/x, again http://a.io/x and 404; mail a@b.co')).toEqual([
+      '404',
+      'http://a.io/x',
+      'a@b.co',
+    ]))
   it.each([
     ['(see https://a.io/b).', ['https://a.io/b']],
     ['https://en.wikipedia.org/wiki/A_(b), too', ['https://en.wikipedia.org/wiki/A_(b)']],
@@ -30,7 +34,10 @@ describe('preserved facts', () => {
     ['http:// nothing', []],
   ])('URLs end where they do: %j', (text, facts) => expect(preservedFacts(text)).toEqual(facts))
   it.each([
-    ['TypeError: Cannot read properties of undefined (reading "x"); next', ['TypeError: Cannot read properties of undefined (reading "x")']],
+    [
+      'TypeError: Cannot read properties of undefined (reading "x"); next',
+      ['TypeError: Cannot read properties of undefined (reading "x")'],
+    ],
     ['src/a.ts(1,2): error TS2345: Argument is bad.', ['error TS2345: Argument is bad']],
     ['{"message":"Error: no such table","code":1}', ['Error: no such table']],
     ['{"error": "quota exceeded"}', ['"error": "quota exceeded"']],
@@ -56,7 +63,8 @@ describe('preserved facts', () => {
 })
 
 describe('a digest', () => {
-  const middle = "I opened https://example.com and filled in selector: '#login-form', but got Error: not found.\n".repeat(4)
+  const middle =
+    "I opened https://example.com and filled in selector: '#login-form', but got Error: not found.\n".repeat(4)
 
   verifies('A-09', 'a long message becomes its first line, its last line and what must be preserved', () =>
     expect(digest(`Log in to the shop for me\n${middle}\nThat is all I know`, 'user')).toBe(
@@ -73,7 +81,9 @@ describe('a digest', () => {
     expect(digest(`  ${'é'.repeat(300)}  \n\n`, 'assistant')).toBe(`[assistant] ${'é'.repeat(200)}`))
   it('does not repeat a fact that is shown whole', () => {
     const text = `See https://a.io/1 first\n${'padding of some length '.repeat(12)}port 91000\nThen 9100 and https://a.io/12`
-    expect(digest(text, 'user')).toBe('[user] See https://a.io/1 first\n... Then 9100 and https://a.io/12\n[preserved: 91000]')
+    expect(digest(text, 'user')).toBe(
+      '[user] See https://a.io/1 first\n... Then 9100 and https://a.io/12\n[preserved: 91000]',
+    )
   })
   it('lists a fact that the cut of a line broke', () => {
     const text = `${'x'.repeat(190)} https://example.com/a/b\n${'word '.repeat(100)}`
@@ -137,5 +147,7 @@ describe('a batch digest', () => {
     ),
   )
   it('clips each message to 100 characters and has no line for nothing', () =>
-    expect(batchDigest([{ role: 'user', content: 'y'.repeat(150) }])).toBe(`[Summary of 1 messages]\nActions: User: ${'y'.repeat(100)}...`))
+    expect(batchDigest([{ role: 'user', content: 'y'.repeat(150) }])).toBe(
+      `[Summary of 1 messages]\nActions: User: ${'y'.repeat(100)}...`,
+    ))
 })

@@ -82,7 +82,8 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   anchorsIn,
   repairJson,
   extractFacts: (text) => extractFacts([{ id: 'm1', role: 'user', content: text, at: 0 }]),
-  summarise: (text) => summarise([{ id: 'm1', sequence: 1, role: 'user', content: text, at: 0 }], undefined, { words: [100, 150] }),
+  summarise: (text) =>
+    summarise([{ id: 'm1', sequence: 1, role: 'user', content: text, at: 0 }], undefined, { words: [100, 150] }),
 }
 const signs = {
   assignments: 'token=',
@@ -113,7 +114,8 @@ function isSlow(run: (text: string) => unknown, unit: string, length: number): b
     const text = filled(unit, length / part)
     let took = time(run, text)
     // The machine may have been busy with something else.
-    for (let chance = 0; chance < 2 && took > most && took < 3 * seconds; chance++) took = Math.min(took, time(run, text))
+    for (let chance = 0; chance < 2 && took > most && took < 3 * seconds; chance++)
+      took = Math.min(took, time(run, text))
     if (took > most) return true
     // A tenth of a second of grace: small times are noise.
     most = Math.min(3 * seconds, 27 * took + 100)
@@ -132,9 +134,12 @@ describe('a megabyte of hostile text', () => {
     expect(slow.map(([name]) => name)).toEqual([])
   })
 
-  it.each(['js', 'java', 'css', 'sh', 'py', 'sql', 'lua', 'haskell', 'html'])('written in %s loses its comments in time', (language) => {
-    const hostile = [...Object.values(units), ' #', "'# ", '--', '=/[', '<//</', '{-', '--[[', '$(', '<a', "'"]
-    const strip = (text: string): string => stripComments(text, language)
-    expect(hostile.filter((unit) => isSlow(strip, unit, megabyte / 4))).toEqual([])
-  })
+  it.each(['js', 'java', 'css', 'sh', 'py', 'sql', 'lua', 'haskell', 'html'])(
+    'written in %s loses its comments in time',
+    (language) => {
+      const hostile = [...Object.values(units), ' #', "'# ", '--', '=/[', '<//</', '{-', '--[[', '$(', '<a', "'"]
+      const strip = (text: string): string => stripComments(text, language)
+      expect(hostile.filter((unit) => isSlow(strip, unit, megabyte / 4))).toEqual([])
+    },
+  )
 })

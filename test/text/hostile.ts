@@ -14,8 +14,37 @@ const bits = [
   word.map((text) => text.toUpperCase()),
   fc.constantFrom("'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'S", "'LL", "'ſ", "'", '’s', '’', '“', '”', '—', '…'),
   someOf('àéñßçŁжДﬁǅʰªºſİıK中文字한글あア'),
-  fc.constantFrom('\u0301', '\u0308', '\u20dd', '\u093f', '\u200d', '\ufe0f', '\ud800', '\udc00', '😀', '👍🏽', '🇩🇪', '𐐀', '𐐨'),
-  fc.constantFrom(' ', '  ', '    ', '\t', '\r', '\r\n', '\n', '\n\n', '\u00a0', '\u0085', '\u3000', '\u2028', '\v', '\f'),
+  fc.constantFrom(
+    '\u0301',
+    '\u0308',
+    '\u20dd',
+    '\u093f',
+    '\u200d',
+    '\ufe0f',
+    '\ud800',
+    '\udc00',
+    '😀',
+    '👍🏽',
+    '🇩🇪',
+    '𐐀',
+    '𐐨',
+  ),
+  fc.constantFrom(
+    ' ',
+    '  ',
+    '    ',
+    '\t',
+    '\r',
+    '\r\n',
+    '\n',
+    '\n\n',
+    '\u00a0',
+    '\u0085',
+    '\u3000',
+    '\u2028',
+    '\v',
+    '\f',
+  ),
   someOf('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\x00\x1f\x7f'),
   fc.nat({ max: 99_999_999 }).map(String),
   someOf('٣४５²Ⅷ½'),
@@ -28,7 +57,27 @@ const bits = [
 /** Texts made to find the places where a bound is too small or a count is off. */
 export const hostileText = fc.array(fc.oneof(...bits), { maxLength: 24 }).map((parts) => parts.join(''))
 
-const before = ['', ' ', 'x', "'", "x'", " x'", 'é', 'xé', '中', '\u0301', '“', '(', '\n', '\t', '1', '٣', '\ufeff', '😀', '_']
+const before = [
+  '',
+  ' ',
+  'x',
+  "'",
+  "x'",
+  " x'",
+  'é',
+  'xé',
+  '中',
+  '\u0301',
+  '“',
+  '(',
+  '\n',
+  '\t',
+  '1',
+  '٣',
+  '\ufeff',
+  '😀',
+  '_',
+]
 const after = ['', ' ', "'", "'s", "'t", "'S", "'ſ", "'ll", "'lx", 'é', '\u0301', '中', '1', '\n', '’s', 'X', '_', '😀']
 
 /** A single word between two things that may change its tokens: little else to make up for a price too low. */

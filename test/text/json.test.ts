@@ -12,5 +12,7 @@ describe('compact JSON', () => {
       }),
     )
   })
-  it.each(['{ not json', 'plain text', '', '[1, 2', '12  '])('leaves %j alone', (text) => expect(compactJson(text)).toBe(text))
+  it.each(['{ not json', 'plain text', '', '[1, 2', '12  '])('leaves %j alone', (text) =>
+    expect(compactJson(text)).toBe(text),
+  )
 })

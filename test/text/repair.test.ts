@@ -6,14 +6,22 @@ describe('JSON in a model’s answer', () => {
   it.each([
     ['plain', '{"a": [1, -2.5e3, true, null, "x"]}', { a: [1, -2500, true, null, 'x'] }],
     ['in a code fence with prose around it', 'Sure! Here it is:\n```json\n{"a": 1}\n```\nAnything else?', { a: 1 }],
-    ['after prose with brackets of its own', 'As you {may} know [1], this is it: {"a": {"b": []}} (done)', { a: { b: [] } }],
+    [
+      'after prose with brackets of its own',
+      'As you {may} know [1], this is it: {"a": {"b": []}} (done)',
+      { a: { b: [] } },
+    ],
     ['after what the model was thinking', '<think>hm</think>{"a": 1}', { a: 1 }],
     ['with trailing commas', '{"a": [1, 2,], "b": 3,}', { a: [1, 2], b: 3 }],
     ['in single quotes', "{'a': 'it's', 'b': ['c']}", { a: "it's", b: ['c'] }],
     ['with names without quotes', '{a: 1, user_name: "b"}', { a: 1, user_name: 'b' }],
     ['with comments', '{// first\n"a": 1, /* second */ "b": 2 # third\n}', { a: 1, b: 2 }],
     ['in the words of Python', "{'a': None, 'b': True, 'c': False}", { a: null, b: true, c: false }],
-    ['with numbers that are none', '{"a": NaN, "b": Infinity, "c": -Infinity, "d": 1e999}', { a: null, b: null, c: null, d: null }],
+    [
+      'with numbers that are none',
+      '{"a": NaN, "b": Infinity, "c": -Infinity, "d": 1e999}',
+      { a: null, b: null, c: null, d: null },
+    ],
     ['with escapes', '{"a": "\\u00e9\\n\\"\\/\\\\", "b": "\\x\\u12"}', { a: 'é\n"/\\', b: 'xu12' }],
     ['empty', '{}', {}],
     ['a list', '[{"a": 1}, 2]', [{ a: 1 }, 2]],
@@ -29,16 +37,23 @@ describe('JSON in a model’s answer', () => {
     ['before a word that is no JSON', '{"a": 1, "b": what?', { a: 1 }],
   ])('keeps what is complete when it breaks off %s', (_, text, expected) => expect(repairJson(text)).toEqual(expected))
 
-  it.each(['', 'No data was found.', '42', '"text"', '<!doctype html><p>{"a": 1}</p>', '<html>[1]</html>', 'see [the] docs', '{', '[', '{"a'])(
-    'is not in %j',
-    (text) => expect(repairJson(text)).toBeUndefined(),
-  )
+  it.each([
+    '',
+    'No data was found.',
+    '42',
+    '"text"',
+    '<!doctype html><p>{"a": 1}</p>',
+    '<html>[1]</html>',
+    'see [the] docs',
+    '{',
+    '[',
+    '{"a',
+  ])('is not in %j', (text) => expect(repairJson(text)).toBeUndefined())
 
   it('reaches no prototype', () => {
-    const value = repairJson('{"__proto__": {"isAdmin": true}, "constructor": {"prototype": {"x": 1}}, "a": {"prototype": 1, "b": 2}}') as Record<
-      string,
-      unknown
-    >
+    const value = repairJson(
+      '{"__proto__": {"isAdmin": true}, "constructor": {"prototype": {"x": 1}}, "a": {"prototype": 1, "b": 2}}',
+    ) as Record<string, unknown>
     expect(value).toEqual({ a: { b: 2 } })
     expect(Object.getPrototypeOf(value)).toBe(null)
     expect(value.isAdmin).toBeUndefined()
@@ -54,11 +69,18 @@ describe('JSON in a model’s answer', () => {
 
 /** Whether a value is a beginning of another: lists may lack their end, objects some of their fields. */
 function isBeginning(part: unknown, whole: unknown): boolean {
-  if (Array.isArray(part)) return Array.isArray(whole) && part.length <= whole.length && part.every((item, place) => isBeginning(item, whole[place]))
+  if (Array.isArray(part))
+    return (
+      Array.isArray(whole) &&
+      part.length <= whole.length &&
+      part.every((item, place) => isBeginning(item, whole[place]))
+    )
   if (typeof part !== 'object' || part === null) return Object.is(part, whole)
   if (typeof whole !== 'object' || whole === null) return false
   return Object.keys(part).every(
-    (name) => Object.hasOwn(whole, name) && isBeginning((part as Record<string, unknown>)[name], (whole as Record<string, unknown>)[name]),
+    (name) =>
+      Object.hasOwn(whole, name) &&
+      isBeginning((part as Record<string, unknown>)[name], (whole as Record<string, unknown>)[name]),
   )
 }
 
@@ -97,9 +119,12 @@ describe('whatever is repaired', () => {
     ))
   it('never fails', () =>
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...'{}[]:,"\'\\/*#\n u1.-eEn', 'true', 'None', '__proto__', '```', '<')), (bits) => {
-        const value = repairJson(bits.join(''))
-        expect(value === undefined || typeof value === 'object').toBe(true)
-      }),
+      fc.property(
+        fc.array(fc.constantFrom(...'{}[]:,"\'\\/*#\n u1.-eEn', 'true', 'None', '__proto__', '```', '<')),
+        (bits) => {
+          const value = repairJson(bits.join(''))
+          expect(value === undefined || typeof value === 'object').toBe(true)
+        },
+      ),
     ))
 })

@@ -1,7 +1,12 @@
 import type { SecretKind } from '../../src/text/secrets.ts'
 
 /** A secret of one kind, and the text it is usually found in. None is real: they are made here, so that no file holds anything that looks like one. */
-export type Format = { readonly name: string; readonly kind: SecretKind; readonly secret: string; readonly text: string }
+export type Format = {
+  readonly name: string
+  readonly kind: SecretKind
+  readonly secret: string
+  readonly text: string
+}
 
 /** The same numbers every time (mulberry32). */
 function seeded(seed: number): () => number {
@@ -20,7 +25,8 @@ const digit = '0123456789'
 const lower = upper.toLowerCase()
 const letters = upper + lower + digit
 const joined = `${letters}_-`
-const some = (alphabet: string, length: number): string => Array.from({ length }, () => alphabet.charAt(Math.floor(random() * alphabet.length))).join('')
+const some = (alphabet: string, length: number): string =>
+  Array.from({ length }, () => alphabet.charAt(Math.floor(random() * alphabet.length))).join('')
 const word = (length: number): string => some(letters, length)
 // Neither begins nor ends with a joiner: where a sentence puts it, it could not be told from a dash.
 const url = (length: number): string => `${some(letters, 1)}${some(joined, length - 2)}${some(letters, 1)}`
@@ -28,7 +34,11 @@ const hex = (length: number): string => some('0123456789abcdef', length)
 const uuid = (): string => [8, 4, 4, 4, 12].map(hex).join('-')
 const base64 = (text: string): string => btoa(text).replace(/=+$/, '')
 
-const known = (kind: SecretKind, name: string, ...pieces: readonly string[]) => ({ kind, name, secret: pieces.join('') })
+const known = (kind: SecretKind, name: string, ...pieces: readonly string[]) => ({
+  kind,
+  name,
+  secret: pieces.join(''),
+})
 
 /** Known by how they look, wherever they stand. */
 export const shapes = [
@@ -106,11 +116,25 @@ export const shapes = [
   known('token', 'Tailscale', 'ts', 'key-auth-', word(17), '-', word(32)),
   known('token', 'Pulumi', 'pu', 'l-', hex(40)),
   known('token', 'Fly machines', 'fm', '2_', some(`${letters}+/`, 60), word(2), '='),
-  known('token', 'JWT', base64('{"alg":"HS256","typ":"JWT"}'), '.', base64(`{"sub":"${some(digit, 10)}","name":"Ann"}`), '.', url(43)),
+  known(
+    'token',
+    'JWT',
+    base64('{"alg":"HS256","typ":"JWT"}'),
+    '.',
+    base64(`{"sub":"${some(digit, 10)}","name":"Ann"}`),
+    '.',
+    url(43),
+  ),
 ]
 
-const within = (kind: SecretKind, name: string, before: string, secret: string, after = ''): Format => ({ kind, name, secret, text: before + secret + after })
-const pem = (of: string, body: string, end = true): string => `-----BEGIN ${of}-----\n${body}${end ? `\n-----END ${of}-----` : ''}`
+const within = (kind: SecretKind, name: string, before: string, secret: string, after = ''): Format => ({
+  kind,
+  name,
+  secret,
+  text: before + secret + after,
+})
+const pem = (of: string, body: string, end = true): string =>
+  `-----BEGIN ${of}-----\n${body}${end ? `\n-----END ${of}-----` : ''}`
 const lines = (count: number): string => Array.from({ length: count }, () => some(`${letters}+/`, 64)).join('\n')
 
 /** Known by what stands around them. */
@@ -128,12 +152,35 @@ export const contexts: readonly Format[] = [
   within('pem', 'EC key', '', pem('EC PRIVATE KEY', lines(3)), '\nIs it right?'),
   within('pem', 'SSH key', '$ cat ~/.ssh/id_ed25519\n', pem('OPENSSH PRIVATE KEY', lines(5)), '\n'),
   within('pem', 'PGP key', '', pem('PGP PRIVATE KEY BLOCK', `Version: GnuPG v2\n\n${lines(8)}\n=${word(4)}`)),
-  within('pem', 'encrypted key', '', pem('RSA PRIVATE KEY', `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,${hex(32).toUpperCase()}\n\n${lines(8)}`)),
-  within('pem', 'key that was cut off', 'Here: ', pem('RSA PRIVATE KEY', `${lines(4)}\n${word(11)}`, false), '\n\nCan you see what is wrong with it?'),
-  within('token', 'Slack webhook', 'curl https://hooks.slack.com/services/', `T${some(upper, 8)}/B${some(upper, 8)}/${word(24)}`, ' -d x'),
+  within(
+    'pem',
+    'encrypted key',
+    '',
+    pem('RSA PRIVATE KEY', `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,${hex(32).toUpperCase()}\n\n${lines(8)}`),
+  ),
+  within(
+    'pem',
+    'key that was cut off',
+    'Here: ',
+    pem('RSA PRIVATE KEY', `${lines(4)}\n${word(11)}`, false),
+    '\n\nCan you see what is wrong with it?',
+  ),
+  within(
+    'token',
+    'Slack webhook',
+    'curl https://hooks.slack.com/services/',
+    `T${some(upper, 8)}/B${some(upper, 8)}/${word(24)}`,
+    ' -d x',
+  ),
   within('token', 'Discord webhook', `https://discord.com/api/webhooks/${some(digit, 18)}/`, url(68)),
   within('token', 'Telegram address', 'https://api.telegram.org/bot', `7${some(digit, 8)}:A${'A'}${url(33)}`, '/getMe'),
-  within('token', 'Azure storage', 'AccountName=a;AccountKey=', `${some(`${letters}+/`, 86)}==`, ';EndpointSuffix=core.windows.net'),
+  within(
+    'token',
+    'Azure storage',
+    'AccountName=a;AccountKey=',
+    `${some(`${letters}+/`, 86)}==`,
+    ';EndpointSuffix=core.windows.net',
+  ),
   within('token', 'Azure SAS', 'https://a.blob.core.windows.net/b?sv=2024&sig=', `${word(43)}%3D`, '&se=2026'),
   within('key', 'Azure secret', 'AZURE_CLIENT_SECRET=', url(40)),
   within('token', 'Cloudflare', 'CLOUDFLARE_API_TOKEN=', url(40)),
@@ -186,7 +233,13 @@ export const sayings: readonly Format[] = [
   within('password', 'a code first', '', '482913', ' is your Example login code'),
   within('password', 'passphrase', 'my passphrase is ', 'correct horse battery staple', '.'),
   within('key', 'API key', 'the api key is ', `9${hex(24)}`, ' for now'),
-  within('key', 'seed phrase', 'My seed phrase is: ', 'abandon ability able about above absent absorb abstract absurd abuse access acid', '.'),
+  within(
+    'key',
+    'seed phrase',
+    'My seed phrase is: ',
+    'abandon ability able about above absent absorb abstract absurd abuse access acid',
+    '.',
+  ),
   within(
     'key',
     'seed phrase in a list',

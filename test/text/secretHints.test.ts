@@ -18,7 +18,9 @@ function thorough(text: string): FoundSecret[] {
   const found: FoundSecret[] = []
   let rest = text.replace(marks, ({ length }) => '⟨'.repeat(length))
   for (let pass = 0; pass < 4; pass++) {
-    const more = joined([pemBlocksIn, shapesIn, requestSecretsIn, cardsIn, toldSecretsIn, namedSecretsIn].flatMap((find) => find(rest)))
+    const more = joined(
+      [pemBlocksIn, shapesIn, requestSecretsIn, cardsIn, toldSecretsIn, namedSecretsIn].flatMap((find) => find(rest)),
+    )
     found.push(...more)
     for (const { start, end } of more) rest = rest.slice(0, start) + '⟨'.repeat(end - start) + rest.slice(end)
   }
@@ -43,24 +45,51 @@ const pieces = fc.oneof(
   whole,
   fc.tuple(whole, upTo, upTo).map(([text, from, length]) => text.slice(from, from + length)),
   whole.map((text) => text.toUpperCase()),
-  fc.constantFrom('⟨secret:1⟩', 'shopping', 'the key', 'passion', 'PIN 4821', 'otp', 'log in', 'a code 12', 'Basic', 'curl -u a:b9', '4111 1111'),
+  fc.constantFrom(
+    '⟨secret:1⟩',
+    'shopping',
+    'the key',
+    'passion',
+    'PIN 4821',
+    'otp',
+    'log in',
+    'a code 12',
+    'Basic',
+    'curl -u a:b9',
+    '4111 1111',
+  ),
   hostileText,
 )
-const texts = fc.array(fc.tuple(pieces, fc.constantFrom('', ' ', '\n', ': ', '"')), { maxLength: 6 }).map((parts) => parts.flat().join(''))
+const texts = fc
+  .array(fc.tuple(pieces, fc.constantFrom('', ' ', '\n', ': ', '"')), { maxLength: 6 })
+  .map((parts) => parts.flat().join(''))
 
-verifies('X-08', 'nothing is missed by looking first whether there may be any: every pattern tried on every text finds the same', () => {
-  fc.assert(
-    fc.property(texts, (text) => {
-      expect(findSecrets(text)).toEqual(thorough(text))
-    }),
-    { numRuns: 3_000 },
-  )
-  for (const text of formats) expect([text, findSecrets(text)]).toEqual([text, thorough(text)])
-})
+verifies(
+  'X-08',
+  'nothing is missed by looking first whether there may be any: every pattern tried on every text finds the same',
+  () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(findSecrets(text)).toEqual(thorough(text))
+      }),
+      { numRuns: 3_000 },
+    )
+    for (const text of formats) expect([text, findSecrets(text)]).toEqual([text, thorough(text)])
+  },
+)
 
 it('a run is long from twenty characters on, wherever it stands', () => {
-  expect(['', 'a'.repeat(19), `${'a'.repeat(19)} ${'b'.repeat(19)}`, 'é'.repeat(30)].map(hasLongRun)).toEqual([false, false, false, false])
-  expect(['a'.repeat(20), `x ${'-'.repeat(20)}`, `${'b'.repeat(19)} ${'%'.repeat(20)} c`].map(hasLongRun)).toEqual([true, true, true])
+  expect(['', 'a'.repeat(19), `${'a'.repeat(19)} ${'b'.repeat(19)}`, 'é'.repeat(30)].map(hasLongRun)).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ])
+  expect(['a'.repeat(20), `x ${'-'.repeat(20)}`, `${'b'.repeat(19)} ${'%'.repeat(20)} c`].map(hasLongRun)).toEqual([
+    true,
+    true,
+    true,
+  ])
   fc.assert(
     fc.property(texts, (text) => {
       expect(hasLongRun(text)).toBe(/[\w~.+/:=%-]{20}/.test(text))

@@ -8,11 +8,13 @@ import { cards, contexts, type Format, sayings, shapes } from './secretFormats.t
 
 const mask = (text: string): string => {
   let masked = text
-  for (const { start, end } of [...findSecrets(text)].reverse()) masked = `${masked.slice(0, start)}⟨secret:123456⟩${masked.slice(end)}`
+  for (const { start, end } of [...findSecrets(text)].reverse())
+    masked = `${masked.slice(0, start)}⟨secret:123456⟩${masked.slice(end)}`
   return masked
 }
 /** Every mark as its kind and what it covers. */
-const marks = (text: string): string[] => findSecrets(text).map(({ kind, start, end }) => `${kind} ${text.slice(start, end)}`)
+const marks = (text: string): string[] =>
+  findSecrets(text).map(({ kind, start, end }) => `${kind} ${text.slice(start, end)}`)
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 /** Where one secret may stand. */
@@ -46,14 +48,22 @@ describe('a secret known by how it looks', () => {
     const words = fc.array(fc.stringMatching(/^[a-zA-Z]{1,10}[,.]?$/), { maxLength: 30 }).map((all) => all.join(' '))
     fc.assert(
       fc.property(fc.constantFrom(...shapes), words, words, ({ kind, secret }, before, after) => {
-        expect(findSecrets(`${before} ${secret} ${after}`)).toEqual([{ kind, start: before.length + 1, end: before.length + 1 + secret.length }])
+        expect(findSecrets(`${before} ${secret} ${after}`)).toEqual([
+          { kind, start: before.length + 1, end: before.length + 1 + secret.length },
+        ])
       }),
     )
   })
 
   it('is none with a character too few, or inside a longer word', () => {
-    const fixed = shapes.filter(({ name }) => ['AWS access key id', 'Twilio', 'Mailgun', 'Databricks', 'Mailchimp', 'Airtable'].includes(name))
-    expect(fixed.flatMap(({ secret }) => [secret.slice(0, -1).replace(/-us1$/, '-us'), `a${secret}`, `${secret}z`]).flatMap(marks)).toEqual([])
+    const fixed = shapes.filter(({ name }) =>
+      ['AWS access key id', 'Twilio', 'Mailgun', 'Databricks', 'Mailchimp', 'Airtable'].includes(name),
+    )
+    expect(
+      fixed
+        .flatMap(({ secret }) => [secret.slice(0, -1).replace(/-us1$/, '-us'), `a${secret}`, `${secret}z`])
+        .flatMap(marks),
+    ).toEqual([])
   })
 })
 
@@ -69,7 +79,9 @@ describe('a secret known by what surrounds it', () => {
     expect(missed).toEqual([])
   })
   verifies('X-08', 'is found in a tool result', () => {
-    const missed = all.filter(({ kind, secret, text }) => marks(JSON.stringify({ stdout: text })).join() !== `${kind} ${escaped(secret)}`)
+    const missed = all.filter(
+      ({ kind, secret, text }) => marks(JSON.stringify({ stdout: text })).join() !== `${kind} ${escaped(secret)}`,
+    )
     expect(missed.map(({ name, text }) => [name, marks(JSON.stringify({ stdout: text }))])).toEqual([])
   })
 
@@ -88,9 +100,16 @@ describe('a secret known by what surrounds it', () => {
     }
   })
   it('is found twice where there are two', () => {
-    expect(marks('user=a&password=k1tten9&token=4f8a1c9d3e7b5a60&x=1')).toEqual(['password k1tten9', 'token 4f8a1c9d3e7b5a60'])
+    expect(marks('user=a&password=k1tten9&token=4f8a1c9d3e7b5a60&x=1')).toEqual([
+      'password k1tten9',
+      'token 4f8a1c9d3e7b5a60',
+    ])
     expect(marks(`4${'1'.repeat(15)} 123`)).toEqual([`card 4${'1'.repeat(15)}`])
-    expect(marks(`${cards[1]?.secret} ${cards[4]?.secret} CVV 123`)).toEqual([`card ${cards[1]?.secret}`, `card ${cards[4]?.secret}`, 'password 123'])
+    expect(marks(`${cards[1]?.secret} ${cards[4]?.secret} CVV 123`)).toEqual([
+      `card ${cards[1]?.secret}`,
+      `card ${cards[4]?.secret}`,
+      'password 123',
+    ])
   })
   it('is found under each of its names', () => {
     const names = [
@@ -125,7 +144,9 @@ describe('a secret known by what surrounds it', () => {
     ]
     expect(keys.filter((name) => marks(`${name} = '4f8a1c9d3e7b5a60'`).join() !== 'key 4f8a1c9d3e7b5a60')).toEqual([])
     const endings = ['2', '_1', '_PROD', '_LIVE', '_TEST', '_DEV', '_VALUE']
-    expect(endings.filter((ending) => marks(`DB_PASSWORD${ending}=swordfish`).join() !== 'password swordfish')).toEqual([])
+    expect(endings.filter((ending) => marks(`DB_PASSWORD${ending}=swordfish`).join() !== 'password swordfish')).toEqual(
+      [],
+    )
     const owners = ['for', 'to', 'of', 'on', 'at', 'in'].map((word) => `password ${word} the office is k1tten99`)
     expect(owners.filter((text) => marks(text).join() !== 'password k1tten99')).toEqual([])
     const codes = [
@@ -144,7 +165,8 @@ describe('a secret known by what surrounds it', () => {
     ]
     expect(codes.filter((name) => marks(`the ${name} is 482913`).join() !== 'password 482913')).toEqual([])
   })
-  it('is one mark where two rules agree', () => expect(marks(`PASSWORD="${shapes[0]?.secret}!"`)).toEqual([`password ${shapes[0]?.secret}!`]))
+  it('is one mark where two rules agree', () =>
+    expect(marks(`PASSWORD="${shapes[0]?.secret}!"`)).toEqual([`password ${shapes[0]?.secret}!`]))
 })
 
 describe('not a secret', () => {
@@ -238,34 +260,69 @@ describe('not a secret', () => {
     ],
   }
   it('is any of the words that describe a password', () => {
-    const words = 'wrong strong correct undefined string number boolean unknown buffer plaintext secure unique random default visible current bearer private'
+    const words =
+      'wrong strong correct undefined string number boolean unknown buffer plaintext secure unique random default visible current bearer private'
     const others =
       'changed missing readable invisible useful useless mandatory sensitive dangerous badly invalid optional different base64 sha256 md5hash utf8 8-20'
     for (const word of `${words} ${others}`.split(' ')) expect(marks(`the password is ${word}.`)).toEqual([])
   })
   it('is any of the words that stand for one', () => {
-    const words = 'your-key example-1 placeholder1 changeme change-this replace_me redacted dummy-1 fake-key-1 here my-api-1 my_secret_1 my-token-1'
+    const words =
+      'your-key example-1 placeholder1 changeme change-this replace_me redacted dummy-1 fake-key-1 here my-api-1 my_secret_1 my-token-1'
     const names =
       'password passwd pass pwd secret token string value username my-password testpassword newPassword wrong_password mysecretpassword api_key access_token'
     for (const word of `${words} ${names}`.split(' ')) expect(marks(`PASSWORD="${word}"`)).toEqual([])
   })
   it('is what a cookie says besides its value', () =>
-    expect(marks('Set-Cookie: lang=en1234; Path=/a/b1c2d3e4f5g6h7i8; Domain=a1.b2.c3.example.org; Max-Age=1234567; SameSite=Strict1234567890')).toEqual([]))
+    expect(
+      marks(
+        'Set-Cookie: lang=en1234; Path=/a/b1c2d3e4f5g6h7i8; Domain=a1.b2.c3.example.org; Max-Age=1234567; SameSite=Strict1234567890',
+      ),
+    ).toEqual([]))
 
-  for (const [name, texts] of Object.entries(cases)) it.each(texts)(`is ${name}: %j`, (text) => expect(marks(text)).toEqual([]))
+  for (const [name, texts] of Object.entries(cases))
+    it.each(texts)(`is ${name}: %j`, (text) => expect(marks(text)).toEqual([]))
 })
 
 describe('marks', () => {
-  const seconds = [...shapes.map(({ secret }) => secret), ...[...contexts, ...sayings, ...cards].map(({ text }) => text)]
+  const seconds = [
+    ...shapes.map(({ secret }) => secret),
+    ...[...contexts, ...sayings, ...cards].map(({ text }) => text),
+  ]
   const between = fc.oneof(
-    fc.constantFrom(' ', '\n', ', ', '"', "'", '=', ':', '/', '-', '\\n', '; ', '', 'password: ', 'token=', '--secret ', ' is ', 'Cookie: ', '⟨secret:123456⟩'),
+    fc.constantFrom(
+      ' ',
+      '\n',
+      ', ',
+      '"',
+      "'",
+      '=',
+      ':',
+      '/',
+      '-',
+      '\\n',
+      '; ',
+      '',
+      'password: ',
+      'token=',
+      '--secret ',
+      ' is ',
+      'Cookie: ',
+      '⟨secret:123456⟩',
+    ),
     fc.string({ maxLength: 6 }),
   )
-  const text = fc.array(fc.oneof(fc.constantFrom(...seconds), between), { maxLength: 12 }).map((parts) => parts.join(''))
+  const text = fc
+    .array(fc.oneof(fc.constantFrom(...seconds), between), { maxLength: 12 })
+    .map((parts) => parts.join(''))
 
   it('are as many as there are secrets', () => {
     const [one = '', two = ''] = [cards[0]?.secret, shapes[1]?.secret]
-    expect(marks(`https://a:k1tten99@b.org/,${one},${two}`)).toEqual(['connection k1tten99', `card ${one}`, `key ${two}`])
+    expect(marks(`https://a:k1tten99@b.org/,${one},${two}`)).toEqual([
+      'connection k1tten99',
+      `card ${one}`,
+      `key ${two}`,
+    ])
   })
   it('are in order, apart, within the text and never empty', () => {
     fc.assert(

@@ -7,18 +7,22 @@ import { verifies } from '../requirements/verifies.ts'
 const within = (most: number) => (text: string) => text.length <= most
 
 describe('selecting sentences', () => {
-  const talk = 'Hey there! Good to see you. I moved to Lisbon on 3 May 2023. That sounds really great. My sister Ana did not come. Well, anyway.'
+  const talk =
+    'Hey there! Good to see you. I moved to Lisbon on 3 May 2023. That sounds really great. My sister Ana did not come. Well, anyway.'
 
   verifies('H-13', 'what is kept says most: dates, numbers, names, the speaker, what is not so', () => {
     expect(selectSentences(talk, within(50))).toBe('... I moved to Lisbon on 3 May 2023. ...')
-    expect(selectSentences(talk, within(75))).toBe('... I moved to Lisbon on 3 May 2023. ... My sister Ana did not come. ...')
+    expect(selectSentences(talk, within(75))).toBe(
+      '... I moved to Lisbon on 3 May 2023. ... My sister Ana did not come. ...',
+    )
   })
   it('keeps a text that fits as it is', () => expect(selectSentences(`\n${talk}\n`, () => true)).toBe(`\n${talk}\n`))
   it('keeps the white space between neighbours', () =>
     expect(selectSentences('Okay with me.\n\nUse port 9100 today.\n\nNever use 9200. Ok then.', within(48))).toBe(
       '... Use port 9100 today.\n\nNever use 9200. ...',
     ))
-  it('does not say the same twice', () => expect(selectSentences('Deploy at 9. Deploy at 9. Deploy at 9. Hm.', within(39))).toBe('Deploy at 9. ... Hm.'))
+  it('does not say the same twice', () =>
+    expect(selectSentences('Deploy at 9. Deploy at 9. Deploy at 9. Hm.', within(39))).toBe('Deploy at 9. ... Hm.'))
   it('drops the fences around lines of code it keeps', () => {
     const text = 'Intro words.\n```ts\nconst port = 9100\n```\nOutro words here.'
     expect(selectSentences(text, within(40))).toBe('Intro words.\nconst port = 9100 ...')
@@ -45,7 +49,16 @@ describe('selecting sentences', () => {
     expect(asked).toBeLessThan(80)
   })
   verifies('H-13', 'what is kept are sentences of the source in their order, and it fits', () => {
-    const bits = ['I went to Rome.', 'Yes.', 'It cost 300 euros!', 'Why?', 'see src/a.ts', 'Not now.', 'Ana left on Monday.', 'ok']
+    const bits = [
+      'I went to Rome.',
+      'Yes.',
+      'It cost 300 euros!',
+      'Why?',
+      'see src/a.ts',
+      'Not now.',
+      'Ana left on Monday.',
+      'ok',
+    ]
     const texts = fc.array(fc.tuple(fc.constantFrom(...bits), fc.constantFrom('\n', '\n\n', '\n  ')), { maxLength: 40 })
     fc.assert(
       fc.property(texts, fc.nat(300), (parts, most) => {

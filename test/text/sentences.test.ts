@@ -18,17 +18,28 @@ describe('sentences', () => {
       'Dr. J. Wu, e.g. from the U.S. Army, paid 3.50 for a.ts vs. b.ts.',
       'Done.',
     ]))
-  it('keep the number of a list item', () => expect(split('1. First thing. More.\n2. Second')).toEqual(['1. First thing.', 'More.', '2. Second']))
+  it('keep the number of a list item', () =>
+    expect(split('1. First thing. More.\n2. Second')).toEqual(['1. First thing.', 'More.', '2. Second']))
   it('end at line breaks', () => expect(split('one\ntwo\r\n\n  three  ')).toEqual(['one', 'two', 'three']))
   it('end at full-width stops without a space', () =>
     expect(split('今日は雨。「行く？」はい！終わり')).toEqual(['今日は雨。', '「行く？」', 'はい！', '終わり']))
   it('in fenced code are lines with their indentation, without the fences', () =>
-    expect(split('Look. Here:\n```ts\nif (a) {\n  b. c. D()\n}\n```\nEnd.')).toEqual(['Look.', 'Here:', 'if (a) {', '  b. c. D()', '}', 'End.']))
-  it('of more than 600 characters are taken apart at a space', () => expect(split('word '.repeat(300)).map((part) => part.length)).toEqual([599, 599, 299]))
+    expect(split('Look. Here:\n```ts\nif (a) {\n  b. c. D()\n}\n```\nEnd.')).toEqual([
+      'Look.',
+      'Here:',
+      'if (a) {',
+      '  b. c. D()',
+      '}',
+      'End.',
+    ]))
+  it('of more than 600 characters are taken apart at a space', () =>
+    expect(split('word '.repeat(300)).map((part) => part.length)).toEqual([599, 599, 299]))
   it('stand where they say and cover everything but white space and fences', () =>
     fc.assert(
       fc.property(
-        fc.array(fc.constantFrom('a', 'B', ' ', '. ', '.', '!', '?', '\n', '"', '。', 'Dr. ', '12', '…')).map((parts) => parts.join('')),
+        fc
+          .array(fc.constantFrom('a', 'B', ' ', '. ', '.', '!', '?', '\n', '"', '。', 'Dr. ', '12', '…'))
+          .map((parts) => parts.join('')),
         (text) => {
           const sentences = sentencesOf(text)
           let before = 0

@@ -5,7 +5,25 @@ import { verifies } from '../requirements/verifies.ts'
 
 const bare = (text: string): string => text.replace(/\s+/g, '')
 const texts = fc
-  .array(fc.constantFrom('a', 'b c', ' ', '   ', '\t', '\n', '\n\n\n', '\r\n', '```\n', '```js\n', '~~~~', '  - x', '\u00a0\u3000', '|  cell  |', '\u2028'))
+  .array(
+    fc.constantFrom(
+      'a',
+      'b c',
+      ' ',
+      '   ',
+      '\t',
+      '\n',
+      '\n\n\n',
+      '\r\n',
+      '```\n',
+      '```js\n',
+      '~~~~',
+      '  - x',
+      '\u00a0\u3000',
+      '|  cell  |',
+      '\u2028',
+    ),
+  )
   .map((parts) => parts.join(''))
 
 describe('squeezing white space', () => {

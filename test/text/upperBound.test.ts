@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
 import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
 import { describe, expect, it } from 'vitest'
-import { countMerged, readRanks, toBytes } from '../../src/models/bytePairs.ts'
-import { exactTokenizer } from '../../src/models/tokenizers.ts'
+import { countMerged, readRanks, toBytes } from '../../src/tokenizers/bytePairs.ts'
+import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { pairs, triples } from '../../src/text/frequentWords.ts'
 import { afterSpace, anywhere } from '../../src/text/letterRuns.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
@@ -32,14 +32,18 @@ describe('what the bound takes for granted holds in both tables', () => {
     const bare = [...anywhere].flatMap(forms)
     expect(worst(bare)).toBe(1)
     expect(worst(bare.flatMap((word) => contractions.map((ending) => word + ending)))).toBe(2)
-    const signs = [...Array(128).keys()].map((code) => String.fromCharCode(code)).filter((sign) => /[^A-Za-z0-9 \r\n']/.test(sign))
-    for (const sign of [...signs, ...'‘’“”–—…']) expect(worst(bare.map((word) => sign + word))).toBeLessThanOrEqual(1 + bytes(sign))
+    const signs = [...Array(128).keys()]
+      .map((code) => String.fromCharCode(code))
+      .filter((sign) => /[^A-Za-z0-9 \r\n']/.test(sign))
+    for (const sign of [...signs, ...'‘’“”–—…'])
+      expect(worst(bare.map((word) => sign + word))).toBeLessThanOrEqual(1 + bytes(sign))
   }, 60_000)
 
   it('pairs and triples of letters are tokens', () => {
     const small = [...'abcdefghijklmnopqrstuvwxyz']
     const symbols = [' ', ...small.map((letter) => letter.toUpperCase()), ...small]
-    const listed = (firsts: readonly string[], rows: string) => rows.split(',').flatMap((row, at) => [...row].map((last) => firsts[at] + last))
+    const listed = (firsts: readonly string[], rows: string) =>
+      rows.split(',').flatMap((row, at) => [...row].map((last) => firsts[at] + last))
     const two = listed(symbols, pairs)
     const three = listed(
       [' ', ...small].flatMap((first) => small.map((second) => first + second)),
@@ -51,7 +55,9 @@ describe('what the bound takes for granted holds in both tables', () => {
   })
 
   it('so are up to three digits, 79 spaces and 10 line ends', () => {
-    const digits = [...Array(1000).keys()].flatMap((number) => [1, 2, 3].map((length) => String(number).padStart(length, '0')))
+    const digits = [...Array(1000).keys()].flatMap((number) =>
+      [1, 2, 3].map((length) => String(number).padStart(length, '0')),
+    )
     expect(worst(digits)).toBe(1)
     expect(worst([...Array(79).keys()].map((more) => ' '.repeat(1 + more)))).toBe(1)
     expect(worst([...Array(10).keys()].map((more) => '\n'.repeat(1 + more)))).toBe(1)

@@ -14,7 +14,8 @@ function told(text: string, at = now, offset = 0): string {
   return `${shown(found.from)} ${shown(found.to)}`
 }
 
-const shown = (at: number): string => (at === ever ? 'ever' : new Date(at).toISOString().replace('T00:00:00.000Z', '').replace(':00.000Z', ''))
+const shown = (at: number): string =>
+  at === ever ? 'ever' : new Date(at).toISOString().replace('T00:00:00.000Z', '').replace(':00.000Z', '')
 
 describe('a time that a question names', () => {
   it.each([
@@ -87,7 +88,12 @@ describe('a time that a question names', () => {
 
   it.each([
     ['the end of a leap February', 'last month', '2024-03-31T12:00:00Z', '2024-02-01 2024-03-01'],
-    ['a month back from a day that one lacks', 'in the last month', '2026-03-31T12:00:00Z', '2026-02-28T12:00 2026-03-31T12:00'],
+    [
+      'a month back from a day that one lacks',
+      'in the last month',
+      '2026-03-31T12:00:00Z',
+      '2026-02-28T12:00 2026-03-31T12:00',
+    ],
     ['a year back from a leap day', 'in the last year', '2024-02-29T12:00:00Z', '2023-02-28T12:00 2024-02-29T12:00'],
     ['the newest leap day', 'on 29 February', '2026-05-20T00:00:00Z', '2024-02-29 2024-03-01'],
     ['a leap day eight years back', 'on 29 February', '1903-06-01T00:00:00Z', '1896-02-29 1896-03-01'],
@@ -101,7 +107,12 @@ describe('a time that a question names', () => {
     ['a weekend seen on Sunday', 'this weekend', '2026-05-24T23:00:00Z', '2026-05-23 2026-05-25'],
     ['a month that has just begun', 'in March', '2026-03-01T00:00:00Z', '2026-03-01 2026-04-01'],
     ['days before 1970', 'last Monday', '1969-12-31T12:00:00Z', '1969-12-29 1969-12-30'],
-    ['a range that ends before its beginning was meant', 'between November and February', '2025-12-10T00:00:00Z', '2024-11-01 2025-03-01'],
+    [
+      'a range that ends before its beginning was meant',
+      'between November and February',
+      '2025-12-10T00:00:00Z',
+      '2024-11-01 2025-03-01',
+    ],
     ['weekdays of the week before', 'between Monday and Wednesday', '2026-05-19T00:00:00Z', '2026-05-11 2026-05-14'],
   ])('knows %s', (_, text, at, expected) => expect(told(text, Date.parse(at))).toBe(expected))
 
@@ -175,7 +186,9 @@ describe('no time', () => {
 })
 
 const pieces = fc.constantFrom(
-  ...'today yesterday the day before after since between and from to last this past in on week month May march 3 3rd 31 2024 2025-02-29 of ago two'.split(' '),
+  ...'today yesterday the day before after since between and from to last this past in on week month May march 3 3rd 31 2024 2025-02-29 of ago two'.split(
+    ' ',
+  ),
   ...[', ', '. ', '? ', "'s ", 'Monday', 'weekend', 'February', 'earlier', 'days', 'years'],
 )
 const questions = fc.array(pieces, { maxLength: 12 }).map((words) => words.join(' '))

@@ -12,7 +12,12 @@ const times = (count: number, of: Believed, step: (known: Believed, at: number) 
 describe('what is told', () => {
   verifies('A-03', 'is believed to 0.5 at first, or as the caller says', () => {
     expect(told(undefined, { at: start })).toEqual({ confidence: 0.5, at: start, usedAt: start })
-    expect(told(undefined, { at: start, session: 's1' })).toEqual({ confidence: 0.5, at: start, usedAt: start, told: ['s1'] })
+    expect(told(undefined, { at: start, session: 's1' })).toEqual({
+      confidence: 0.5,
+      at: start,
+      usedAt: start,
+      told: ['s1'],
+    })
     expect(told(undefined, { at: start, confidence: 0.123 }).confidence).toBe(0.123)
   })
 
@@ -45,13 +50,19 @@ describe('what is told', () => {
 
   it('keeps who used it and when', () => {
     const before = used(known(0.5), { session: 's1', at: start + day })
-    expect(told(before, { at: start + 2 * day })).toEqual({ confidence: 0.65, at: start + 2 * day, usedAt: start + day, used: ['s1'] })
+    expect(told(before, { at: start + 2 * day })).toEqual({
+      confidence: 0.65,
+      at: start + 2 * day,
+      usedAt: start + day,
+      used: ['s1'],
+    })
   })
 })
 
 describe('what is used', () => {
   verifies('A-03', 'is believed 0.05 more for each session that uses it, at most 1', () => {
-    const by = (count: number) => times(count, known(0.5), (before, at) => used(before, { session: `s${at}`, at: start })).confidence
+    const by = (count: number) =>
+      times(count, known(0.5), (before, at) => used(before, { session: `s${at}`, at: start })).confidence
     expect([1, 2, 3, 9, 10, 11].map(by)).toEqual([0.55, 0.6, 0.65, 0.95, 1, 1])
   })
 
@@ -62,7 +73,9 @@ describe('what is used', () => {
   })
 
   it('was used last when it was used last, though an earlier use is noted later', () => {
-    expect(used(used(known(0.5), { session: 's1', at: start + 9 }), { session: 's2', at: start + 3 }).usedAt).toBe(start + 9)
+    expect(used(used(known(0.5), { session: 's1', at: start + 9 }), { session: 's2', at: start + 3 }).usedAt).toBe(
+      start + 9,
+    )
   })
 
   it('keeps all else it holds, and 16 sessions', () => {
@@ -77,7 +90,9 @@ describe('what nobody tells or uses', () => {
   const idleFor = (days: number, of = known(0.5)) => aged(of, start + days * day)
 
   verifies('A-03', 'is believed 0.1 less for every 30 days', () => {
-    expect([29.9, 30, 59, 60, 120, 150, 3_000].map((days) => idleFor(days).confidence)).toEqual([0.5, 0.4, 0.4, 0.3, 0.1, 0, 0])
+    expect([29.9, 30, 59, 60, 120, 150, 3_000].map((days) => idleFor(days).confidence)).toEqual([
+      0.5, 0.4, 0.4, 0.3, 0.1, 0, 0,
+    ])
     expect(idleFor(65)).toEqual({ confidence: 0.3, at: start, usedAt: start, agedAt: start + 60 * day })
   })
 
@@ -99,25 +114,47 @@ describe('what nobody tells or uses', () => {
   })
 
   verifies('A-03', 'goes below 0.1', () => {
-    expect([0, 0.05, 0.09, 0.1, 0.5, 0.5 - 4 * 0.1].map((confidence) => isSpent({ confidence }))).toEqual([true, true, true, false, false, false])
+    expect([0, 0.05, 0.09, 0.1, 0.5, 0.5 - 4 * 0.1].map((confidence) => isSpent({ confidence }))).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      false,
+    ])
     expect([120, 150].map((days) => isSpent(idleFor(days)))).toEqual([false, true])
   })
 
-  verifies('A-03', 'is believed the same whether it is looked at daily, monthly, after a year or never before it is needed', () => {
-    const event = fc.record({ day: fc.nat(360), kind: fc.constantFrom('tell', 'use'), session: fc.constantFrom('s1', 's2', 's3') })
-    fc.assert(
-      fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.array(event, { maxLength: 6 }), (confidence, events) => {
-        const sweptEvery = (days: number): number => {
-          let entry = known(confidence)
-          for (let today = 0; today <= 365; today++) {
-            const at = start + today * day
-            for (const { kind, session } of events.filter((some) => some.day === today)) entry = (kind === 'tell' ? told : used)(entry, { session, at })
-            if (today % days === 0) entry = aged(entry, at)
-          }
-          return aged(entry, start + 365 * day).confidence
-        }
-        expect([sweptEvery(1), sweptEvery(7), sweptEvery(31), sweptEvery(365)]).toEqual(Array.from({ length: 4 }, () => sweptEvery(1_000)))
-      }),
-    )
-  })
+  verifies(
+    'A-03',
+    'is believed the same whether it is looked at daily, monthly, after a year or never before it is needed',
+    () => {
+      const event = fc.record({
+        day: fc.nat(360),
+        kind: fc.constantFrom('tell', 'use'),
+        session: fc.constantFrom('s1', 's2', 's3'),
+      })
+      fc.assert(
+        fc.property(
+          fc.double({ min: 0, max: 1, noNaN: true }),
+          fc.array(event, { maxLength: 6 }),
+          (confidence, events) => {
+            const sweptEvery = (days: number): number => {
+              let entry = known(confidence)
+              for (let today = 0; today <= 365; today++) {
+                const at = start + today * day
+                for (const { kind, session } of events.filter((some) => some.day === today))
+                  entry = (kind === 'tell' ? told : used)(entry, { session, at })
+                if (today % days === 0) entry = aged(entry, at)
+              }
+              return aged(entry, start + 365 * day).confidence
+            }
+            expect([sweptEvery(1), sweptEvery(7), sweptEvery(31), sweptEvery(365)]).toEqual(
+              Array.from({ length: 4 }, () => sweptEvery(1_000)),
+            )
+          },
+        ),
+      )
+    },
+  )
 })

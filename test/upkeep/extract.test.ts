@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
-import { wordsOf } from '../../src/recall/fees.ts'
+import { wordsOf } from '../../src/context/fees.ts'
 import { extractFacts, type Found, fields, type Told } from '../../src/upkeep/extract.ts'
 import { mergeFacts } from '../../src/upkeep/merge.ts'
 import { recordOf } from '../../src/upkeep/record.ts'
@@ -13,9 +13,14 @@ const found = (content: string): readonly Found[] => extractFacts([says(content)
 const told = (content: string): string[] =>
   found(content)
     .filter(({ field }) => field !== 'entities')
-    .map(({ field, key, value }) => `${field}${key === '' ? '' : `.${key}`}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-const names = (content: string): unknown[] => found(content).flatMap(({ field, value }) => (field === 'entities' ? [value] : []))
-const dataOf = (messages: readonly Told[]) => recordOf(mergeFacts([], extractFacts(messages), { at: 0, id: String }).put).important_data
+    .map(
+      ({ field, key, value }) =>
+        `${field}${key === '' ? '' : `.${key}`}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    )
+const names = (content: string): unknown[] =>
+  found(content).flatMap(({ field, value }) => (field === 'entities' ? [value] : []))
+const dataOf = (messages: readonly Told[]) =>
+  recordOf(mergeFacts([], extractFacts(messages), { at: 0, id: String }).put).important_data
 
 describe('important data', () => {
   verifies('C-05', 'the document’s conversation gives the data the document expects', () => {
@@ -43,7 +48,9 @@ describe('important data', () => {
   })
   verifies('C-05', 'the document’s preferences, structure and sources are found in the words of its last test', () => {
     expect(told('I prefer dark mode')).toEqual(['user_preferences.theme: dark'])
-    expect(told('Document structure: Intro, Methods, Results, Conclusion')).toEqual(['document_structure.sections: ["Intro","Methods","Results","Conclusion"]'])
+    expect(told('Document structure: Intro, Methods, Results, Conclusion')).toEqual([
+      'document_structure.sections: ["Intro","Methods","Results","Conclusion"]',
+    ])
     expect(told('Key sources: url1, url2')).toEqual(['source_urls: url1', 'source_urls: url2'])
   })
 })
@@ -105,7 +112,8 @@ describe('a preference', () => {
     expect(told('Message 3: I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
     expect(told('Bob: I prefer dark mode.')).toEqual([])
   })
-  it('is told before a question in the same sentence', () => expect(told('I prefer dark mode, can you set it up?')).toEqual(['user_preferences.theme: dark']))
+  it('is told before a question in the same sentence', () =>
+    expect(told('I prefer dark mode, can you set it up?')).toEqual(['user_preferences.theme: dark']))
 })
 
 describe('decisions, rules and facts', () => {
@@ -130,10 +138,15 @@ describe('decisions, rules and facts', () => {
     ['Wichtig: das Budget ist 5000 Euro', 'important_facts: das Budget ist 5000 Euro'],
   ])('are told by %j', (content, expected) => expect(told(content)).toEqual([expected]))
 
-  it.each(["Don't worry about it.", 'Never mind.', "Let's see.", 'My code is not working', "I'm a bit tired", 'Remember me?', 'Always good to hear!'])(
-    'are not told by %j',
-    (content) => expect(told(content)).toEqual([]),
-  )
+  it.each([
+    "Don't worry about it.",
+    'Never mind.',
+    "Let's see.",
+    'My code is not working',
+    "I'm a bit tired",
+    'Remember me?',
+    'Always good to hear!',
+  ])('are not told by %j', (content) => expect(told(content)).toEqual([]))
   it('matter more when they are said to be critical', () => {
     expect(found('The key finding is that X causes Y.')[0]?.importance).toBe(7)
     expect(found('The key finding is that X causes Y. This is critical for the paper.')[0]?.importance).toBe(9)
@@ -153,14 +166,21 @@ describe('structure, sources and names', () => {
     ['Here is the outline:\n- Intro\n- Methods\n- Results\n\nThanks', 'sections: ["Intro","Methods","Results"]'],
     ['Outline\n# One\n## Two\n# Three', 'sections: ["One","Two","Three"]'],
     ['The book should have chapters called Dawn, Noon and Dusk', 'chapters: ["Dawn","Noon","Dusk"]'],
-  ])('a document is to be built as %j says', (content, expected) => expect(told(content)).toEqual([`document_structure.${expected}`]))
+  ])('a document is to be built as %j says', (content, expected) =>
+    expect(told(content)).toEqual([`document_structure.${expected}`]),
+  )
   it('a source is a URL without the punctuation around it', () =>
     expect(told('See (https://a.example/x_(y)), and https://b.example/?q=1.')).toEqual([
       'source_urls: https://a.example/x_(y)',
       'source_urls: https://b.example/?q=1',
     ]))
   it('a name has capitals inside a sentence', () => {
-    expect(names('Yesterday I met Ana Lopez from Acme in Oslo. We use PostgreSQL on Mondays.')).toEqual(['Ana Lopez', 'Acme', 'Oslo', 'PostgreSQL'])
+    expect(names('Yesterday I met Ana Lopez from Acme in Oslo. We use PostgreSQL on Mondays.')).toEqual([
+      'Ana Lopez',
+      'Acme',
+      'Oslo',
+      'PostgreSQL',
+    ])
     expect(names('Quarterly Report for Northern Europe')).toEqual([])
     expect(names('Really? Great. Thanks! OK, I see the API.')).toEqual([])
     expect(names('Die Katze sitzt auf der Matte und der Hund liegt neben dem Ofen.')).toEqual([])
@@ -200,7 +220,14 @@ describe('the echo guard', () => {
   verifies('X-09', 'what stands beside a quotation is still found, with its place', () => {
     const content = `> I prefer light mode\n<memory>I live in Rome</memory>\nNo, I prefer dark mode.`
     expect(found(content)).toEqual([
-      { field: 'user_preferences', key: 'theme', value: 'dark', importance: 9, at: 1_000, source: { message: 'm1', span: [58, 76] } },
+      {
+        field: 'user_preferences',
+        key: 'theme',
+        value: 'dark',
+        importance: 9,
+        at: 1_000,
+        source: { message: 'm1', span: [58, 76] },
+      },
     ])
     expect(content.slice(58, 76)).toBe('I prefer dark mode')
   })
@@ -225,7 +252,19 @@ const bit = fc.constantFrom(
     '?',
     ' and ',
   ],
-  ...['https://a.example/b', 'sections: A, B, C', '- One\n', '⟨secret:1⟩', "let's go with ", 'Ana Lopez', ' on 3 May', 'é', '🇩🇪', '重要：', '5'],
+  ...[
+    'https://a.example/b',
+    'sections: A, B, C',
+    '- One\n',
+    '⟨secret:1⟩',
+    "let's go with ",
+    'Ana Lopez',
+    ' on 3 May',
+    'é',
+    '🇩🇪',
+    '重要：',
+    '5',
+  ],
 )
 const anything = fc.array(fc.oneof(bit, fc.string({ maxLength: 4 })), { maxLength: 60 }).map((bits) => bits.join(''))
 

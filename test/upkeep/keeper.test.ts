@@ -15,7 +15,8 @@ const turn = (number: number): Incoming => ({
   role: number % 2 === 1 ? 'user' : 'assistant',
   content: `Turn ${number}. ${`We talked about Berlin and the harbour number ${number}. `.repeat(11)}`,
 })
-const turns = (from: number, to: number): Incoming[] => Array.from({ length: to - from + 1 }, (_, at) => turn(from + at))
+const turns = (from: number, to: number): Incoming[] =>
+  Array.from({ length: to - from + 1 }, (_, at) => turn(from + at))
 
 /** One message after the other, as somebody says them who waits for a context before each reply. */
 async function talk(memory: Memory, from: number, to: number): Promise<void> {
@@ -48,7 +49,8 @@ const silent: Model = {
   },
 }
 
-const notesIn = async (store: Store): Promise<Notes | undefined> => (await store.head(parseKey(key), 0)).derived.find((entry) => entry.kind === 'notes')
+const notesIn = async (store: Store): Promise<Notes | undefined> =>
+  (await store.head(parseKey(key), 0)).derived.find((entry) => entry.kind === 'notes')
 
 async function put(store: Store, notes: Partial<Notes>): Promise<void> {
   const { key: of, epoch, revision: base, expiresAt } = await store.head(parseKey(key), 0)
@@ -76,11 +78,17 @@ describe('a lease', () => {
   verifies('C-11', 'is not left behind by a step that fails, and the next one goes well', async () => {
     const ram = ramStore()
     const disk = { isBroken: true }
-    const store: typeof ram = { ...ram, page: async (...asked) => (disk.isBroken ? Promise.reject(new Error('disk')) : ram.page(...asked)) }
+    const store: typeof ram = {
+      ...ram,
+      page: async (...asked) => (disk.isBroken ? Promise.reject(new Error('disk')) : ram.page(...asked)),
+    }
     await using memory = await openMemory({ profile: 'summary', store, model: down, clock: () => start })
     await memory.append(key, turns(1, 40))
     await memory.upkeep.settled()
-    expect([memory.health().degraded, (await notesIn(ram))?.lease]).toEqual([[{ step: 'upkeep', why: 'failed', at: start }], undefined])
+    expect([memory.health().degraded, (await notesIn(ram))?.lease]).toEqual([
+      [{ step: 'upkeep', why: 'failed', at: start }],
+      undefined,
+    ])
     disk.isBroken = false
     // Another process: whoever holds a lease may take it again.
     await using other = await openMemory({ profile: 'summary', store, model: down, clock: () => start })
@@ -95,7 +103,10 @@ describe('what went wrong', () => {
     let now = start
     const ram = ramStore()
     const disk = { isBroken: true }
-    const store: typeof ram = { ...ram, page: async (...asked) => (disk.isBroken ? Promise.reject(new Error('disk')) : ram.page(...asked)) }
+    const store: typeof ram = {
+      ...ram,
+      page: async (...asked) => (disk.isBroken ? Promise.reject(new Error('disk')) : ram.page(...asked)),
+    }
     await using memory = await openMemory({ profile: 'agent', store, clock: () => now })
     const run = async (content: string): Promise<void> => {
       await memory.append(key, [{ role: 'user', content }])
@@ -115,7 +126,11 @@ describe('a session without a model', () => {
   verifies('T-05', 'does not wait for the models of others, however many of them hang', async () => {
     const model = ({ id }: Key): Model | undefined => (id.startsWith('slow') ? silent : undefined)
     const never = (): AbortSignal => new AbortController().signal
-    await using memory = await openMemory({ profile: 'summary', clock: () => start, upkeep: upkeepWith({ model, expire: never }) })
+    await using memory = await openMemory({
+      profile: 'summary',
+      clock: () => start,
+      upkeep: upkeepWith({ model, expire: never }),
+    })
     for (let place = 1; place <= 8; place++) await memory.append(`other:slow${place}`, turns(1, 40))
     await memory.append(key, turns(1, 40))
     expect((await memory.context(key)).ledger.lines.filter(({ band }) => band === 'summary').length).toBe(1)
@@ -134,16 +149,20 @@ describe('one look with a large budget', () => {
     expect(await count(memory)).toBe(1)
   })
 
-  verifies('C-02', 'does not end upkeep either when so much was said meanwhile that it would have been due', async () => {
-    await using memory = await openMemory({ profile: 'thread', clock: () => start })
-    await memory.append(key, [turn(1)])
-    await memory.context(key, { budget: 1_000_000 })
-    for (const message of turns(2, 120)) await memory.append(key, [message])
-    await memory.upkeep.settled()
-    expect(await count(memory)).toBe(0)
-    await talk(memory, 121, 122)
-    expect(await count(memory)).toBe(1)
-  })
+  verifies(
+    'C-02',
+    'does not end upkeep either when so much was said meanwhile that it would have been due',
+    async () => {
+      await using memory = await openMemory({ profile: 'thread', clock: () => start })
+      await memory.append(key, [turn(1)])
+      await memory.context(key, { budget: 1_000_000 })
+      for (const message of turns(2, 120)) await memory.append(key, [message])
+      await memory.upkeep.settled()
+      expect(await count(memory)).toBe(0)
+      await talk(memory, 121, 122)
+      expect(await count(memory)).toBe(1)
+    },
+  )
 })
 
 describe('a session begun anew', () => {

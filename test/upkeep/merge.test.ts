@@ -6,7 +6,14 @@ import { factsAsOf, mergeFacts } from '../../src/upkeep/merge.ts'
 import { recordOf } from '../../src/upkeep/record.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const found = (field: Field, key: string, value: Json, at = 1, span: readonly [number, number] = [0, 9], importance = 8): Found => ({
+const found = (
+  field: Field,
+  key: string,
+  value: Json,
+  at = 1,
+  span: readonly [number, number] = [0, 9],
+  importance = 8,
+): Found => ({
   field,
   key,
   value,
@@ -14,12 +21,21 @@ const found = (field: Field, key: string, value: Json, at = 1, span: readonly [n
   at,
   source: { message: `m${at}`, span },
 })
-const prefers = (key: string, value: Json, at = 1, span: readonly [number, number] = [0, 9]): Found => found('user_preferences', key, value, at, span)
+const prefers = (key: string, value: Json, at = 1, span: readonly [number, number] = [0, 9]): Found =>
+  found('user_preferences', key, value, at, span)
 
 /** The facts after merging batches one after another. */
-function merged(batches: readonly (readonly Found[])[], most?: number, existing: readonly Fact[] = []): readonly Fact[] {
+function merged(
+  batches: readonly (readonly Found[])[],
+  most?: number,
+  existing: readonly Fact[] = [],
+): readonly Fact[] {
   return batches.reduce<readonly Fact[]>((facts, batch, turn) => {
-    const { put, drop } = mergeFacts(facts, batch, { at: 0, id: (place) => `f${turn}.${place}`, ...(most === undefined ? {} : { most }) })
+    const { put, drop } = mergeFacts(facts, batch, {
+      at: 0,
+      id: (place) => `f${turn}.${place}`,
+      ...(most === undefined ? {} : { most }),
+    })
     const gone = new Set([...drop, ...put.map(({ id }) => id)])
     return [...facts.filter(({ id }) => !gone.has(id)), ...put]
   }, existing)
@@ -28,13 +44,20 @@ function merged(batches: readonly (readonly Found[])[], most?: number, existing:
 describe('merging', () => {
   verifies('C-06', 'the document’s example: objects merge by key, lists are de-duplicated', () => {
     const before = [prefers('theme', 'dark'), found('source_urls', '', 'url1')]
-    const after = [prefers('font', 'arial', 2), found('source_urls', '', 'url2', 2), found('source_urls', '', 'url1', 3)]
+    const after = [
+      prefers('font', 'arial', 2),
+      found('source_urls', '', 'url2', 2),
+      found('source_urls', '', 'url1', 3),
+    ]
     const { user_preferences, source_urls } = recordOf(merged([before, after])).important_data
     expect(user_preferences).toEqual({ theme: 'dark', font: 'arial' })
     expect(source_urls).toEqual(['url1', 'url2'])
   })
   verifies(['C-06', 'X-10'], 'a newer value supersedes the older one, which stays in history', () => {
-    const { put, drop } = mergeFacts(merged([[prefers('theme', 'dark', 1)]]), [prefers('theme', 'light', 5)], { at: 9, id: (place) => `new${place}` })
+    const { put, drop } = mergeFacts(merged([[prefers('theme', 'dark', 1)]]), [prefers('theme', 'light', 5)], {
+      at: 9,
+      id: (place) => `new${place}`,
+    })
     expect(put).toEqual([
       {
         kind: 'fact',
@@ -62,7 +85,10 @@ describe('merging', () => {
     expect(drop).toEqual([])
   })
   verifies('X-10', 'what held at a time can still be asked for', () => {
-    const facts = merged([[prefers('theme', 'dark', 10)], [prefers('theme', 'light', 20), prefers('font', 'Arial', 30)]])
+    const facts = merged([
+      [prefers('theme', 'dark', 10)],
+      [prefers('theme', 'light', 20), prefers('font', 'Arial', 30)],
+    ])
     const held = (at: number): unknown => recordOf(facts, at).important_data.user_preferences
     expect([held(9), held(10), held(19), held(20), held(30)]).toEqual([
       {},
@@ -76,16 +102,31 @@ describe('merging', () => {
   verifies('X-10', 'what is heard of late takes its place in history, not the newer value’s', () => {
     const facts = merged([[prefers('theme', 'dark', 1), prefers('theme', 'light', 9)], [prefers('theme', 'sepia', 5)]])
     expect(recordOf(facts).important_data.user_preferences).toEqual({ theme: 'light' })
-    expect([1, 5, 9].map((at) => factsAsOf(facts, at).map(({ value }) => value))).toEqual([['dark'], ['sepia'], ['light']])
-    expect(facts.find(({ value }) => value === 'light')?.supersedes).toBe(facts.find(({ value }) => value === 'sepia')?.id)
+    expect([1, 5, 9].map((at) => factsAsOf(facts, at).map(({ value }) => value))).toEqual([
+      ['dark'],
+      ['sepia'],
+      ['light'],
+    ])
+    expect(facts.find(({ value }) => value === 'light')?.supersedes).toBe(
+      facts.find(({ value }) => value === 'sepia')?.id,
+    )
   })
   it('takes the last of several values in one message', () => {
-    const facts = merged([[prefers('theme', 'dark', 1, [0, 9]), prefers('theme', 'light', 1, [10, 19]), prefers('theme', 'dark', 1, [20, 29])]])
+    const facts = merged([
+      [
+        prefers('theme', 'dark', 1, [0, 9]),
+        prefers('theme', 'light', 1, [10, 19]),
+        prefers('theme', 'dark', 1, [20, 29]),
+      ],
+    ])
     expect(factsAsOf(facts, 1).map(({ value }) => value)).toEqual(['dark'])
     expect(facts).toHaveLength(3)
   })
   it('takes values that differ in case, white space or a full stop for one, and cites each message once', () => {
-    const [fact, ...others] = merged([[prefers('theme', 'dark', 1)], [prefers('theme', ' Dark.', 2), prefers('theme', 'DARK', 2, [50, 60])]])
+    const [fact, ...others] = merged([
+      [prefers('theme', 'dark', 1)],
+      [prefers('theme', ' Dark.', 2), prefers('theme', 'DARK', 2, [50, 60])],
+    ])
     expect(others).toEqual([])
     expect(fact?.value).toBe('dark')
     expect(fact?.sources).toEqual([
@@ -104,7 +145,10 @@ describe('merging', () => {
     expect(recordOf(facts, 1).important_data.document_structure).toEqual({ sections: ['A', 'B'] })
   })
   it('keeps a list in the order in which its values were said, whichever came in first', () => {
-    const facts = merged([[found('key_decisions', '', 'second', 20)], [found('key_decisions', '', 'third', 30), found('key_decisions', '', 'first', 10)]])
+    const facts = merged([
+      [found('key_decisions', '', 'second', 20)],
+      [found('key_decisions', '', 'third', 30), found('key_decisions', '', 'first', 10)],
+    ])
     expect(recordOf(facts).important_data.key_decisions).toEqual(['first', 'second', 'third'])
     expect(merged([[found('entities', '', 'Ana', 9)], [found('entities', '', 'Ana', 3)]])[0]).toMatchObject({
       at: 3,
@@ -114,10 +158,17 @@ describe('merging', () => {
   it('lets a value hold again that is said again after the newer one was forgotten', () => {
     const [dark] = merged([[prefers('theme', 'dark', 1), prefers('theme', 'light', 5)]])
     const facts = merged([[prefers('theme', 'dark', 9)]], undefined, [{ ...(dark as Fact), id: 'old' }])
-    expect([1, 4, 6, 9].map((at) => factsAsOf(facts, at).map(({ value }) => value))).toEqual([['dark'], ['dark'], [], ['dark']])
+    expect([1, 4, 6, 9].map((at) => factsAsOf(facts, at).map(({ value }) => value))).toEqual([
+      ['dark'],
+      ['dark'],
+      [],
+      ['dark'],
+    ])
   })
   it('dates what has no time of its own by the time of merging', () =>
-    expect(mergeFacts([], [{ ...prefers('theme', 'dark'), at: Number.NaN }], { at: 77, id: String }).put[0]?.at).toBe(77))
+    expect(mergeFacts([], [{ ...prefers('theme', 'dark'), at: Number.NaN }], { at: 77, id: String }).put[0]?.at).toBe(
+      77,
+    ))
 })
 
 describe('room for facts', () => {
@@ -145,7 +196,9 @@ describe('room for facts', () => {
     expect(mergeFacts(facts.slice(1), said, { at: 9, id: String })).toEqual({ put: [], drop: [] })
   })
   it('is for 400 facts if nothing else is said', () =>
-    expect(merged([Array.from({ length: 450 }, (_, place) => found('entities', '', `name ${place}`, place))])).toHaveLength(400))
+    expect(
+      merged([Array.from({ length: 450 }, (_, place) => found('entities', '', `name ${place}`, place))]),
+    ).toHaveLength(400))
 })
 
 const anyFound: fc.Arbitrary<Found> = fc
@@ -172,25 +225,31 @@ describe('whatever is merged', () => {
       }),
     ),
   )
-  verifies(['C-06', 'X-10'], 'each key has one value at any time, each list each value once, in the order of being said', () =>
-    fc.assert(
-      fc.property(fc.array(batch, { maxLength: 4 }), fc.integer({ min: 0, max: 7 }), (batches, at) => {
-        const facts = merged(batches)
-        const held = factsAsOf(facts, at).filter(({ key }) => key !== '')
-        expect(new Set(held.map(({ field, key }) => `${field} ${key}`)).size).toBe(held.length)
-        for (const field of ['key_decisions', 'entities'] as const) {
-          const said = recordOf(facts).important_data[field].map((value) => facts.find((fact) => fact.field === field && fact.value === value)?.at ?? 0)
-          expect(said).toEqual([...said].sort((a, b) => a - b))
-        }
-      }),
-    ),
+  verifies(
+    ['C-06', 'X-10'],
+    'each key has one value at any time, each list each value once, in the order of being said',
+    () =>
+      fc.assert(
+        fc.property(fc.array(batch, { maxLength: 4 }), fc.integer({ min: 0, max: 7 }), (batches, at) => {
+          const facts = merged(batches)
+          const held = factsAsOf(facts, at).filter(({ key }) => key !== '')
+          expect(new Set(held.map(({ field, key }) => `${field} ${key}`)).size).toBe(held.length)
+          for (const field of ['key_decisions', 'entities'] as const) {
+            const said = recordOf(facts).important_data[field].map(
+              (value) => facts.find((fact) => fact.field === field && fact.value === value)?.at ?? 0,
+            )
+            expect(said).toEqual([...said].sort((a, b) => a - b))
+          }
+        }),
+      ),
   )
   verifies('C-06', '`__proto__` and friends are keys like any other', () =>
     fc.assert(
       fc.property(batch, (all) => {
         const { important_data } = recordOf(merged([all]))
         expect(Object.keys(important_data)).toEqual([...fields])
-        for (const value of Object.values(important_data)) expect(Object.getPrototypeOf(value)).toBe(Array.isArray(value) ? Array.prototype : null)
+        for (const value of Object.values(important_data))
+          expect(Object.getPrototypeOf(value)).toBe(Array.isArray(value) ? Array.prototype : null)
         expect(({} as Record<string, unknown>).theme).toBeUndefined()
         expect(Object.keys(Object.prototype)).toEqual([])
       }),

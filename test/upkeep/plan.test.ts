@@ -33,10 +33,24 @@ function headOf(weights: readonly number[], derived: readonly Derived[] = []): H
     return message
   })
   const last = messages.length
-  return { ...emptyHead(key, 0), revision: last, startedAt: start, touchedAt: start + last * 60_000, messages: last, last, recent: messages.slice(-1), derived }
+  return {
+    ...emptyHead(key, 0),
+    revision: last,
+    startedAt: start,
+    touchedAt: start + last * 60_000,
+    messages: last,
+    last,
+    recent: messages.slice(-1),
+    derived,
+  }
 }
 
-const summary = (covers: readonly [number, number], reach: number, tier: Summary['tier'] = 'progressive', id = 'summary'): Summary => ({
+const summary = (
+  covers: readonly [number, number],
+  reach: number,
+  tier: Summary['tier'] = 'progressive',
+  id = 'summary',
+): Summary => ({
   kind: 'summary',
   id,
   at: start,
@@ -57,13 +71,17 @@ const dueFor = (head: Head, name: 'summary' | 'support' | 'thread', now = start)
 describe('what is due', () => {
   verifies('C-02', 'is a summary once the prompt passes 3,000 tokens, and not before', () => {
     expect(dueFor(headOf([1_500, 1_500]), 'summary')).toEqual([])
-    expect(dueFor(headOf([1_500, 1_501]), 'summary')).toMatchObject([{ do: 'compact', previous: undefined, until: 2_501 }])
+    expect(dueFor(headOf([1_500, 1_501]), 'summary')).toMatchObject([
+      { do: 'compact', previous: undefined, until: 2_501 },
+    ])
   })
 
   verifies('C-02', 'counts what was said since the last summary, not the whole history', () => {
     const since = [summary([1, 2], 3_000)]
     expect(dueFor(headOf([1_500, 1_500, 2_900], since), 'summary')).toEqual([])
-    expect(dueFor(headOf([1_500, 1_500, 3_000], since), 'summary')).toMatchObject([{ do: 'compact', previous: { id: 'summary' }, until: 5_500 }])
+    expect(dueFor(headOf([1_500, 1_500, 3_000], since), 'summary')).toMatchObject([
+      { do: 'compact', previous: { id: 'summary' }, until: 5_500 },
+    ])
   })
 
   verifies('T-04', 'is a batch of 20 as soon as the 30 newest messages lie after it', () => {
@@ -87,11 +105,24 @@ describe('what is due', () => {
       covered: fc.integer({ min: 0, max: 60 }),
       later: fc.integer({ min: 0, max: 30 * hour }),
     })
-    const check = ({ name, weights, covered, later }: { name: 'summary' | 'support' | 'thread'; weights: number[]; covered: number; later: number }): void => {
+    const check = ({
+      name,
+      weights,
+      covered,
+      later,
+    }: {
+      name: 'summary' | 'support' | 'thread'
+      weights: number[]
+      covered: number
+      later: number
+    }): void => {
       const end = Math.min(covered, weights.length)
       const reach = weights.slice(0, end).reduce((sum, weight) => sum + weight, 0)
       const tier = name === 'support' ? 'hour' : 'progressive'
-      const derived = end === 0 ? [] : [summary([1, end], reach, tier, tier === 'hour' ? `hour${Math.floor(start / hour)}` : 'summary')]
+      const derived =
+        end === 0
+          ? []
+          : [summary([1, end], reach, tier, tier === 'hour' ? `hour${Math.floor(start / hour)}` : 'summary')]
       const terms = circumstances(start, profiles[name].budget)
       for (let many = Math.max(1, end); many <= weights.length; many++) {
         const before = headOf(weights.slice(0, many), derived)
@@ -100,7 +131,8 @@ describe('what is due', () => {
         const after = headOf(weights.slice(0, many + 1), derived)
         const [newest] = after.recent as [Message]
         const now = start + later
-        const isQuiet = newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && now < quiet.until
+        const isQuiet =
+          newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && now < quiet.until
         if (isQuiet) expect(plan(after, profiles[name], 'said', { ...terms, now })).toEqual([])
       }
     }
@@ -108,7 +140,16 @@ describe('what is due', () => {
   })
 
   it('are facts of which some are missing', () => {
-    const fact: Derived = { kind: 'fact', id: 'f1', at: start, field: 'entities', key: '', value: 'Oslo', importance: 3, sources: [] }
+    const fact: Derived = {
+      kind: 'fact',
+      id: 'f1',
+      at: start,
+      field: 'entities',
+      key: '',
+      value: 'Oslo',
+      importance: 3,
+      sources: [],
+    }
     const notes: Derived = { kind: 'notes', id: 'notes', at: start, facts: 2, sources: [] }
     expect(dueFor(headOf([10], [fact, { ...fact, id: 'f2' }, notes]), 'thread')).toEqual([])
     expect(dueFor(headOf([10], [fact, notes]), 'thread')).toEqual([{ do: 'refind', until: 0 }])

@@ -81,8 +81,14 @@ describe('the record', () => {
       summary(1, [1, 10]),
       summary(2, [1, 14]),
     ]
-    expect(recordOf(derived)).toMatchObject({ important_data: { user_preferences: { theme: 'light' } }, summary_version: 2 })
-    expect(recordOf(derived, Date.UTC(2024, 0, 1, 12))).toMatchObject({ important_data: { user_preferences: { theme: 'dark' } }, summary_version: 1 })
+    expect(recordOf(derived)).toMatchObject({
+      important_data: { user_preferences: { theme: 'light' } },
+      summary_version: 2,
+    })
+    expect(recordOf(derived, Date.UTC(2024, 0, 1, 12))).toMatchObject({
+      important_data: { user_preferences: { theme: 'dark' } },
+      summary_version: 1,
+    })
   })
   it('shows rules together', () =>
     expect(
@@ -93,11 +99,15 @@ describe('the record', () => {
       ]).important_data.custom_fields,
     ).toEqual({ constraints: ['never deploy on Fridays', "don't use jQuery"], pet: 'Miso' }))
   verifies('C-06', 'a key named __proto__ is data and changes no prototype', () => {
-    const { user_preferences } = recordOf([fact('user_preferences', '__proto__', { isAdmin: true }), fact('__proto__', 'x', 'y')]).important_data
+    const { user_preferences } = recordOf([
+      fact('user_preferences', '__proto__', { isAdmin: true }),
+      fact('__proto__', 'x', 'y'),
+    ]).important_data
     expect(Object.keys(user_preferences)).toEqual(['__proto__'])
     expect(Object.getPrototypeOf(user_preferences)).toBe(null)
     expect(user_preferences.isAdmin).toBeUndefined()
     expect(({} as Record<string, unknown>).x).toBeUndefined()
   })
-  it('has no time for a summary whose time no calendar has', () => expect(recordOf([summary(1, [1, 2], { at: Number.NaN })]).last_summarized_at).toBe(null))
+  it('has no time for a summary whose time no calendar has', () =>
+    expect(recordOf([summary(1, [1, 2], { at: Number.NaN })]).last_summarized_at).toBe(null))
 })

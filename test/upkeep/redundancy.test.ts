@@ -81,7 +81,10 @@ describe('a redundant entry', () => {
   })
 
   verifies('A-07', 'is each of 20,000 copies but the newest', () => {
-    const copies = redundantOlder([...Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? 'ok' : 'OK!')), 'something else'])
+    const copies = redundantOlder([
+      ...Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? 'ok' : 'OK!')),
+      'something else',
+    ])
     expect(copies.size).toBe(19_999)
     expect(copies.has(19_999)).toBe(false)
     expect(copies.has(20_000)).toBe(false)
@@ -107,7 +110,9 @@ const nearCopies = (sizes: { readonly min: number; readonly max: number }, chang
     })
     .map(({ sizes: lengths, spread, copies }) =>
       copies.map(({ of, without, and }) => {
-        const kept = Array.from({ length: lengths[of % lengths.length] as number }, (_, at) => at).filter((at) => !without.includes(at))
+        const kept = Array.from({ length: lengths[of % lengths.length] as number }, (_, at) => at).filter(
+          (at) => !without.includes(at),
+        )
         return [...kept.map((at) => `w${at}`), ...and.map((at) => `x${at % spread}`)].join(' ')
       }),
     )
@@ -115,33 +120,42 @@ const nearCopies = (sizes: { readonly min: number; readonly max: number }, chang
 /** Texts of few different words: nearly every word is in many of them. */
 const fewWords = fc.integer({ min: 2, max: 30 }).chain((vocabulary) =>
   fc.array(
-    fc.array(fc.nat(vocabulary), { maxLength: 40, size: 'max' }).map((numbers) => numbers.map((number) => `w${number}`).join(' ')),
+    fc
+      .array(fc.nat(vocabulary), { maxLength: 40, size: 'max' })
+      .map((numbers) => numbers.map((number) => `w${number}`).join(' ')),
     { maxLength: 80, size: 'max' },
   ),
 )
 
 /** One template, long or short, with fields of few values. */
 const fields = fc
-  .record({ template: fc.integer({ min: 0, max: 60 }), values: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 40 }) })
+  .record({
+    template: fc.integer({ min: 0, max: 60 }),
+    values: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 40 }),
+  })
   .chain(({ template, values }) =>
     fc.array(
-      fc.tuple(...values.map((most) => fc.nat(most))).map((filled) => [words(template), ...filled.map((value, field) => `f${field}v${value}`)].join(' ')),
+      fc
+        .tuple(...values.map((most) => fc.nat(most)))
+        .map((filled) => [words(template), ...filled.map((value, field) => `f${field}v${value}`)].join(' ')),
       { maxLength: 80, size: 'max' },
     ),
   )
 
 /** Long texts in which nearly every word is in most of the others. */
-const manyShared = fc.record({ size: fc.integer({ min: 60, max: 120 }), most: fc.integer({ min: 1, max: 12 }) }).chain(({ size, most }) =>
-  fc.array(
-    fc.array(fc.nat(size + 10), { maxLength: most, size: 'max' }).map((missing) =>
-      Array.from({ length: size + 10 }, (_, at) => at)
-        .filter((at) => !missing.includes(at))
-        .map((at) => `w${at}`)
-        .join(' '),
+const manyShared = fc
+  .record({ size: fc.integer({ min: 60, max: 120 }), most: fc.integer({ min: 1, max: 12 }) })
+  .chain(({ size, most }) =>
+    fc.array(
+      fc.array(fc.nat(size + 10), { maxLength: most, size: 'max' }).map((missing) =>
+        Array.from({ length: size + 10 }, (_, at) => at)
+          .filter((at) => !missing.includes(at))
+          .map((at) => `w${at}`)
+          .join(' '),
+      ),
+      { maxLength: 60, size: 'max' },
     ),
-    { maxLength: 60, size: 'max' },
-  ),
-)
+  )
 
 const mixes = {
   'short ones': nearCopies({ min: 0, max: 12 }, 3, 60),

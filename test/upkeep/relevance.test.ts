@@ -7,14 +7,17 @@ import { verifies } from '../requirements/verifies.ts'
 const hour = 3_600_000
 const now = 1_000_000 * hour
 /** The score of a text that was said so many hours ago. */
-const scoreOf = (content: string, hours = 2, role: Role = 'user'): number => relevanceOf({ role, content, at: now - hours * hour, sequence: 1 }, now)
+const scoreOf = (content: string, hours = 2, role: Role = 'user'): number =>
+  relevanceOf({ role, content, at: now - hours * hour, sequence: 1 }, now)
 
 /** Without any signal: 0.5, and 0.1 for the last day. */
 const plain = 'We looked at the draft of the text together.'
 
 describe('relevance', () => {
   verifies('A-06', 'is raised within an hour and a day, and lowered after that', () => {
-    expect([0, 1, 1.001, 24, 24.001, 10_000].map((hours) => scoreOf(plain, hours))).toEqual([0.7, 0.7, 0.6, 0.6, 0.4, 0.4])
+    expect([0, 1, 1.001, 24, 24.001, 10_000].map((hours) => scoreOf(plain, hours))).toEqual([
+      0.7, 0.7, 0.6, 0.6, 0.4, 0.4,
+    ])
     expect(scoreOf(plain, -5)).toBe(0.7)
   })
 
@@ -23,23 +26,27 @@ describe('relevance', () => {
     expect([hour, 2 * hour, 48 * hour].map((at) => relevanceOf(entry, at))).toEqual([0.7, 0.6, 0.4])
   })
 
-  verifies('A-06', 'is raised by errors, URLs, selectors, credentials and what is said to matter, by the role too', () => {
-    expect(scoreOf(`${plain} A TypeError came up.`)).toBe(0.75)
-    expect(scoreOf(`${plain} The build failed.`)).toBe(0.75)
-    expect(scoreOf(`${plain} The build FAILED with an error, an error!`)).toBe(0.75)
-    expect(scoreOf(`${plain} See http://example.com for it.`)).toBe(0.7)
-    expect(scoreOf(`${plain} See HTTPS://example.com for it.`)).toBe(0.7)
-    expect(scoreOf(`${plain} Use document.querySelector there.`)).toBe(0.7)
-    expect(scoreOf(`${plain} Use the XPath there.`)).toBe(0.7)
-    expect(scoreOf(`${plain} The password was changed.`)).toBe(0.8)
-    expect(scoreOf(`${plain} Credentials were changed.`)).toBe(0.8)
-    expect(scoreOf(`${plain} This is important.`)).toBe(0.75)
-    expect(scoreOf(`${plain} Critical, really.`)).toBe(0.75)
-    expect(scoreOf(`${plain} All that is unimportant.`)).toBe(0.6)
-    expect(scoreOf(plain, 2, 'assistant')).toBe(0.6)
-    expect(scoreOf(plain, 2, 'system')).toBe(0.7)
-    expect(scoreOf(plain, 2, 'tool')).toBe(0.75)
-  })
+  verifies(
+    'A-06',
+    'is raised by errors, URLs, selectors, credentials and what is said to matter, by the role too',
+    () => {
+      expect(scoreOf(`${plain} A TypeError came up.`)).toBe(0.75)
+      expect(scoreOf(`${plain} The build failed.`)).toBe(0.75)
+      expect(scoreOf(`${plain} The build FAILED with an error, an error!`)).toBe(0.75)
+      expect(scoreOf(`${plain} See http://example.com for it.`)).toBe(0.7)
+      expect(scoreOf(`${plain} See HTTPS://example.com for it.`)).toBe(0.7)
+      expect(scoreOf(`${plain} Use document.querySelector there.`)).toBe(0.7)
+      expect(scoreOf(`${plain} Use the XPath there.`)).toBe(0.7)
+      expect(scoreOf(`${plain} The password was changed.`)).toBe(0.8)
+      expect(scoreOf(`${plain} Credentials were changed.`)).toBe(0.8)
+      expect(scoreOf(`${plain} This is important.`)).toBe(0.75)
+      expect(scoreOf(`${plain} Critical, really.`)).toBe(0.75)
+      expect(scoreOf(`${plain} All that is unimportant.`)).toBe(0.6)
+      expect(scoreOf(plain, 2, 'assistant')).toBe(0.6)
+      expect(scoreOf(plain, 2, 'system')).toBe(0.7)
+      expect(scoreOf(plain, 2, 'tool')).toBe(0.75)
+    },
+  )
 
   verifies('A-06', 'of what held a secret is as high as if it named it, though only its mark is kept', () => {
     expect(scoreOf(`${plain} Take ⟨secret:123456⟩ for it.`)).toBe(0.8)
@@ -80,7 +87,16 @@ describe('relevance', () => {
   verifies('A-06', 'is never below 0 or above 1, and adds up to the hundredth', () => {
     expect(scoreOf('no', 48)).toBe(0)
     expect(scoreOf('Critical error at https://example.com: selector and password', 0, 'tool')).toBe(1)
-    const parts = fc.constantFrom('ok ', 'error ', 'https://a.b ', 'xpath ', 'password ', 'critical ', 'and so on and on ', '')
+    const parts = fc.constantFrom(
+      'ok ',
+      'error ',
+      'https://a.b ',
+      'xpath ',
+      'password ',
+      'critical ',
+      'and so on and on ',
+      '',
+    )
     const roles = fc.constantFrom<Role[]>('user', 'assistant', 'system', 'tool')
     fc.assert(
       fc.property(fc.array(parts), fc.nat(60), roles, (texts, hours, role) => {
@@ -115,7 +131,9 @@ describe('key facts', () => {
     'in phase 2',
     'steps 3-5',
   ]
-  verifies('A-06', 'are URLs, errors, selectors, APIs, credentials and numbered steps', () => expect(facts.filter((text) => !hasKeyFacts(text))).toEqual([]))
+  verifies('A-06', 'are URLs, errors, selectors, APIs, credentials and numbered steps', () =>
+    expect(facts.filter((text) => !hasKeyFacts(text))).toEqual([]),
+  )
 
   it('are not any other text', () => {
     const others = [

@@ -9,15 +9,23 @@ import { verifies } from '../requirements/verifies.ts'
 
 const hour = 3_600_000
 const now = 1_000_000 * hour
-const entry = (sequence: number, content: string, role: Role = 'user', hours = 0): Judged => ({ sequence, content, role, at: now - hours * hour })
+const entry = (sequence: number, content: string, role: Role = 'user', hours = 0): Judged => ({
+  sequence,
+  content,
+  role,
+  at: now - hours * hour,
+})
 const unmarked: Marks = { compressed: [], dropped: [], promoted: [] }
 const nothing: Actions = { compress: [], drop: [], promote: [] }
 
 describe('triage with the parameters a session starts with', () => {
-  const actions = (entries: readonly Judged[], marks: Partial<Marks> = {}) => triage(entries, { ...unmarked, ...marks }, initial, now)
+  const actions = (entries: readonly Judged[], marks: Partial<Marks> = {}) =>
+    triage(entries, { ...unmarked, ...marks }, initial, now)
 
   verifies('A-08', 'compresses what is of little relevance: small talk at once, other short words after a day', () => {
-    expect(actions([entry(1, 'ok'), entry(2, 'navigating...', 'assistant'), entry(3, 'loading the page', 'assistant', 25)])).toEqual({
+    expect(
+      actions([entry(1, 'ok'), entry(2, 'navigating...', 'assistant'), entry(3, 'loading the page', 'assistant', 25)]),
+    ).toEqual({
       ...nothing,
       compress: [1, 3],
     })
@@ -30,31 +38,42 @@ describe('triage with the parameters a session starts with', () => {
     expect(actions(entries, { compressed: [[1, 2]], dropped: [[1, 2]] })).toEqual(nothing)
   })
 
-  verifies('A-08', 'promotes what is highly relevant and holds key facts: a URL or a selector that is new, a failed tool call of the day', () => {
-    const entries = [
-      entry(1, 'The shop is at https://example.com/cart now.'),
-      entry(2, 'The selector of the form has changed again.'),
-      entry(3, 'Navigation failed: timeout after 30 seconds', 'tool', 5),
-      entry(4, 'It is important and critical to be friendly.'),
-      entry(5, 'The shop was at https://example.com/basket before.', 'user', 30),
-    ]
-    expect(actions(entries)).toEqual({ ...nothing, promote: [1, 2, 3] })
-  })
+  verifies(
+    'A-08',
+    'promotes what is highly relevant and holds key facts: a URL or a selector that is new, a failed tool call of the day',
+    () => {
+      const entries = [
+        entry(1, 'The shop is at https://example.com/cart now.'),
+        entry(2, 'The selector of the form has changed again.'),
+        entry(3, 'Navigation failed: timeout after 30 seconds', 'tool', 5),
+        entry(4, 'It is important and critical to be friendly.'),
+        entry(5, 'The shop was at https://example.com/basket before.', 'user', 30),
+      ]
+      expect(actions(entries)).toEqual({ ...nothing, promote: [1, 2, 3] })
+    },
+  )
 
   verifies('A-08', 'promotes an entry once', () => {
-    const entries = [entry(1, 'The shop is at https://example.com/cart now.'), entry(2, 'The blog is at https://example.com/blog here.')]
+    const entries = [
+      entry(1, 'The shop is at https://example.com/cart now.'),
+      entry(2, 'The blog is at https://example.com/blog here.'),
+    ]
     expect(actions(entries, { promoted: [[1, 1]] })).toEqual({ ...nothing, promote: [2] })
   })
 
-  verifies('A-07', 'compresses the older of two entries that say the same, once, and promotes the newer one only', () => {
-    const entries = [
-      entry(1, 'GET https://example.com answers 200', 'tool', 3),
-      entry(2, 'Fine weather all day long'),
-      entry(3, 'get https://example.com answers 200', 'tool'),
-    ]
-    expect(actions(entries)).toEqual({ compress: [1], drop: [], promote: [3] })
-    expect(actions(entries, { compressed: [[1, 1]], promoted: [[3, 3]] })).toEqual(nothing)
-  })
+  verifies(
+    'A-07',
+    'compresses the older of two entries that say the same, once, and promotes the newer one only',
+    () => {
+      const entries = [
+        entry(1, 'GET https://example.com answers 200', 'tool', 3),
+        entry(2, 'Fine weather all day long'),
+        entry(3, 'get https://example.com answers 200', 'tool'),
+      ]
+      expect(actions(entries)).toEqual({ compress: [1], drop: [], promote: [3] })
+      expect(actions(entries, { compressed: [[1, 1]], promoted: [[3, 3]] })).toEqual(nothing)
+    },
+  )
 
   it('takes nothing for redundant because of an entry that is not shown', () => {
     const entries = [entry(1, 'Fine weather all day long'), entry(2, 'fine weather all day long')]
@@ -73,7 +92,11 @@ describe('triage with the parameters a session starts with', () => {
 
 describe('triage', () => {
   verifies(['A-08', 'A-10'], 'goes by the relevance the optimizer asks for', () => {
-    const entries = [entry(1, 'no'), entry(2, 'We looked at the draft together.'), entry(3, 'We looked at the list together.', 'user', 30)]
+    const entries = [
+      entry(1, 'no'),
+      entry(2, 'We looked at the draft together.'),
+      entry(3, 'We looked at the list together.', 'user', 30),
+    ]
     const below = (minRelevance: number) => triage(entries, unmarked, { minRelevance }, now).compress
     expect([0.15, 0.3, 0.4, 0.45, 0.7].map(below)).toEqual([[], [1], [1], [1, 3], [1, 3]])
   })
@@ -142,7 +165,8 @@ describe('marks', () => {
         const runs = withMarks(withMarks([], first), second)
         const marked = new Set([...first, ...second])
         for (let sequence = 0; sequence <= 41; sequence++) expect(isWithin(runs, sequence)).toBe(marked.has(sequence))
-        for (const [at, [from]] of runs.entries()) if (at > 0) expect(from).toBeGreaterThan((runs[at - 1] as Run)[1] + 1)
+        for (const [at, [from]] of runs.entries())
+          if (at > 0) expect(from).toBeGreaterThan((runs[at - 1] as Run)[1] + 1)
       }),
     )
   })

@@ -23,24 +23,32 @@ describe('the parameters', () => {
     expect(tuned(initial, { usage: 0.5, saved: 0 })).toEqual(initial)
   })
 
-  verifies('A-10', 'take the emergency step when less than 5 % was saved above the target, besides the ordinary one', () => {
-    expect(tuned(initial, { usage: 0.7, saved: 0.049 })).toEqual({ trigger: 0.6, window: 30, minRelevance: 0.4 })
-    expect(tuned(initial, { usage: 0.8, saved: 0 })).toEqual({ trigger: 0.55, window: 28, minRelevance: 0.45 })
-    expect(tuned(initial, { usage: 0.7, saved: 0.05 })).toEqual(initial)
-    expect(tuned(initial, { usage: 0.65, saved: 0 })).toEqual(initial)
-  })
+  verifies(
+    'A-10',
+    'take the emergency step when less than 5 % was saved above the target, besides the ordinary one',
+    () => {
+      expect(tuned(initial, { usage: 0.7, saved: 0.049 })).toEqual({ trigger: 0.6, window: 30, minRelevance: 0.4 })
+      expect(tuned(initial, { usage: 0.8, saved: 0 })).toEqual({ trigger: 0.55, window: 28, minRelevance: 0.45 })
+      expect(tuned(initial, { usage: 0.7, saved: 0.05 })).toEqual(initial)
+      expect(tuned(initial, { usage: 0.65, saved: 0 })).toEqual(initial)
+    },
+  )
 
-  verifies('A-10', 'end at the strict ends of their ranges when usage stays too high, and at the loose ends when it stays low', () => {
-    const strict = { trigger: 0.35, window: 10, minRelevance: 0.7 }
-    const loose = { trigger: 0.85, window: 50, minRelevance: 0.15 }
-    expect(runs(10, 0.9, 0.5)).toEqual(strict)
-    expect(runs(9, 0.9, 0.5).window).toBe(12)
-    expect(runs(10, 0.9, 0)).toEqual(strict)
-    expect(runs(20, 0.3, 0.5)).toEqual(loose)
-    expect(runs(19, 0.3, 0.5).window).toBe(49)
-    expect(runs(40, 0.3, 0, strict)).toEqual(loose)
-    expect(runs(40, 0.9, 0.5, loose)).toEqual(strict)
-  })
+  verifies(
+    'A-10',
+    'end at the strict ends of their ranges when usage stays too high, and at the loose ends when it stays low',
+    () => {
+      const strict = { trigger: 0.35, window: 10, minRelevance: 0.7 }
+      const loose = { trigger: 0.85, window: 50, minRelevance: 0.15 }
+      expect(runs(10, 0.9, 0.5)).toEqual(strict)
+      expect(runs(9, 0.9, 0.5).window).toBe(12)
+      expect(runs(10, 0.9, 0)).toEqual(strict)
+      expect(runs(20, 0.3, 0.5)).toEqual(loose)
+      expect(runs(19, 0.3, 0.5).window).toBe(49)
+      expect(runs(40, 0.3, 0, strict)).toEqual(loose)
+      expect(runs(40, 0.9, 0.5, loose)).toEqual(strict)
+    },
+  )
 
   it('are round numbers after any number of steps', () => {
     expect(runs(1, 0.9, 0.5)).toEqual({ trigger: 0.65, window: 28, minRelevance: 0.35 })
@@ -49,7 +57,10 @@ describe('the parameters', () => {
   })
 
   verifies('A-10', 'stay in their ranges whatever happens, also when they were kept outside of them', () => {
-    const run = fc.record({ usage: fc.double({ min: 0, max: 3, noNaN: true }), saved: fc.double({ min: 0, max: 1, noNaN: true }) })
+    const run = fc.record({
+      usage: fc.double({ min: 0, max: 3, noNaN: true }),
+      saved: fc.double({ min: 0, max: 1, noNaN: true }),
+    })
     const any = fc.record({
       trigger: fc.double({ min: -1, max: 2, noNaN: true }),
       window: fc.integer(),
@@ -82,11 +93,18 @@ describe('the record of runs', () => {
     const once = recorded(undefined, snapshot(1, 150_000, 120_000), initial)
     expect(once).toEqual({ parameters: initial, runs: 1, saved: 30_000, snapshots: [snapshot(1, 150_000, 120_000)] })
     const twice = recorded(once, snapshot(2, 120_000, 119_000), strict)
-    expect(twice).toEqual({ parameters: strict, runs: 2, saved: 31_000, snapshots: [snapshot(1, 150_000, 120_000), snapshot(2, 120_000, 119_000)] })
+    expect(twice).toEqual({
+      parameters: strict,
+      runs: 2,
+      saved: 31_000,
+      snapshots: [snapshot(1, 150_000, 120_000), snapshot(2, 120_000, 119_000)],
+    })
   })
 
   it('loses nothing by a run that made the history longer', () => {
-    expect(recorded(recorded(undefined, snapshot(1, 900, 400), initial), snapshot(2, 400, 450), initial).saved).toBe(500)
+    expect(recorded(recorded(undefined, snapshot(1, 900, 400), initial), snapshot(2, 400, 450), initial).saved).toBe(
+      500,
+    )
   })
 
   verifies('A-11', 'keeps the newest 500 snapshots, and the totals of all', () => {
@@ -104,26 +122,40 @@ describe('the status', () => {
       totalOptimizations: 45,
       totalTokensSaved: 125_000,
       avgSavingsPerRun: 2_778,
-      currentParameters: { compressionTrigger: 0.62, fullMessageWindow: 26, minRelevance: 0.38, targetUsageRatio: 0.65 },
+      currentParameters: {
+        compressionTrigger: 0.62,
+        fullMessageWindow: 26,
+        minRelevance: 0.38,
+        targetUsageRatio: 0.65,
+      },
     })
   })
 
-  verifies('A-11', 'of several sessions holds their sums, and the parameters of the one that was optimized last', () => {
-    const earlier = recorded(undefined, snapshot(100, 1_000, 900), initial)
-    const latest = recorded(recorded(undefined, snapshot(50, 1_000, 999), initial), snapshot(300, 1_000, 800), strict)
-    const between = recorded(undefined, snapshot(200, 1_000, 1_000), initial)
-    for (const order of [
-      [earlier, latest, between],
-      [latest, between, earlier],
-      [between, earlier, latest],
-    ])
-      expect(statusOf(order)).toEqual({
-        totalOptimizations: 4,
-        totalTokensSaved: 301,
-        avgSavingsPerRun: 75,
-        currentParameters: { compressionTrigger: 0.62, fullMessageWindow: 26, minRelevance: 0.38, targetUsageRatio: 0.65 },
-      })
-  })
+  verifies(
+    'A-11',
+    'of several sessions holds their sums, and the parameters of the one that was optimized last',
+    () => {
+      const earlier = recorded(undefined, snapshot(100, 1_000, 900), initial)
+      const latest = recorded(recorded(undefined, snapshot(50, 1_000, 999), initial), snapshot(300, 1_000, 800), strict)
+      const between = recorded(undefined, snapshot(200, 1_000, 1_000), initial)
+      for (const order of [
+        [earlier, latest, between],
+        [latest, between, earlier],
+        [between, earlier, latest],
+      ])
+        expect(statusOf(order)).toEqual({
+          totalOptimizations: 4,
+          totalTokensSaved: 301,
+          avgSavingsPerRun: 75,
+          currentParameters: {
+            compressionTrigger: 0.62,
+            fullMessageWindow: 26,
+            minRelevance: 0.38,
+            targetUsageRatio: 0.65,
+          },
+        })
+    },
+  )
 
   it('before the first run is of nothing saved with what a session starts with', () => {
     expect(statusOf([])).toEqual({

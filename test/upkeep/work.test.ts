@@ -42,7 +42,9 @@ describe('work that may be interrupted', () => {
   it('comes to the same as in one go: a summary, and important data', async () => {
     const messages = talk(200)
     const [summing, finding] = [counter(), counter()]
-    expect(await paced(summarising(messages, undefined, { words: [100, 150] }), summing.pause)).toEqual(summarise(messages, undefined, { words: [100, 150] }))
+    expect(await paced(summarising(messages, undefined, { words: [100, 150] }), summing.pause)).toEqual(
+      summarise(messages, undefined, { words: [100, 150] }),
+    )
     expect(await paced(extracting(messages), finding.pause)).toEqual(extractFacts(messages))
     // Some 220,000 characters: looked through once for facts of the user's, five times for a summary.
     expect([summing.pauses >= 25, finding.pauses >= 3]).toEqual([true, true])
@@ -75,7 +77,11 @@ describe('upkeep of much that was said at once', () => {
   it('takes in half a million characters at a time, and then the rest', async () => {
     await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: async () => undefined }) })
     const long = `My bike is blue. ${'Well, well. '.repeat(4_000)}`
-    await memory.append(key, [said('x'.repeat(600_000), 0), ...Array.from({ length: 25 }, (_, at) => said(long, at + 1)), said('So?', 26)])
+    await memory.append(key, [
+      said('x'.repeat(600_000), 0),
+      ...Array.from({ length: 25 }, (_, at) => said(long, at + 1)),
+      said('So?', 26),
+    ])
     await memory.upkeep.settled()
     const [summary] = await memory.upkeep.summaries(key)
     expect([summary?.covers, summary?.version]).toEqual([[1, 26], 4])
@@ -84,7 +90,12 @@ describe('upkeep of much that was said at once', () => {
   it('looks at 65,536 characters of a message, and tells where there was more', async () => {
     await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: async () => undefined }) })
     const filler = 'so it is '.repeat(8_000)
-    await memory.append(key, [said(`I prefer dark mode. ${filler} I prefer metric units.`, 0), said('Fine.', 1), said('And now?', 2), said('Go on.', 3)])
+    await memory.append(key, [
+      said(`I prefer dark mode. ${filler} I prefer metric units.`, 0),
+      said('Fine.', 1),
+      said('And now?', 2),
+      said('Go on.', 3),
+    ])
     await memory.upkeep.settled()
     expect((await memory.upkeep.record(key)).important_data.user_preferences).toEqual({ theme: 'dark' })
     expect((await memory.upkeep.summaries(key)).map(({ lost }) => lost)).toEqual([[[1, 1]]])

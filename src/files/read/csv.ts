@@ -22,7 +22,13 @@ export async function csvText(csv: string, most: number): Promise<string | undef
     if (names === undefined) names = row.map(oneLine)
     else paper.write(`${lineOf(names, row)}\n`)
   }
-  const options = { delimiter: delimiterOf(csv), relax_column_count: true, relax_quotes: true, skip_empty_lines: true, max_record_size: longestRow }
+  const options = {
+    delimiter: delimiterOf(csv),
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    max_record_size: longestRow,
+  }
   try {
     await pipeline(
       slices(csv, () => rows),

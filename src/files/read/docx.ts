@@ -16,7 +16,11 @@ export async function docxText(bytes: Uint8Array, limits: FileLimits): Promise<s
     exists: (name) => archive.has(name),
     read: async (name, encoding) => {
       const part = archive.read(name)
-      return encoding === undefined ? part : encoding === 'base64' ? part.toString('base64') : new TextDecoder(encoding).decode(part)
+      return encoding === undefined
+        ? part
+        : encoding === 'base64'
+          ? part.toString('base64')
+          : new TextDecoder(encoding).decode(part)
     },
   }
   const { value } = await mammoth.convertToHtml({ file } as unknown as { buffer: Buffer }, {

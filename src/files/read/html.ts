@@ -3,10 +3,25 @@ import { unreadable } from '../unreadable.ts'
 import { Paper } from './paper.ts'
 
 /** What is never seen on a page. */
-const unseen = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg', 'math', 'iframe', 'object', 'canvas', 'select', 'textarea'])
+const unseen = new Set([
+  'script',
+  'style',
+  'template',
+  'noscript',
+  'title',
+  'svg',
+  'math',
+  'iframe',
+  'object',
+  'canvas',
+  'select',
+  'textarea',
+])
 /** How many line ends stand before and after an element; those of others are none. */
 const lines: Readonly<Record<string, number>> = {
-  ...Object.fromEntries(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'pre', 'table', 'figure', 'hr'].map((name) => [name, 2])),
+  ...Object.fromEntries(
+    ['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'pre', 'table', 'figure', 'hr'].map((name) => [name, 2]),
+  ),
   ...Object.fromEntries(
     'address article aside body br caption dd details div dl dt figcaption fieldset footer form header legend li main nav ol section summary tr ul'
       .split(' ')
@@ -57,7 +72,8 @@ class Page {
   }
 
   open(name: string, attributes: Readonly<Record<string, string>>): void {
-    if (++this.depth > deepest) throw unreadable(`is nested deeper than ${deepest} elements. Flatten it, or save it as text`)
+    if (++this.depth > deepest)
+      throw unreadable(`is nested deeper than ${deepest} elements. Flatten it, or save it as text`)
     if (this.hidden > 0 || unseen.has(name) || isHidden(attributes)) {
       this.hidden++
       return
@@ -107,7 +123,8 @@ class Page {
   }
 
   private begin(text: string): void {
-    if (this.paper.length > 0) this.paper.write(this.ends > 0 ? '\n'.repeat(this.ends) : this.isSpaced && !this.endsInSpace ? ' ' : '')
+    if (this.paper.length > 0)
+      this.paper.write(this.ends > 0 ? '\n'.repeat(this.ends) : this.isSpaced && !this.endsInSpace ? ' ' : '')
     this.paper.write(text)
     this.endsInSpace = text.endsWith(' ')
     this.ends = 0

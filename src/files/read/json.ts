@@ -76,7 +76,8 @@ class Lines {
   }
 
   private open(sign: '[' | '{'): boolean {
-    if (this.levels.length >= deepest) throw unreadable(`is nested deeper than ${deepest} levels. Flatten it, or save it as text`)
+    if (this.levels.length >= deepest)
+      throw unreadable(`is nested deeper than ${deepest} levels. Flatten it, or save it as text`)
     const path = this.path()
     this.touched()
     this.levels.push({ path, closes: sign === '[' ? ']' : '}', index: 0, isEmpty: true })

@@ -21,7 +21,10 @@ export class Paper {
 
   write(text: string): void {
     this.written += text.length
-    if (this.written > this.most) throw unreadable(`holds more than ${this.most.toLocaleString('en')} characters of text. Split it into smaller ones`)
+    if (this.written > this.most)
+      throw unreadable(
+        `holds more than ${this.most.toLocaleString('en')} characters of text. Split it into smaller ones`,
+      )
     this.parts.push(text)
   }
 }

@@ -4,11 +4,16 @@ import { unreadable } from '../unreadable.ts'
 import { Paper } from './paper.ts'
 
 /** The text of a PDF, and where in it each page begins. */
-export async function pdfText(bytes: Uint8Array, limits: FileLimits): Promise<{ readonly text: string; readonly pages: readonly number[] }> {
+export async function pdfText(
+  bytes: Uint8Array,
+  limits: FileLimits,
+): Promise<{ readonly text: string; readonly pages: readonly number[] }> {
   const document = await opened(bytes)
   try {
     if (document.numPages > limits.pages)
-      throw unreadable(`has ${document.numPages.toLocaleString('en')} pages; at most ${limits.pages.toLocaleString('en')} are read. Split it into smaller ones`)
+      throw unreadable(
+        `has ${document.numPages.toLocaleString('en')} pages; at most ${limits.pages.toLocaleString('en')} are read. Split it into smaller ones`,
+      )
     const paper = new Paper(limits.characters)
     const pages: number[] = []
     for (let number = 1; number <= document.numPages; number++) {
@@ -28,9 +33,13 @@ export async function pdfText(bytes: Uint8Array, limits: FileLimits): Promise<{ 
 async function opened(bytes: Uint8Array): ReturnType<typeof getDocumentProxy> {
   try {
     // It refuses a Buffer, which is one of these as well.
-    return await getDocumentProxy(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length), { stopAtErrors: false, verbosity: 0 })
+    return await getDocumentProxy(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length), {
+      stopAtErrors: false,
+      verbosity: 0,
+    })
   } catch (error) {
-    if (error instanceof Error && error.name === 'PasswordException') throw unreadable('is protected by a password. Upload it without one', error)
+    if (error instanceof Error && error.name === 'PasswordException')
+      throw unreadable('is protected by a password. Upload it without one', error)
     throw error
   }
 }

@@ -44,7 +44,8 @@ function unfold(method: number, packed: Buffer, most: number): Buffer {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw error
   }
-  if (method === 8 || packed.length > most) throw unreadable('unfolds to more than may be read. Split it into smaller ones')
+  if (method === 8 || packed.length > most)
+    throw unreadable('unfolds to more than may be read. Split it into smaller ones')
   return packed
 }
 
@@ -56,10 +57,19 @@ function partsOf(bytes: Buffer): ReadonlyMap<string, Part> {
   if (table < 0) throw unreadable('is damaged: its end is missing. Upload it again')
   const count = bytes.readUInt16LE(table + 10)
   for (let at = bytes.readUInt32LE(table + 16), left = count; left > 0; left--) {
-    if (bytes.readUInt32LE(at) !== entry) throw unreadable('is damaged: its table of contents is broken. Save it again as DOCX')
-    const [name, extra, comment] = [bytes.readUInt16LE(at + 28), bytes.readUInt16LE(at + 30), bytes.readUInt16LE(at + 32)]
+    if (bytes.readUInt32LE(at) !== entry)
+      throw unreadable('is damaged: its table of contents is broken. Save it again as DOCX')
+    const [name, extra, comment] = [
+      bytes.readUInt16LE(at + 28),
+      bytes.readUInt16LE(at + 30),
+      bytes.readUInt16LE(at + 32),
+    ]
     const text = bytes.toString('utf8', at + fields.entry, at + fields.entry + name)
-    parts.set(text, { method: bytes.readUInt16LE(at + 10), size: bytes.readUInt32LE(at + 20), at: bytes.readUInt32LE(at + 42) })
+    parts.set(text, {
+      method: bytes.readUInt16LE(at + 10),
+      size: bytes.readUInt32LE(at + 20),
+      at: bytes.readUInt32LE(at + 42),
+    })
     at += fields.entry + name + extra + comment
   }
   return parts

@@ -3,7 +3,12 @@ import { type FencedLine, linesOf } from '../../text/fences.ts'
 import type { Category } from '../item.ts'
 
 /** Something found in a message, and where: `text.slice(start, end)`, cut if it is long. */
-export type Found = { readonly category: Category; readonly content: string; readonly start: number; readonly end: number }
+export type Found = {
+  readonly category: Category
+  readonly content: string
+  readonly start: number
+  readonly end: number
+}
 
 /** So much of a block is kept. */
 const most = { head: 3_000, tail: 1_000 }
@@ -12,7 +17,9 @@ const leastTable = 3
 /** So many lines after a command are taken for its result. */
 const result = 8
 
-const dataLanguages = new Set('json json5 jsonc jsonl csv tsv yaml yml toml ini log output console terminal text txt md markdown mdc'.split(' '))
+const dataLanguages = new Set(
+  'json json5 jsonc jsonl csv tsv yaml yml toml ini log output console terminal text txt md markdown mdc'.split(' '),
+)
 
 /** The blocks of a text: fenced code, diffs, tables, commands with their results, and JSON; what is in none of them is in `rest`. */
 export function blocksIn(text: string): { readonly found: readonly Found[]; readonly rest: readonly FencedLine[] } {
@@ -33,7 +40,11 @@ export function blocksIn(text: string): { readonly found: readonly Found[]; read
 }
 
 /** The line after the block that begins here, if one does. */
-function endOf(text: string, lines: readonly FencedLine[], at: number): { readonly next: number; readonly category: Category } | undefined {
+function endOf(
+  text: string,
+  lines: readonly FencedLine[],
+  at: number,
+): { readonly next: number; readonly category: Category } | undefined {
   const line = lines[at] as FencedLine
   const said = (place: number): string => text.slice(lines[place]?.start, lines[place]?.end)
   const until = (holds: (line: string) => boolean, limit = Number.POSITIVE_INFINITY): number => {
@@ -52,14 +63,18 @@ function endOf(text: string, lines: readonly FencedLine[], at: number): { readon
   const first = said(at)
   if (isDiffStart(first)) return { next: until(isDiff), category: 'code' }
   if (isRow(first) && until(isRow) - at >= leastTable) return { next: until(isRow), category: 'data' }
-  return isCommand(first) ? { next: until((next) => /\S/.test(next) && !isCommand(next), result), category: 'data' } : undefined
+  return isCommand(first)
+    ? { next: until((next) => /\S/.test(next) && !isCommand(next), result), category: 'data' }
+    : undefined
 }
 
 const isDiffStart = (line: string): boolean => /^(?:diff --git |@@ -\d)/.test(line)
-const isDiff = (line: string): boolean => /^(?:[-+ @\\]|diff --git |index |new file|deleted file|similarity|rename )/.test(line)
+const isDiff = (line: string): boolean =>
+  /^(?:[-+ @\\]|diff --git |index |new file|deleted file|similarity|rename )/.test(line)
 const isRow = (line: string): boolean => /^\s{0,8}\|/.test(line)
 /** Behind a prompt: `$ npm test`, `ann@host src % npm test`. */
-const isCommand = (line: string): boolean => /^\s{0,8}(?:[\w.@:~/#-]{1,60} ){0,2}(?:[\w.@:~/#-]{0,60}\$|[%❯]) \S/.test(line)
+const isCommand = (line: string): boolean =>
+  /^\s{0,8}(?:[\w.@:~/#-]{1,60} ){0,2}(?:[\w.@:~/#-]{0,60}\$|[%❯]) \S/.test(line)
 
 function blockOf(text: string, lines: readonly FencedLine[], category: Category): Found {
   const [start, end] = [lines[0]?.start ?? 0, lines.at(-1)?.end ?? 0]

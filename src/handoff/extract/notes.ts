@@ -9,7 +9,8 @@ import type { Found } from './blocks.ts'
 const longest = 600
 
 const task = /^\s*(?:[-*+]|\d{1,3}[.)])? ?\[ \] |\b(?:TODO|FIXME)\b/
-const pending = /^[\s#*_>-]{0,12}(?:next steps?|remaining|open questions?|to[- ]?dos?|still (?:to do|open)|blocked|follow[- ]?ups?)\b[^.!?]{0,40}$/i
+const pending =
+  /^[\s#*_>-]{0,12}(?:next steps?|remaining|open questions?|to[- ]?dos?|still (?:to do|open)|blocked|follow[- ]?ups?)\b[^.!?]{0,40}$/i
 const listed = /^\s*(?:[-*+]|\d{1,3}[.)]) \S/
 const failed = /(?:^|\s)(?:FAIL(?:ED)?|✗|✖|✘|not ok)(?=[\s:]|$)|\b[1-9]\d{0,5} (?:tests? )?fail(?:ed|ing|ures?)\b/
 const decided =
@@ -17,7 +18,12 @@ const decided =
 const defined = /^\s*(?:[-*+] |\d{1,3}[.)] )?(?:\*\*[^*\n]{2,60}\*\*|`[^`\n]{2,60}`)\s?(?::|[-–—] )\s?\S/
 
 /** The notes of a text: lines that are left to do, decided or defined, or that hold a figure, an address or an id. */
-export function notesIn(text: string, lines: readonly FencedLine[], anchors: readonly Anchor[], isBinding: boolean): readonly Found[] {
+export function notesIn(
+  text: string,
+  lines: readonly FencedLine[],
+  anchors: readonly Anchor[],
+  isBinding: boolean,
+): readonly Found[] {
   const found: Found[] = []
   let isPending = false
   let next = 0
@@ -41,18 +47,22 @@ function categoryOf(line: string, anchors: readonly Anchor[], isBinding: boolean
   if (task.test(line)) return 'task'
   // what a program reports is nobody's wish
   if (failed.test(line)) return 'data'
-  if ((isBinding && anchors.some(({ kind }) => kind === 'constraint')) || decided.test(line) || defined.test(line)) return 'concept'
+  if ((isBinding && anchors.some(({ kind }) => kind === 'constraint')) || decided.test(line) || defined.test(line))
+    return 'concept'
   return anchors.some(isFigure) ? 'data' : undefined
 }
 
 /** A figure with its unit, an address or the id of something. */
-const isFigure = ({ kind, text }: Anchor): boolean => kind === 'url' || kind === 'number' || (kind === 'identifier' && /^#?\w*\d{2}/.test(text))
+const isFigure = ({ kind, text }: Anchor): boolean =>
+  kind === 'url' || kind === 'number' || (kind === 'identifier' && /^#?\w*\d{2}/.test(text))
 
 /** What fails, also in the midst of what a test run prints. */
 export function failuresIn(text: string): readonly Found[] {
   return linesOf(text).flatMap(({ start, end, fence }): Found[] => {
     const line = text.slice(start, end)
-    return fence === 'inside' && line.length <= longest && failed.test(line) ? [{ category: 'data', content: line.trim(), start, end }] : []
+    return fence === 'inside' && line.length <= longest && failed.test(line)
+      ? [{ category: 'data', content: line.trim(), start, end }]
+      : []
   })
 }
 

@@ -9,12 +9,26 @@ import { canonical } from '../../portable/canonical.ts'
 export const version = 1
 
 /** What stands in the folder of a session, besides its metadata. */
-export const contents = { entities: 'entities.json', relationships: 'relationships.json', transcript: 'transcript.jsonl' } as const
+export const contents = {
+  entities: 'entities.json',
+  relationships: 'relationships.json',
+  transcript: 'transcript.jsonl',
+} as const
 export const metadataFile = 'metadata.json'
 
 /** An entity of a session; the properties of a file reference stand in the shared folder, under the hash of their text. */
-export type PackedEntity = { readonly type: string; readonly id: string; readonly properties?: Readonly<Record<string, Json>>; readonly shared?: string }
-export type PackedRelationship = { readonly from: string; readonly to: string; readonly type: string; readonly properties: Readonly<Record<string, Json>> }
+export type PackedEntity = {
+  readonly type: string
+  readonly id: string
+  readonly properties?: Readonly<Record<string, Json>>
+  readonly shared?: string
+}
+export type PackedRelationship = {
+  readonly from: string
+  readonly to: string
+  readonly type: string
+  readonly properties: Readonly<Record<string, Json>>
+}
 export type PackedMessage = {
   readonly id: string
   readonly at: number
@@ -50,7 +64,8 @@ export type Packed = {
 export const hashOf = (text: string): string => hash('sha256', text)
 
 /** A list as JSON with one value a line: the same values give the same text, and a change is one line. */
-export const listText = (values: readonly unknown[]): string => (values.length === 0 ? '[]\n' : `[\n${values.map(canonical).join(',\n')}\n]\n`)
+export const listText = (values: readonly unknown[]): string =>
+  values.length === 0 ? '[]\n' : `[\n${values.map(canonical).join(',\n')}\n]\n`
 export const linesText = (values: readonly unknown[]): string => values.map((value) => `${canonical(value)}\n`).join('')
 
 /** No file of a session is larger than this, in bytes; one that is, or claims to be, is not read. */
@@ -66,7 +81,8 @@ export async function uncompressed(bytes: Uint8Array): Promise<string> {
 }
 
 /** Bytes that are no text are damage, not something to guess at. */
-export const decoded = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+export const decoded = (bytes: Uint8Array): string =>
+  new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 
 /** For a session that cannot be taken as it is; `why` names it. */
 export const damaged = (why: string, cause?: unknown): MemoryError => new MemoryError('bad-bundle', why, { cause })

@@ -56,19 +56,28 @@ export function migrated(
 function rowsIn(value: unknown): readonly Row[] {
   const list = isObject(value) ? value.entities : value
   if (!Array.isArray(list)) throw damaged('its entities are no list')
-  return list.filter((row): row is Row => isObject(row) && typeof row.type === 'string' && typeof row.id === 'string' && isObject(row.properties))
+  return list.filter(
+    (row): row is Row =>
+      isObject(row) && typeof row.type === 'string' && typeof row.id === 'string' && isObject(row.properties),
+  )
 }
 
 function continuedBy(value: unknown, session: string): string | undefined {
   const list = isObject(value) ? value.relationships : value
-  const found = (Array.isArray(list) ? list : []).find((one) => isObject(one) && one.type === 'SESSION_CONTINUES' && [one.from, one.from_id].includes(session))
+  const found = (Array.isArray(list) ? list : []).find(
+    (one) => isObject(one) && one.type === 'SESSION_CONTINUES' && [one.from, one.from_id].includes(session),
+  )
   const to = isObject(found) ? (found.to ?? found.to_id) : undefined
   return typeof to === 'string' && /^session_[\w+\-.@]{1,100}$/.test(to) ? to : undefined
 }
 
 function messageOf(said: Incoming, at: number, begun: string): PackedMessage {
   const { role, content, name, calls, answers, at: time } = parseMessage(said, at, Date.parse(begun))
-  const more = { ...(name === undefined ? {} : { name }), ...(calls === undefined ? {} : { calls }), ...(answers === undefined ? {} : { answers }) }
+  const more = {
+    ...(name === undefined ? {} : { name }),
+    ...(calls === undefined ? {} : { calls }),
+    ...(answers === undefined ? {} : { answers }),
+  }
   return { id: messageId(at + 1), at: time, role, content, ...more }
 }
 
@@ -96,8 +105,10 @@ const fileFrom = ({ properties }: Row): FileReference => ({
 })
 
 /** Numbers stood there as text too. */
-const numberOf = (value: unknown): number => (Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value ?? 0) : 0)
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value))
+const numberOf = (value: unknown): number =>
+  Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value ?? 0) : 0
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)
 
 function timeOf(value: unknown): string {
   const at = typeof value === 'string' || typeof value === 'number' ? new Date(value).getTime() : Number.NaN

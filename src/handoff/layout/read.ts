@@ -28,7 +28,9 @@ export type Skipped = { readonly session: string; readonly why: string }
 const isLink = 'it is a link, and links are not followed'
 
 /** The folders of a layout in order, and what stands among them that is none. */
-export async function foldersIn(directory: string): Promise<{ readonly folders: readonly Folder[]; readonly skipped: readonly Skipped[] }> {
+export async function foldersIn(
+  directory: string,
+): Promise<{ readonly folders: readonly Folder[]; readonly skipped: readonly Skipped[] }> {
   const folders: Folder[] = []
   const skipped: Skipped[] = []
   for (const workspace of await entriesOf(join(directory, 'sessions'))) {
@@ -37,8 +39,10 @@ export async function foldersIn(directory: string): Promise<{ readonly folders: 
     for (const session of await entriesOf(join(directory, 'sessions', workspace.name))) {
       const name = `${workspace.name}/${session.name}`
       const isFolder = session.isDirectory()
-      if (isFolder && isFit(workspace.name, session.name)) folders.push({ workspace: workspace.name, session: session.name })
-      else if (isFolder || session.isSymbolicLink()) skipped.push({ session: name, why: isFolder ? 'its name is none that a session may have' : isLink })
+      if (isFolder && isFit(workspace.name, session.name))
+        folders.push({ workspace: workspace.name, session: session.name })
+      else if (isFolder || session.isSymbolicLink())
+        skipped.push({ session: name, why: isFolder ? 'its name is none that a session may have' : isLink })
     }
   }
   return { folders, skipped }
@@ -67,7 +71,10 @@ export async function versionOf(directory: string, folder: Folder): Promise<numb
   return found
 }
 
-async function metadataIn(directory: string, { workspace, session }: Folder): Promise<Readonly<Record<string, unknown>>> {
+async function metadataIn(
+  directory: string,
+  { workspace, session }: Folder,
+): Promise<Readonly<Record<string, unknown>>> {
   const metadata = parsed(await textIn(join(folderOf(directory, workspace, session), metadataFile)), metadataFile)
   if (!isObject(metadata)) throw damaged(`${metadataFile} is no object`)
   return metadata
@@ -79,15 +86,20 @@ export async function readFolder(directory: string, folder: Folder): Promise<Pac
   const metadata = await metadataIn(directory, folder)
   const read = (name: string): Promise<string> => textIn(join(folderOf(directory, workspace, session), name))
   const [entitiesText, relationshipsText] = [await read(contents.entities), await read(contents.relationships)]
-  const [entities, relationships] = [parsed(entitiesText, contents.entities), parsed(relationshipsText, contents.relationships)]
+  const [entities, relationships] = [
+    parsed(entitiesText, contents.entities),
+    parsed(relationshipsText, contents.relationships),
+  ]
   if ((await versionOf(directory, folder)) < version) return migrated(folder, metadata, entities, relationships)
   const transcript = await read(contents.transcript)
   const { hashes } = metadata as unknown as PackedMetadata
   for (const [name, text] of Object.entries({ entities: entitiesText, relationships: relationshipsText, transcript }))
     if (hashOf(text) !== (isObject(hashes) ? hashes[name as keyof typeof contents] : undefined))
       throw damaged(`${contents[name as keyof typeof contents]} is not what was written`)
-  if (!isTime(metadata.created_at) || !isTime(metadata.saved_at)) throw damaged(`${metadataFile} does not say when it was saved`)
-  if (metadata.session !== session || metadata.workspace !== workspace) throw damaged('it was written as another session')
+  if (!isTime(metadata.created_at) || !isTime(metadata.saved_at))
+    throw damaged(`${metadataFile} does not say when it was saved`)
+  if (metadata.session !== session || metadata.workspace !== workspace)
+    throw damaged('it was written as another session')
   const rows = listOf<PackedEntity>(entities, contents.entities, ['type', 'id'])
   return {
     metadata: metadata as unknown as PackedMetadata,
@@ -100,12 +112,14 @@ export async function readFolder(directory: string, folder: Folder): Promise<Pac
 
 /** A list of objects that have these names, each a text that is not empty; what else they hold is checked where it is used. */
 function listOf<T>(value: unknown, name: string, texts: readonly string[]): readonly T[] {
-  const isOne = (one: unknown): boolean => isObject(one) && texts.every((text) => typeof one[text] === 'string' && one[text] !== '')
+  const isOne = (one: unknown): boolean =>
+    isObject(one) && texts.every((text) => typeof one[text] === 'string' && one[text] !== '')
   if (!Array.isArray(value) || !value.every(isOne)) throw damaged(`${name} holds something else than it should`)
   return value
 }
 
-const isTime = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value)) && new Date(value).toISOString() === value
+const isTime = (value: unknown): boolean =>
+  typeof value === 'string' && !Number.isNaN(Date.parse(value)) && new Date(value).toISOString() === value
 
 const linesOf = (text: string): readonly unknown[] =>
   text
@@ -131,7 +145,9 @@ async function textIn(file: string): Promise<string> {
   try {
     return bytes === undefined ? decoded((await bytesOf(file)) ?? missing(file)) : await uncompressed(bytes)
   } catch (cause) {
-    throw cause instanceof Error && cause.name === 'MemoryError' ? cause : damaged(`${nameOf(file)} cannot be unpacked`, cause)
+    throw cause instanceof Error && cause.name === 'MemoryError'
+      ? cause
+      : damaged(`${nameOf(file)} cannot be unpacked`, cause)
   }
 }
 
@@ -143,10 +159,12 @@ const missing = (file: string): never => {
 
 async function bytesOf(file: string): Promise<Uint8Array | undefined> {
   // Without waiting: a pipe in the place of a file would keep whoever opens it for ever.
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ENOENT') return undefined
-    throw damaged(`${nameOf(file)} cannot be read`, cause)
-  })
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') return undefined
+      throw damaged(`${nameOf(file)} cannot be read`, cause)
+    },
+  )
   try {
     if (handle === undefined) return undefined
     const found = await handle.stat()

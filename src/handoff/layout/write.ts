@@ -6,15 +6,18 @@ import { compressed, contents, metadataFile, type Packed } from './format.ts'
 import { textsOf } from './pack.ts'
 
 /** The folder of a session, and the file of a shared reference. */
-export const folderOf = (directory: string, workspace: string, session: string): string => join(directory, 'sessions', workspace, session)
-export const sharedFile = (directory: string, hash: string): string => join(directory, 'shared', 'file_references', `${hash}.json`)
+export const folderOf = (directory: string, workspace: string, session: string): string =>
+  join(directory, 'sessions', workspace, session)
+export const sharedFile = (directory: string, hash: string): string =>
+  join(directory, 'shared', 'file_references', `${hash}.json`)
 
 /** Writes a session into its folder. Its metadata comes last: until then, what is there is what was there before, or is seen to be damaged. */
 export async function writeFolder(directory: string, packed: Packed, compress: boolean): Promise<void> {
   const { workspace, session } = packed.metadata
   const folder = folderOf(directory, workspace, session)
   for (const [hash, text] of packed.shared) await write(sharedFile(directory, hash), text, compress)
-  for (const [name, text] of Object.entries(textsOf(packed))) await write(join(folder, contents[name as keyof typeof contents]), text, compress)
+  for (const [name, text] of Object.entries(textsOf(packed)))
+    await write(join(folder, contents[name as keyof typeof contents]), text, compress)
   await write(join(folder, metadataFile), `${canonical(packed.metadata)}\n`, compress)
 }
 

@@ -63,7 +63,8 @@ function keptOf(gone: readonly string[], come: readonly string[]): number {
   let above = new Uint16Array(come.length + 1)
   for (const line of gone) {
     const row = new Uint16Array(come.length + 1)
-    for (let at = 1; at < row.length; at++) row[at] = come[at - 1] === line ? (above[at - 1] ?? 0) + 1 : Math.max(above[at] ?? 0, row[at - 1] ?? 0)
+    for (let at = 1; at < row.length; at++)
+      row[at] = come[at - 1] === line ? (above[at - 1] ?? 0) + 1 : Math.max(above[at] ?? 0, row[at - 1] ?? 0)
     above = row
   }
   return above.at(-1) ?? 0

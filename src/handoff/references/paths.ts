@@ -6,7 +6,8 @@ import { anchorsIn } from '../../text/anchors.ts'
 const most = { paths: 200, characters: 1_000_000, path: 1_024 }
 
 /** A file has an extension, or is known by its whole name. */
-const file = /(?:^|[/\\])(?:[^/\\]*[^./\\]\.[A-Za-z][A-Za-z0-9_-]{0,15}|Makefile|Dockerfile|Procfile|Gemfile|LICENSE|README|\.[A-Za-z][\w.-]{1,30})$/
+const file =
+  /(?:^|[/\\])(?:[^/\\]*[^./\\]\.[A-Za-z][A-Za-z0-9_-]{0,15}|Makefile|Dockerfile|Procfile|Gemfile|LICENSE|README|\.[A-Za-z][\w.-]{1,30})$/
 /** Code and prose name members and hosts (`console.log`, `example.com`) as they name files, so without a folder only these are files. */
 const alone =
   /^(?:[\w@.+-]+\.(?:[cm]?[jt]sx?|json|mdc?|txt|ya?ml|toml|ini|lock|py|rb|go|rs|java|kt|swift|cc|cpp|php|sh|sql|html?|s?css|vue|csv|xml)|Makefile|Dockerfile|Procfile|Gemfile)$/i

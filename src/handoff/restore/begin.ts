@@ -7,7 +7,7 @@ import type { Measured, Restoration } from '../records.ts'
 import { originId, workspaceRowId } from '../save/rows.ts'
 import { isoOf, type Kept } from '../sessions.ts'
 import type { HandoffParts } from '../settings.ts'
-import type { Woven } from '../weave.ts'
+import type { Woven } from '../render.ts'
 import { learned } from '../weights.ts'
 import type { Related } from './material.ts'
 
@@ -21,7 +21,12 @@ export type Beginning = {
 }
 
 /** Begins the new session and links it; true if the store did not take it yet. */
-export async function begun(parts: HandoffParts, pending: Pending, workspace: string, beginning: Beginning): Promise<boolean> {
+export async function begun(
+  parts: HandoffParts,
+  pending: Pending,
+  workspace: string,
+  beginning: Beginning,
+): Promise<boolean> {
   const at = isoOf(parts.clock())
   const write = async (): Promise<void> => {
     const weights = await learned(parts, workspace, beginning.measured)
@@ -36,12 +41,22 @@ export async function begun(parts: HandoffParts, pending: Pending, workspace: st
       if (!pending.takes(error)) throw error
     }
   }
-  pending.keep({ workspace, session: beginning.session, bytes: JSON.stringify(beginning.woven.left).length + 1_000, write })
+  pending.keep({
+    workspace,
+    session: beginning.session,
+    bytes: JSON.stringify(beginning.woven.left).length + 1_000,
+    write,
+  })
   return true
 }
 
 /** It quotes nobody: what is forgotten of the session before it is not found here. */
-function rowsOf(workspace: string, { session, from, woven, measured, related }: Beginning, at: string, weights: Weights): GraphChange {
+function rowsOf(
+  workspace: string,
+  { session, from, woven, measured, related }: Beginning,
+  at: string,
+  weights: Weights,
+): GraphChange {
   const { sessionId } = from.metadata
   const record = recordMark(woven.text, { session, from: sessionId })
   const restoration: Restoration = {
@@ -54,16 +69,34 @@ function rowsOf(workspace: string, { session, from, woven, measured, related }: 
     ...(record === undefined ? {} : { record }),
   }
   const origin = { created_at: at, continued_from: sessionId, restored: restoration as unknown as Json }
-  const link = (type: string, to: string, properties: Readonly<Record<string, Json>> = {}) => ({ from: session, type, to, session, properties })
+  const link = (type: string, to: string, properties: Readonly<Record<string, Json>> = {}) => ({
+    from: session,
+    type,
+    to,
+    session,
+    properties,
+  })
   return {
     entities: [
-      { type: 'workspace', id: workspaceRowId(workspace), properties: { workspace_id: workspace, weights: { ...weights } } },
+      {
+        type: 'workspace',
+        id: workspaceRowId(workspace),
+        properties: { workspace_id: workspace, weights: { ...weights } },
+      },
       { type: 'session_origin', id: originId(session), session, properties: origin },
       {
         type: 'session',
         id: session,
         session,
-        properties: { ...origin, saved_at: at, workspace_id: workspace, title: '', summary: '', token_count: 0, message_count: 0 },
+        properties: {
+          ...origin,
+          saved_at: at,
+          workspace_id: workspace,
+          title: '',
+          summary: '',
+          token_count: 0,
+          message_count: 0,
+        },
       },
     ],
     relationships: [

@@ -5,7 +5,7 @@ import type { Provided } from '../records.ts'
 import { resolve } from '../references.ts'
 import { type Kept, kept, keyOf } from '../sessions.ts'
 import type { Attending, HandoffParts } from '../settings.ts'
-import type { Earlier, FileState, Material } from '../weave.ts'
+import type { Earlier, FileState, Material } from '../render.ts'
 
 /** A session to go on from, with everything that was said in it, and other sessions about what the new chat begins with. */
 export type Origin = {
@@ -22,12 +22,19 @@ export type Related = Reference & { readonly summary: string }
 const mostRelated = 3
 
 /** Other sessions about what the new chat begins with, which are not of the same chain. */
-export async function relatedTo(parts: HandoffParts, workspace: string, from: Kept, query: string | undefined): Promise<readonly Related[]> {
+export async function relatedTo(
+  parts: HandoffParts,
+  workspace: string,
+  from: Kept,
+  query: string | undefined,
+): Promise<readonly Related[]> {
   if (query === undefined || query.trim() === '' || from.metadata.degraded !== undefined) return []
   const earlier = await earlierOf(parts, workspace, from)
   const own = new Set([from.metadata.sessionId, ...earlier.map(({ session }) => session)])
   const found = await matched(parts, workspace, query, own)
-  return found.slice(0, mostRelated).map(({ sessionId, summary, title }) => ({ session: sessionId, found: 'search', summary: summary || title }))
+  return found
+    .slice(0, mostRelated)
+    .map(({ sessionId, summary, title }) => ({ session: sessionId, found: 'search', summary: summary || title }))
 }
 
 /** Everything a new chat could be told, and what went wrong when others were asked. */
@@ -53,7 +60,11 @@ export async function materialOf(
 }
 
 /** What has become of the files. Notes quote them: no secret gets into a prompt that way. */
-function filesOf({ files: eyes, memory }: HandoffParts, { workspace, from }: Origin, { client = '' }: Attending): Promise<readonly FileState[]> {
+function filesOf(
+  { files: eyes, memory }: HandoffParts,
+  { workspace, from }: Origin,
+  { client = '' }: Attending,
+): Promise<readonly FileState[]> {
   const key = keyOf(workspace, from.metadata.sessionId)
   const state = async (file: Kept['files'][number]): Promise<FileState> => {
     if (eyes === undefined) return { path: file.path, status: 'unseen', note: 'not looked at: no folder is open' }
@@ -71,7 +82,11 @@ async function providedFor(
 ): Promise<{ provided: readonly Provided[]; warnings: readonly string[] }> {
   if (providers === undefined) return { provided: [], warnings: [] }
   const { sessionId: session } = from.metadata
-  const { provided, degraded } = await providers.gather('restore', { workspace, session, text: from.levels.at(-1) ?? '' }, signal)
+  const { provided, degraded } = await providers.gather(
+    'restore',
+    { workspace, session, text: from.levels.at(-1) ?? '' },
+    signal,
+  )
   const key = keyOf(workspace, session)
   return {
     provided: await Promise.all(provided.map(async (one) => ({ ...one, text: await memory.masked(key, one.text) }))),
@@ -83,10 +98,18 @@ async function providedFor(
 async function othersOf(parts: HandoffParts, origin: Origin): Promise<Material['earlier']> {
   const { workspace, from, related } = origin
   if (from.metadata.degraded !== undefined) return []
-  const { relationships } = await parts.graph.relationships(workspace, { from: from.metadata.sessionId, types: ['SESSION_REFERENCES'], limit: 20 })
+  const { relationships } = await parts.graph.relationships(workspace, {
+    from: from.metadata.sessionId,
+    types: ['SESSION_REFERENCES'],
+    limit: 20,
+  })
   const named = await Promise.all(relationships.map(({ to }) => kept(parts, workspace, to)))
   const others = [
-    ...named.flatMap((one) => (one === undefined ? [] : [{ session: one.metadata.sessionId, summary: one.metadata.summary || one.metadata.title }])),
+    ...named.flatMap((one) =>
+      one === undefined
+        ? []
+        : [{ session: one.metadata.sessionId, summary: one.metadata.summary || one.metadata.title }],
+    ),
     ...related.map(({ session, summary }) => ({ session, summary })),
     ...(await withWords(parts, origin, await earlierOf(parts, workspace, from))),
   ]
@@ -94,7 +117,11 @@ async function othersOf(parts: HandoffParts, origin: Origin): Promise<Material['
 }
 
 /** With what was said in them, from the nearest back, for as long as the budget may have room for it. */
-async function withWords(parts: HandoffParts, { workspace, messages, budget }: Origin, earlier: readonly Earlier[]): Promise<readonly Earlier[]> {
+async function withWords(
+  parts: HandoffParts,
+  { workspace, messages, budget }: Origin,
+  earlier: readonly Earlier[],
+): Promise<readonly Earlier[]> {
   const tokensOf = (said: readonly Message[]): Tokens => said.reduce((sum, { tokens }) => sum + tokens, 0)
   const found: Earlier[] = []
   let room = budget - tokensOf(messages)

@@ -17,7 +17,12 @@ import { type Draft, itemId } from './rows.ts'
 const mostFiles = 200
 
 /** What a draft is made from: what is asked, what was kept before, and everything that was said. */
-export type Basis = { readonly accepted: Accepted; readonly before: Kept | undefined; readonly messages: readonly Message[]; readonly startedAt: Millis }
+export type Basis = {
+  readonly accepted: Accepted
+  readonly before: Kept | undefined
+  readonly messages: readonly Message[]
+  readonly startedAt: Millis
+}
 
 export type Drafted = { readonly draft: Draft; readonly warnings: readonly string[] }
 
@@ -52,7 +57,11 @@ export async function drafted(parts: HandoffParts, basis: Basis, attending: Atte
 function rowOf({ accepted, before, messages, startedAt }: Basis) {
   const { id, at, tokens, items, files, state, title, continues } = accepted
   const isSame =
-    before !== undefined && before.metadata.messageCount === messages.length && items.length + files.length === 0 && state === undefined && title === undefined
+    before !== undefined &&
+    before.metadata.messageCount === messages.length &&
+    items.length + files.length === 0 &&
+    state === undefined &&
+    title === undefined
   const goesOn = continues ?? before?.metadata.continuedFrom
   return {
     id,
@@ -67,7 +76,12 @@ function rowOf({ accepted, before, messages, startedAt }: Basis) {
 }
 
 /** The title a client gave, now or before; else the first thing the user said, on one line. */
-function titleOf(given: string | undefined, before: Kept | undefined, messages: readonly Message[], startedAt: Millis): Pick<Draft, 'title' | 'titleSources'> {
+function titleOf(
+  given: string | undefined,
+  before: Kept | undefined,
+  messages: readonly Message[],
+  startedAt: Millis,
+): Pick<Draft, 'title' | 'titleSources'> {
   const quoted = titleIn(messages)
   const known = given ?? before?.metadata.title ?? ''
   if (known !== '' && known !== quoted?.title) return { title: known, titleSources: [] }
@@ -87,12 +101,18 @@ async function itemsOf(
   warnings: string[],
 ): Promise<readonly ContextItem[]> {
   const { memory, embedder } = parts
-  const means = { tokenizer: memory.tokenizer, weights: await weightsOf(parts, workspace), marked: new Set(before?.marked) }
+  const means = {
+    tokenizer: memory.tokenizer,
+    weights: await weightsOf(parts, workspace),
+    marked: new Set(before?.marked),
+  }
   const first = extractItems(messages, means)
   const similarity =
     embedder === undefined
       ? undefined
-      : await similarityOf(embedder, messages, first).catch((error: unknown) => void warnings.push(`items were not compared by meaning: ${whyOf(error)}`))
+      : await similarityOf(embedder, messages, first).catch(
+          (error: unknown) => void warnings.push(`items were not compared by meaning: ${whyOf(error)}`),
+        )
   const found = similarity === undefined ? first : extractItems(messages, { ...means, similarity })
   const all = new Map<string, ContextItem>()
   for (const item of before?.items ?? []) if (isGiven(id, item)) all.set(item.id, item)
@@ -102,13 +122,21 @@ async function itemsOf(
 }
 
 /** Files that the conversation speaks of, that its client names, and that were known before. */
-async function filesOf(parts: HandoffParts, { accepted, before, messages }: Basis, { client = '' }: Attending): Promise<readonly FileReference[]> {
+async function filesOf(
+  parts: HandoffParts,
+  { accepted, before, messages }: Basis,
+  { client = '' }: Attending,
+): Promise<readonly FileReference[]> {
   const known = new Map((before?.files ?? []).map((file) => [file.path, file]))
   const given = new Map(accepted.files.map((file) => [file.path, file]))
   const { files } = parts
   const told = (path: string): FileReference | undefined => known.get(path) ?? believed(given.get(path))
-  const paths = [...new Set([...given.keys(), ...known.keys(), ...(files === undefined ? [] : pathsIn(messages))])].slice(0, mostFiles)
-  const found = await Promise.all(paths.map(async (path) => (files && (await refer(path, (one) => files.look(client, one)))) ?? told(path)))
+  const paths = [
+    ...new Set([...given.keys(), ...known.keys(), ...(files === undefined ? [] : pathsIn(messages))]),
+  ].slice(0, mostFiles)
+  const found = await Promise.all(
+    paths.map(async (path) => (files && (await refer(path, (one) => files.look(client, one)))) ?? told(path)),
+  )
   return found.filter((file) => file !== undefined)
 }
 
@@ -128,7 +156,9 @@ async function providedFor(
   if (providers === undefined) return undefined
   const { provided, degraded } = await providers.gather('save', { workspace, session: id, text }, signal)
   for (const { step, why } of degraded) warnings.push(`${step}: ${why}`)
-  return Promise.all(provided.map(async ({ from, text: told }) => ({ from, text: await memory.masked(`${workspace}:${id}`, told) })))
+  return Promise.all(
+    provided.map(async ({ from, text: told }) => ({ from, text: await memory.masked(`${workspace}:${id}`, told) })),
+  )
 }
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')

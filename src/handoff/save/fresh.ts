@@ -12,14 +12,19 @@ import { barringSecrets } from '../../text/secretMark.ts'
  * fresh(['a', 'b'], ['b', 'c']) // 1: what is told from there on is new
  * fresh(['go on', 'Part 1'], ['go on', 'Part 2'], () => false) // 0
  */
-export function fresh(stored: readonly string[], told: readonly string[], tells: (place: number) => boolean = () => true): number {
+export function fresh(
+  stored: readonly string[],
+  told: readonly string[],
+  tells: (place: number) => boolean = () => true,
+): number {
   const last = overlap(stored, told)
   const isKnown = tells(0) || (told[0] === stored[0] && told[1] === stored[1])
   return Math.max(last > 1 || tells(0) ? last : 0, isKnown ? retold(stored, told) : 0)
 }
 
 /** Whether a message by itself tells which conversation it is of: few words are said in many of them. */
-export const isTelling = ({ content, calls }: Pick<Parsed, 'content' | 'calls'>): boolean => content.trim().length >= 40 || calls !== undefined
+export const isTelling = ({ content, calls }: Pick<Parsed, 'content' | 'calls'>): boolean =>
+  content.trim().length >= 40 || calls !== undefined
 
 /**
  * How many messages are told again from the beginning on. One alone is no history, and neither is one that was said more

@@ -14,11 +14,15 @@ const levels: readonly (readonly [least: number, most: number])[] = [
 export type Level = { readonly text: string; readonly sources: readonly string[] }
 
 /** Summaries of a conversation at several levels of detail, the shortest first; levels that would say the same are one. */
-export async function levelsOf(messages: readonly Message[], signal: AbortSignal | undefined): Promise<readonly Level[]> {
+export async function levelsOf(
+  messages: readonly Message[],
+  signal: AbortSignal | undefined,
+): Promise<readonly Level[]> {
   const found: Level[] = []
   for (const words of levels) {
     const { text, sources } = await paced(summarising(messages, undefined, { words }), () => pause(signal))
-    if (text !== '' && text !== found.at(-1)?.text) found.push({ text, sources: [...new Set(sources.map(({ message }) => message))] })
+    if (text !== '' && text !== found.at(-1)?.text)
+      found.push({ text, sources: [...new Set(sources.map(({ message }) => message))] })
   }
   return found
 }

@@ -42,7 +42,8 @@ export const begunId = (session: string): string => `begun_${session}`
 export const stateId = (session: string): string => `workspace_state_${session}`
 export const itemId = (session: string, item: string): string => `context_${session}_${item}`
 /** One for each session: what one forgets, another may still speak of. */
-export const fileId = (session: string, path: string): string => `file_${hash('sha256', `${session}\n${path}`).slice(0, 32)}`
+export const fileId = (session: string, path: string): string =>
+  `file_${hash('sha256', `${session}\n${path}`).slice(0, 32)}`
 /** The row of the workspace itself, which its sessions hang on to. */
 export const workspaceRowId = (workspace: string): string => `workspace_${workspace}`
 
@@ -93,7 +94,11 @@ const originEntity = ({ id, createdAt, continues, restored }: Draft): EntityDraf
   type: 'session_origin',
   id: originId(id),
   session: id,
-  properties: { created_at: createdAt, ...(continues === undefined ? {} : { continued_from: continues }), ...(restored === undefined ? {} : { restored }) },
+  properties: {
+    created_at: createdAt,
+    ...(continues === undefined ? {} : { continued_from: continues }),
+    ...(restored === undefined ? {} : { restored }),
+  },
 })
 
 const conversationEntity = ({ id, levels, tokens }: Draft): EntityDraft => ({
@@ -134,7 +139,11 @@ const providedEntity = (session: string, { from, text }: Provided): EntityDraft 
   properties: { from, text },
 })
 
-const stateEntity = (workspace: string, session: string, { activeProject, enabledMcps, settings }: WorkspaceState): EntityDraft => ({
+const stateEntity = (
+  workspace: string,
+  session: string,
+  { activeProject, enabledMcps, settings }: WorkspaceState,
+): EntityDraft => ({
   type: 'workspace_state',
   id: stateId(session),
   session,
@@ -148,7 +157,12 @@ const stateEntity = (workspace: string, session: string, { activeProject, enable
 
 function relationshipsOf({ id, workspace, items, files, state, continues, references }: Draft): RelationshipDraft[] {
   const conversation = conversationId(id)
-  const link = (from: string, type: string, to: string, properties: Readonly<Record<string, Json>> = {}): RelationshipDraft => ({
+  const link = (
+    from: string,
+    type: string,
+    to: string,
+    properties: Readonly<Record<string, Json>> = {},
+  ): RelationshipDraft => ({
     from,
     type,
     to,

@@ -14,7 +14,12 @@ export type Told = { readonly said: readonly Incoming[]; readonly records: reado
  * What clients tell, as it may be stored: checked, with times, so that the same is the same whenever it is written, and
  * without the records that a chat was begun with: those are no words of whoever pasted them.
  */
-export async function toldIn(parts: HandoffParts, workspace: string, messages: readonly Incoming[], at: Millis): Promise<Told> {
+export async function toldIn(
+  parts: HandoffParts,
+  workspace: string,
+  messages: readonly Incoming[],
+  at: Millis,
+): Promise<Told> {
   const said: Incoming[] = []
   const records: Names[] = []
   for (const [place, message] of messages.entries()) {
@@ -25,7 +30,8 @@ export async function toldIn(parts: HandoffParts, workspace: string, messages: r
     const [record] = found
     if (record === undefined) said.push({ ...message, at: time })
     // A call of a tool keeps its answer.
-    else if (text !== '' || message.role === 'tool') said.push({ ...message, at: time, content: text || `[the record of ${record.from}]` })
+    else if (text !== '' || message.role === 'tool')
+      said.push({ ...message, at: time, content: text || `[the record of ${record.from}]` })
   }
   return { said, records }
 }
@@ -47,7 +53,9 @@ function refuseSilent(message: Incoming, place: number): void {
   const isSilent = message?.content === undefined && (message?.tool_calls ?? []).length === 0
   if (!isSilent || typeof message !== 'object' || message === null) return
   const param = `messages[${place}].content`
-  throw new MemoryError('bad-message', `${param} is missing; it holds what was said, as text or as a list of parts.`, { param })
+  throw new MemoryError('bad-message', `${param} is missing; it holds what was said, as text or as a list of parts.`, {
+    param,
+  })
 }
 
 /** The mark of the record that a session was begun with. Whoever cannot find it leaves what was said as it is. */
@@ -58,9 +66,14 @@ async function markOf(parts: HandoffParts, workspace: string, { session, from }:
 }
 
 /** The session that a record was made for, if nobody has said anything in it yet: then this is its chat. */
-export async function chatOf(parts: HandoffParts, workspace: string, [record]: readonly Names[]): Promise<string | undefined> {
+export async function chatOf(
+  parts: HandoffParts,
+  workspace: string,
+  [record]: readonly Names[],
+): Promise<string | undefined> {
   if (record === undefined) return undefined
   const row = await sessionRow(parts, workspace, record.session)
-  const isEmpty = row !== undefined && metadataOf(row).messageCount === 0 && !(await isBegun(parts, workspace, record.session))
+  const isEmpty =
+    row !== undefined && metadataOf(row).messageCount === 0 && !(await isBegun(parts, workspace, record.session))
   return isEmpty ? record.session : undefined
 }

@@ -23,7 +23,8 @@ const speaker = new RegExp(
 const fence = /^\s{0,3}(`{3,}|~{3,})/
 
 /** A list of what is on somebody's machine has a line "System: …" as well: only a text that begins with one has it for a speaker. */
-const isSpeaker = (role: Incoming['role'] | undefined, place: number): role is Incoming['role'] => role !== undefined && (role !== 'system' || place === 0)
+const isSpeaker = (role: Incoming['role'] | undefined, place: number): role is Incoming['role'] =>
+  role !== undefined && (role !== 'system' || place === 0)
 
 /**
  * A conversation as its turns: JSON or JSON Lines of messages, or text with recognisable speakers; any other text is one
@@ -42,7 +43,8 @@ export function messagesIn(text: string): readonly Incoming[] | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) return undefined
   const whole = parsed(trimmed)
-  const list = isObject(whole) && Array.isArray(whole.messages) ? whole.messages : Array.isArray(whole) ? whole : undefined
+  const list =
+    isObject(whole) && Array.isArray(whole.messages) ? whole.messages : Array.isArray(whole) ? whole : undefined
   if (list !== undefined) return list.length > 0 && list.every(isMessage) ? list : undefined
   const lines = trimmed
     .split('\n')
@@ -74,5 +76,7 @@ function spokenIn(text: string): readonly Incoming[] {
     else if (turns.length > 0) turns.at(-1)?.lines.push(line)
     else if (line.trim() !== '') turns.push({ role: 'user', lines: [line] })
   }
-  return turns.map(({ role, lines }) => ({ role, content: lines.join('\n').trim() })).filter(({ content }) => content !== '')
+  return turns
+    .map(({ role, lines }) => ({ role, content: lines.join('\n').trim() }))
+    .filter(({ content }) => content !== '')
 }

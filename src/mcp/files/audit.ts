@@ -20,7 +20,8 @@ export type Event = {
 
 const busy = 'Another process has been writing the audit log for too long, so nothing was done. Try again.'
 
-const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+const flags =
+  constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
  * An append-only log of what was done with files, by whom. Each line holds the hash of the one before, so that none can
@@ -56,9 +57,13 @@ export class Audit {
     } catch (cause) {
       if (cause instanceof MemoryError) throw cause
       const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : 'an unknown fault'
-      throw new MemoryError('not-durable', `The audit log cannot be written (${reason}), so nothing was done. Whoever runs the server must see to it.`, {
-        cause,
-      })
+      throw new MemoryError(
+        'not-durable',
+        `The audit log cannot be written (${reason}), so nothing was done. Whoever runs the server must see to it.`,
+        {
+          cause,
+        },
+      )
     }
   }
 

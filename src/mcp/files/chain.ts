@@ -22,7 +22,12 @@ export type Line = {
  * How far a log was followed: lines that count, the bytes they take and the hash of the last. `torn` are bytes after
  * them that are no line, left by a writer that was cut short; only a line that owns up to them may follow.
  */
-export type Reach = { readonly count: number; readonly bytes: number; readonly hash: string; readonly torn?: Torn | undefined }
+export type Reach = {
+  readonly count: number
+  readonly bytes: number
+  readonly hash: string
+  readonly torn?: Torn | undefined
+}
 
 /** Bytes without their newline, after others of the kind; `length` is that of all of them together. */
 type Torn = { readonly bytes: Uint8Array; readonly before: Torn | undefined; readonly length: number }
@@ -34,9 +39,17 @@ export const mostLeft = 1_048_576
 export const beginning: Reach = { count: 0, bytes: 0, hash: origin }
 
 /** The next line of a log, with its newline; `isOpen` if what stands before it does not end with one. */
-export function nextLine(reach: Reach, fields: Omit<Line, 'torn' | 'previous' | 'hash'>, isOpen: boolean): { readonly text: string; readonly hash: string } {
+export function nextLine(
+  reach: Reach,
+  fields: Omit<Line, 'torn' | 'previous' | 'hash'>,
+  isOpen: boolean,
+): { readonly text: string; readonly hash: string } {
   const torn = tornOf(reach)
-  const { line, hash: sum } = link(reach.hash, { ...fields, ...(torn === undefined ? {} : { torn }), previous: reach.hash })
+  const { line, hash: sum } = link(reach.hash, {
+    ...fields,
+    ...(torn === undefined ? {} : { torn }),
+    previous: reach.hash,
+  })
   return { text: `${isOpen ? '\n' : ''}${line}\n`, hash: sum }
 }
 
@@ -46,15 +59,22 @@ export function follow(reach: Reach, bytes: Uint8Array): { readonly reach: Reach
   const said = parsed(bytes)
   if (said === undefined) {
     const length = (reach.torn === undefined ? 0 : reach.torn.length + 1) + bytes.length
-    return length > mostLeft ? 'is no line of the log' : { reach: { ...reach, torn: { bytes, before: reach.torn, length } } }
+    return length > mostLeft
+      ? 'is no line of the log'
+      : { reach: { ...reach, torn: { bytes, before: reach.torn, length } } }
   }
   const { hash: claimed, ...body } = said.fields
-  if (body.previous !== reach.hash) return 'does not continue the line before it: a line was changed, removed, added or moved'
+  if (body.previous !== reach.hash)
+    return 'does not continue the line before it: a line was changed, removed, added or moved'
   if (relinked(reach.hash, body) !== said.text || !isLine(said.fields)) return 'was changed'
   const torn = tornOf(reach)
-  if (body.torn !== torn) return torn === undefined ? 'owns up to bytes that are gone' : 'comes after bytes that are no line of the log'
+  if (body.torn !== torn)
+    return torn === undefined ? 'owns up to bytes that are gone' : 'comes after bytes that are no line of the log'
   const taken = reach.torn === undefined ? 0 : reach.torn.length + 1
-  return { reach: { count: reach.count + 1, bytes: reach.bytes + taken + bytes.length + 1, hash: String(claimed) }, line: said.fields }
+  return {
+    reach: { count: reach.count + 1, bytes: reach.bytes + taken + bytes.length + 1, hash: String(claimed) },
+    line: said.fields,
+  }
 }
 
 function tornOf({ torn }: Reach): string | undefined {
@@ -70,7 +90,11 @@ const newline = Buffer.from('\n')
 function isLine(fields: Readonly<Record<string, unknown>>): fields is Line {
   const { at, user, operation, path, outcome, why = '', torn = '', previous, hash: sum, ...more } = fields
   const texts = [at, user, operation, path, why, torn, previous, sum]
-  return texts.every((text) => typeof text === 'string') && outcomes.some((one) => one === outcome) && Object.keys(more).length === 0
+  return (
+    texts.every((text) => typeof text === 'string') &&
+    outcomes.some((one) => one === outcome) &&
+    Object.keys(more).length === 0
+  )
 }
 
 function relinked(previous: string, body: Readonly<Record<string, unknown>>): string | undefined {

@@ -44,7 +44,10 @@ function decoded(bytes: Uint8Array, real: string): string {
 }
 
 /** Writes a file by its real path: it is there as it was or as it is to be, whenever the power goes. */
-export async function writeText(real: string, text: string): Promise<{ readonly size: number; readonly modified: Millis }> {
+export async function writeText(
+  real: string,
+  text: string,
+): Promise<{ readonly size: number; readonly modified: Millis }> {
   const bytes = Buffer.from(text.toWellFormed())
   if (bytes.length > most.bytes) throw refusal('large', real)
   await using folder = await anchored(dirname(real))

@@ -12,7 +12,12 @@ import { faultOf, isWithin, meanings, pathOf, placeOf } from './place.ts'
 import { isForbidden, type Reason, reasonOf, refusal, told } from './refusal.ts'
 
 export type Operation = 'read' | 'write' | 'create' | 'list' | 'stat'
-export type FileText = { readonly path: string; readonly text: string; readonly size: number; readonly modified: Millis }
+export type FileText = {
+  readonly path: string
+  readonly text: string
+  readonly size: number
+  readonly modified: Millis
+}
 export type FileStat = State & { readonly path: string }
 export type Listing = { readonly path: string; readonly entries: readonly Named[]; readonly total: number }
 
@@ -30,10 +35,18 @@ export type FileDeskOptions = {
 }
 
 /** How many names at the end of a path may be new: files go into folders that are there, folders anywhere inside. */
-const mayLack: Readonly<Record<Operation, number>> = { read: 0, list: 0, stat: 0, write: 1, create: Number.POSITIVE_INFINITY }
+const mayLack: Readonly<Record<Operation, number>> = {
+  read: 0,
+  list: 0,
+  stat: 0,
+  write: 1,
+  create: Number.POSITIVE_INFINITY,
+}
 
 type Asked = { readonly user: string; readonly operation: Operation; readonly path: string }
-type Decision = { readonly real: string; readonly reason?: undefined } | { readonly reason: Reason; readonly real?: string }
+type Decision =
+  | { readonly real: string; readonly reason?: undefined }
+  | { readonly reason: Reason; readonly real?: string }
 
 /**
  * Where clients get at files: only inside the folders their user may use, wherever links lead, and never without a line
@@ -82,12 +95,19 @@ export class FileDesk {
 
   /** Replaces a file, or makes it in a folder that is there. */
   write(user: string, path: string, text: string): Promise<FileStat> {
-    return this.#perform({ user, operation: 'write', path }, async (real) => ({ path: real, kind: 'file', ...(await writeText(real, text)) }))
+    return this.#perform({ user, operation: 'write', path }, async (real) => ({
+      path: real,
+      kind: 'file',
+      ...(await writeText(real, text)),
+    }))
   }
 
   /** Makes a folder and those above it; one that is there already stays as it is. */
   createDirectory(user: string, path: string): Promise<{ readonly path: string; readonly created: boolean }> {
-    return this.#perform({ user, operation: 'create', path }, async (real) => ({ path: real, created: await makeFolder(real) }))
+    return this.#perform({ user, operation: 'create', path }, async (real) => ({
+      path: real,
+      created: await makeFolder(real),
+    }))
   }
 
   /** What is in a folder. */
@@ -126,10 +146,13 @@ export class FileDesk {
     const inside = places.filter((place) => folders.some((folder) => isWithin(folder, pathOf(place))))
     // A relative path means the first folder that has it, and with none, the first folder.
     const place = inside.find(({ rest }) => rest.length === 0) ?? inside[0]
-    if (place === undefined) return { reason: 'outside', ...(places[0] === undefined ? {} : { real: pathOf(places[0]) }) }
+    if (place === undefined)
+      return { reason: 'outside', ...(places[0] === undefined ? {} : { real: pathOf(places[0]) }) }
     const real = pathOf(place)
     if (await this.#isKept(real)) return { reason: 'kept', real }
-    return place.rest.length > mayLack[operation] ? { reason: operation === 'write' ? 'homeless' : 'missing', real } : { real }
+    return place.rest.length > mayLack[operation]
+      ? { reason: operation === 'write' ? 'homeless' : 'missing', real }
+      : { real }
   }
 
   /** The folders a user may use, by their real paths; one that is not there allows nothing. Nobody's files are looked at, so it is not in the log. */

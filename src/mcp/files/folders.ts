@@ -15,7 +15,9 @@ export async function namesIn(real: string): Promise<{ readonly entries: readonl
   await using folder = await anchored(real)
   const found = await readdir(folder.inside('.'), { withFileTypes: true })
   await folder.confirm()
-  const entries = found.map((entry) => ({ name: entry.name, kind: kindOf(entry) })).sort((a, b) => (a.name < b.name ? -1 : 1))
+  const entries = found
+    .map((entry) => ({ name: entry.name, kind: kindOf(entry) }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
   return { entries: entries.slice(0, most.names), total: entries.length }
 }
 

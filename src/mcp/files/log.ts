@@ -82,9 +82,13 @@ const isElsewhere = (reach: Reach, head: Head | null): boolean =>
 
 function ending(reach: Reach, head: Head | null | undefined): Verdict | string {
   const isNew = reach.count === 0 && reach.torn === undefined
-  if (head === null || (head === undefined && !isNew)) return `may be gone: the record of the log's end is ${head === null ? 'damaged' : 'missing'}`
+  if (head === null || (head === undefined && !isNew))
+    return `may be gone: the record of the log's end is ${head === null ? 'damaged' : 'missing'}`
   const gone = (head?.count ?? 0) - reach.count
-  if (gone > 0) return reach.torn !== undefined ? 'is no line of the log' : `is gone, with everything after it: ${gone} of ${head?.count} lines`
+  if (gone > 0)
+    return reach.torn !== undefined
+      ? 'is no line of the log'
+      : `is gone, with everything after it: ${gone} of ${head?.count} lines`
   return { whole: true, lines: reach.count, hash: reach.hash, unfinished: reach.torn !== undefined }
 }
 

@@ -6,7 +6,8 @@ import { most, type Reason } from './refusal.ts'
 export type Place = { readonly real: string; readonly rest: readonly string[] }
 
 /** Whether a path, without links in it, is a folder or lies inside it: `/app-evil` is not in `/app`. */
-export const isWithin = (folder: string, path: string): boolean => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
+export const isWithin = (folder: string, path: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 
 /** What is wrong with the text of a path, before anybody looks where it leads. */
 export function faultOf(path: string): Reason | undefined {

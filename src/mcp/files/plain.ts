@@ -9,7 +9,8 @@ const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|\\(?=u\{)/gu
  * @example
  * plain('a\nb') // 'a\\u{a}b'
  */
-export const plain = (text: string): string => text.replaceAll(unsafe, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
+export const plain = (text: string): string =>
+  text.replaceAll(unsafe, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
 
 /** The same of no more than so many characters. */
 export const plainStart = (text: string, most: number): string => plain(clip(text, most, '…'))

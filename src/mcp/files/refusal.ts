@@ -31,13 +31,17 @@ const known = new WeakMap<MemoryError, Reason>()
 
 /** The error for a path with which something is not done. */
 export function refusal(reason: Reason, path: string, cause?: unknown): MemoryError {
-  const error = new MemoryError('bad-option', `${plain(JSON.stringify(clip(path, 200, '…')))} ${reasons[reason]}`, { param: 'path', cause })
+  const error = new MemoryError('bad-option', `${plain(JSON.stringify(clip(path, 200, '…')))} ${reasons[reason]}`, {
+    param: 'path',
+    cause,
+  })
   known.set(error, reason)
   return error
 }
 
 /** Why nothing was done. */
-export const reasonOf = (error: unknown): Reason => (error instanceof MemoryError ? (known.get(error) ?? 'failed') : 'failed')
+export const reasonOf = (error: unknown): Reason =>
+  error instanceof MemoryError ? (known.get(error) ?? 'failed') : 'failed'
 
 /** Whether rules were the reason. */
 export const isForbidden = (reason: Reason): boolean => forbidden.has(reason)

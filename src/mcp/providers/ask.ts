@@ -12,7 +12,10 @@ export async function ask(client: Client, config: ProviderConfig, about: About, 
     const uri = filled(resource ?? '', known, encodeURIComponent)
     return bounded(resourceText(await client.readResource({ uri }, { signal })))
   }
-  const answer = await client.callTool({ name: tool, arguments: filledIn(given, known) as Record<string, unknown> }, { signal })
+  const answer = await client.callTool(
+    { name: tool, arguments: filledIn(given, known) as Record<string, unknown> },
+    { signal },
+  )
   const text = bounded(toolText(answer))
   if (answer.isError === true) throw new MemoryError('upstream', `it answered with an error: ${text}`)
   return text
@@ -31,7 +34,9 @@ export function filled(template: string, about: About, made: (text: string) => s
 function filledIn(value: unknown, about: About): unknown {
   if (typeof value === 'string') return filled(value, about)
   if (Array.isArray(value)) return value.map((item) => filledIn(item, about))
-  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filledIn(inner, about)])) : value
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filledIn(inner, about)]))
+    : value
 }
 
 function toolText({ content = [], structuredContent }: CallToolResult): string {
@@ -47,7 +52,8 @@ function blockText(block: ContentBlock): string {
   return block.type === 'resource' && 'text' in block.resource ? block.resource.text : ''
 }
 
-const resourceText = ({ contents }: ReadResourceResult): string => contents.map((part) => ('text' in part ? part.text : '')).join('\n')
+const resourceText = ({ contents }: ReadResourceResult): string =>
+  contents.map((part) => ('text' in part ? part.text : '')).join('\n')
 
 /** Text without what a terminal would obey, and not too much of it. */
 const bounded = (text: string): string =>

@@ -7,7 +7,11 @@ export function boundedFetch(most: number, stop: AbortSignal): FetchLike {
     const signal = init?.signal ? AbortSignal.any([init.signal, stop]) : stop
     const answer = await fetch(url, { ...init, signal })
     if (answer.body === null) return answer
-    return new Response(answer.body.pipeThrough(upTo(most)), { status: answer.status, statusText: answer.statusText, headers: answer.headers })
+    return new Response(answer.body.pipeThrough(upTo(most)), {
+      status: answer.status,
+      statusText: answer.statusText,
+      headers: answer.headers,
+    })
   }
 }
 

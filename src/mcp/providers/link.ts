@@ -12,7 +12,9 @@ export type Link = {
   readonly end: (isFaulty: boolean) => Promise<void>
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 const introduced = { name: 'threadkeep', title: 'Threadkeep', version }
 
 /** Connects to a provider, starting it if it is a program; its environment is what its configuration gives it, PATH, HOME and the like. */
@@ -31,8 +33,14 @@ async function linkToProgram(config: Extract<ProviderConfig, { command: string }
   return connected({ client, end }, () => client.connect(program, { signal }), signal)
 }
 
-async function linkToAddress({ url, headers = {} }: Extract<ProviderConfig, { url: string }>, signal: AbortSignal): Promise<Link> {
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { ...headers } }, fetch: boundedFetch(most.bytes, signal) })
+async function linkToAddress(
+  { url, headers = {} }: Extract<ProviderConfig, { url: string }>,
+  signal: AbortSignal,
+): Promise<Link> {
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { ...headers } },
+    fetch: boundedFetch(most.bytes, signal),
+  })
   const client = new Client(introduced, { versionNegotiation: { mode: 'auto' } })
   return connected({ client, end: () => client.close() }, () => client.connect(transport, { signal }), signal)
 }

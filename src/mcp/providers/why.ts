@@ -8,7 +8,8 @@ const closed: `${SdkErrorCode.ConnectionClosed}` = 'CONNECTION_CLOSED'
 /** Why a provider has nothing to say, in words for whoever configured it; what its configuration holds, which may be keys, is not repeated. */
 export function whyOf(error: unknown, isLate: boolean, config: ProviderConfig): string {
   if (isLate) return 'timeout'
-  if (error instanceof Error && 'code' in error && error.code === closed) return `it ended, or sent more than ${most.bytes} bytes, before it answered`
+  if (error instanceof Error && 'code' in error && error.code === closed)
+    return `it ended, or sent more than ${most.bytes} bytes, before it answered`
   const code = error instanceof MemoryError ? undefined : codeOf(error)
   if (code === 'ENOENT' || code === 'EACCES') return `it cannot be started (${code})`
   if (code !== undefined) return `it cannot be reached (${code})`
@@ -20,7 +21,9 @@ const flat = (text: string): string => text.replaceAll(/[\s\p{Cc}]+/gu, ' ').tri
 
 function withoutSecrets(text: string, config: ProviderConfig): string {
   const secrets = secretsOf(config).filter((secret) => secret.length >= shortest)
-  return secrets.sort((one, other) => other.length - one.length).reduce((left, secret) => left.replaceAll(secret, '…'), flat(text))
+  return secrets
+    .sort((one, other) => other.length - one.length)
+    .reduce((left, secret) => left.replaceAll(secret, '…'), flat(text))
 }
 
 /** What is shorter is no key, and may be part of any word. */
@@ -34,6 +37,7 @@ function secretsOf(config: ProviderConfig): readonly string[] {
 }
 
 function codeOf(error: unknown): string | undefined {
-  for (let at = error; at instanceof Error; at = at.cause) if ('code' in at && typeof at.code === 'string' && /^E[A-Z]+$|^UND_/.test(at.code)) return at.code
+  for (let at = error; at instanceof Error; at = at.cause)
+    if ('code' in at && typeof at.code === 'string' && /^E[A-Z]+$|^UND_/.test(at.code)) return at.code
   return undefined
 }

@@ -29,7 +29,10 @@ const readFile = tool({
     // A newline ends a line; it does not begin one more.
     const all = whole.replace(/\n$/, '').split('\n')
     const first = (input.from ?? 1) - 1
-    const text = input.from === undefined && input.lines === undefined ? whole : all.slice(first, first + (input.lines ?? all.length)).join('\n')
+    const text =
+      input.from === undefined && input.lines === undefined
+        ? whole
+        : all.slice(first, first + (input.lines ?? all.length)).join('\n')
     return { text, structured: { ...file, text, modified: isoOf(modified), total_lines: all.length } }
   },
 })
@@ -52,14 +55,18 @@ const listDirectory = tool({
     // A name may hold a line break; what it is called to the letter is in the structured answer.
     const lines = entries.map(({ name, kind }) => plain(name) + endings[kind])
     const more = total > entries.length ? [`… and ${total - entries.length} more`] : []
-    return { text: total === 0 ? 'The folder is empty.' : [...lines, ...more].join('\n'), structured: { path, entries: [...entries], total } }
+    return {
+      text: total === 0 ? 'The folder is empty.' : [...lines, ...more].join('\n'),
+      structured: { path, entries: [...entries], total },
+    }
   },
 })
 
 const writeFile = tool({
   name: 'write_file',
   title: 'Write a file',
-  description: 'Replaces a text file, or makes a new one in a folder that exists. Off unless whoever runs the server allows writing.',
+  description:
+    'Replaces a text file, or makes a new one in a folder that exists. Off unless whoever runs the server allows writing.',
   input: z.object({ path, text: z.string().describe('What the file is to say, in full') }),
   output: z.object({ path: z.string().describe('Its real path'), size: z.int(), modified: time }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
@@ -72,9 +79,13 @@ const writeFile = tool({
 const createDirectory = tool({
   name: 'create_directory',
   title: 'Make a folder',
-  description: 'Makes a folder inside those this client may use, and those above it that are missing. One that exists stays as it is.',
+  description:
+    'Makes a folder inside those this client may use, and those above it that are missing. One that exists stays as it is.',
   input: z.object({ path }),
-  output: z.object({ path: z.string().describe('Its real path'), created: z.boolean().describe('False if it was there already') }),
+  output: z.object({
+    path: z.string().describe('Its real path'),
+    created: z.boolean().describe('False if it was there already'),
+  }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async (input, { desk, client }) => {
     const made = await desk.files.createDirectory(client, input.path)
@@ -83,8 +94,18 @@ const createDirectory = tool({
 })
 
 function open(folders: readonly string[]) {
-  const text = folders.length === 0 ? 'No folder is open to you: whoever runs the server opens one with --allow.' : folders.map(plain).join('\n')
-  return { text, structured: { path: '', entries: folders.map((name) => ({ name, kind: 'directory' as const })), total: folders.length } }
+  const text =
+    folders.length === 0
+      ? 'No folder is open to you: whoever runs the server opens one with --allow.'
+      : folders.map(plain).join('\n')
+  return {
+    text,
+    structured: {
+      path: '',
+      entries: folders.map((name) => ({ name, kind: 'directory' as const })),
+      total: folders.length,
+    },
+  }
 }
 
 const isoOf = (at: number): string => new Date(at).toISOString()

@@ -12,7 +12,9 @@ const filter = z.object({
   property: z.string().max(1_000).describe('The name of a property'),
   op: z
     .enum(['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'contains', 'in', 'exists'])
-    .describe('eq and ne compare any value, lt to gte numbers or texts, contains looks into a text or list, in takes a list, exists takes true or false'),
+    .describe(
+      'eq and ne compare any value, lt to gte numbers or texts, contains looks into a text or list, in takes a list, exists takes true or false',
+    ),
   value: json.optional().describe('What the property is compared with'),
 })
 const page = {
@@ -32,9 +34,19 @@ const page = {
   offset: z.number().int().min(0).optional().describe('How many to pass over; 0 when left out'),
 }
 const total = z.number().int().describe('How many there are in all, on this page or not')
-const times = { created_at: z.string().describe('When it was first written'), updated_at: z.string().describe('When it was last changed') }
+const times = {
+  created_at: z.string().describe('When it was first written'),
+  updated_at: z.string().describe('When it was last changed'),
+}
 const entity = z.object({ type: z.string(), id: z.string(), properties, ...times })
-const relationship = z.object({ id: z.string(), type: z.string(), from_id: z.string(), to_id: z.string(), properties, ...times })
+const relationship = z.object({
+  id: z.string(),
+  type: z.string(),
+  from_id: z.string(),
+  to_id: z.string(),
+  properties,
+  ...times,
+})
 
 const upserts: Annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
 const reads: Annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
@@ -53,16 +65,26 @@ const upsertEntity = tool({
   annotations: upserts,
   run: async ({ type, id, properties }, { desk, workspace }) => {
     if (type !== 'session' && (await desk.graph.entity(workspace, id))?.type === 'session')
-      throw new MemoryError('bad-option', `${JSON.stringify(id)} is a saved session, and stays one. Choose another id.`, { param: 'id' })
-    const { written } = await desk.graph.write(workspace, { entities: [{ type, id, properties: properties as Properties }] })
-    return { text: written > 0 ? `Stored ${type} ${id}.` : `${type} ${id} was stored like this already.`, structured: { id, changed: written > 0 } }
+      throw new MemoryError(
+        'bad-option',
+        `${JSON.stringify(id)} is a saved session, and stays one. Choose another id.`,
+        { param: 'id' },
+      )
+    const { written } = await desk.graph.write(workspace, {
+      entities: [{ type, id, properties: properties as Properties }],
+    })
+    return {
+      text: written > 0 ? `Stored ${type} ${id}.` : `${type} ${id} was stored like this already.`,
+      structured: { id, changed: written > 0 },
+    }
   },
 })
 
 const createRelationship = tool({
   name: 'create_relationship',
   title: 'Relate two entities',
-  description: 'Relates one entity of the workspace to another. The same type between the same two is the same relationship, whose properties are replaced.',
+  description:
+    'Relates one entity of the workspace to another. The same type between the same two is the same relationship, whose properties are replaced.',
   input: z.object({
     from_id: named.describe('The id of the entity it starts from'),
     to_id: named.describe('The id of the entity it leads to'),
@@ -73,7 +95,9 @@ const createRelationship = tool({
   annotations: upserts,
   run: async ({ from_id: from, to_id: to, type, properties = {} }, call) => {
     await refuseUnknown(call, { from_id: from, to_id: to })
-    const { written } = await call.desk.graph.write(call.workspace, { relationships: [{ from, to, type, properties: properties as Properties }] })
+    const { written } = await call.desk.graph.write(call.workspace, {
+      relationships: [{ from, to, type, properties: properties as Properties }],
+    })
     const id = relationshipId({ from, to, type })
     return { text: `${from} ${type} ${to} is relationship ${id}.`, structured: { id, changed: written > 0 } }
   },
@@ -118,7 +142,11 @@ export const graphTools: readonly Tool[] = [upsertEntity, createRelationship, qu
 async function refuseUnknown({ desk, workspace }: Call, ends: Readonly<Record<string, string>>): Promise<void> {
   for (const [param, id] of Object.entries(ends)) {
     if ((await desk.graph.entity(workspace, id)) !== undefined) continue
-    throw new MemoryError('bad-option', `There is no entity ${JSON.stringify(id)} in this workspace. Create it with upsert_entity first.`, { param })
+    throw new MemoryError(
+      'bad-option',
+      `There is no entity ${JSON.stringify(id)} in this workspace. Create it with upsert_entity first.`,
+      { param },
+    )
   }
 }
 
@@ -145,7 +173,12 @@ const timesOf = ({ createdAt, updatedAt }: Entity | Relationship): { created_at:
   updated_at: new Date(updatedAt).toISOString(),
 })
 
-const entityTold = (entity: Entity) => ({ type: entity.type, id: entity.id, properties: { ...entity.properties }, ...timesOf(entity) })
+const entityTold = (entity: Entity) => ({
+  type: entity.type,
+  id: entity.id,
+  properties: { ...entity.properties },
+  ...timesOf(entity),
+})
 
 const relationshipTold = (one: Relationship) => ({
   id: one.id,

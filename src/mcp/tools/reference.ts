@@ -39,7 +39,8 @@ const createEntities = tool({
 const createRelations = tool({
   name: 'create_relations',
   title: 'Create Relations',
-  description: 'Create multiple new relations between entities in the knowledge graph. Relations should be in active voice',
+  description:
+    'Create multiple new relations between entities in the knowledge graph. Relations should be in active voice',
   input: z.object({ relations: z.array(relation) }),
   output: z.object({ relations: z.array(relation) }),
   annotations: adds,
@@ -135,7 +136,9 @@ const searchNodes = tool({
   name: 'search_nodes',
   title: 'Search Nodes',
   description: 'Search for nodes in the knowledge graph based on a query',
-  input: z.object({ query: z.string().describe('The search query to match against entity names, types, and observation content') }),
+  input: z.object({
+    query: z.string().describe('The search query to match against entity names, types, and observation content'),
+  }),
   output: graph,
   annotations: reads,
   fixed: true,
@@ -169,7 +172,11 @@ export const referenceTools: readonly Tool[] = [
 const nodesOf = ({ desk }: Call): Call['desk']['graph']['nodes'] => desk.graph.nodes
 
 /** A list or a graph as the schemas have it. */
-type Mutable<T> = T extends readonly (infer Item)[] ? Mutable<Item>[] : T extends object ? { -readonly [K in keyof T]: Mutable<T[K]> } : T
+type Mutable<T> = T extends readonly (infer Item)[]
+  ? Mutable<Item>[]
+  : T extends object
+    ? { -readonly [K in keyof T]: Mutable<T[K]> }
+    : T
 const mutable = <T>(value: T): Mutable<T> => value as Mutable<T>
 
 /** The reference lays its text out with two spaces. */
@@ -185,4 +192,7 @@ function deleted({ desk, workspace }: Call, message: string): { text: string; st
   return { text: message, structured: { success: true, message } }
 }
 
-const found = <T>(graph: T): { text: string; structured: Mutable<T> } => ({ text: laidOut(graph), structured: mutable(graph) })
+const found = <T>(graph: T): { text: string; structured: Mutable<T> } => ({
+  text: laidOut(graph),
+  structured: mutable(graph),
+})

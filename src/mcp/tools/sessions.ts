@@ -32,7 +32,10 @@ const saveSession = tool({
     'Saves a conversation so that it can go on in another chat. Give it as messages or as conversationContext: all of it, or, with the sessionId of the last save, only what came since. What is told again is not stored twice. Secrets are masked. Save before the chat is full; check_tokens tells when.',
   input: z.object({
     workspaceId,
-    conversationContext: z.string().optional().describe('The conversation as text, with speakers such as "User:" and "Assistant:" at the beginning of lines'),
+    conversationContext: z
+      .string()
+      .optional()
+      .describe('The conversation as text, with speakers such as "User:" and "Assistant:" at the beginning of lines'),
     messages: z.array(message).optional().describe('The conversation as messages, in place of conversationContext'),
     tokenCount: z.number().min(0).optional().describe('How many tokens the chat has, if it is known'),
     contextItems: z
@@ -69,14 +72,25 @@ const saveSession = tool({
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   run: async ({ workspaceId: named, messages, ...rest }, call) => {
     sameWorkspace(call, named)
-    const request = { ...rest, ...(messages === undefined ? {} : { messages: messages as readonly Incoming[] }) } as SaveRequest
+    const request = {
+      ...rest,
+      ...(messages === undefined ? {} : { messages: messages as readonly Incoming[] }),
+    } as SaveRequest
     const saved = await call.desk.handoff.save(call.workspace, request, attending(call))
     changed(call, saved.sessionId)
     return { text: toldOf(saved), structured: plain(saved) }
   },
 })
 
-function toldOf({ sessionId: id, messages, added, items, files, degraded: isDegraded, warnings: faults }: SaveResult): string {
+function toldOf({
+  sessionId: id,
+  messages,
+  added,
+  items,
+  files,
+  degraded: isDegraded,
+  warnings: faults,
+}: SaveResult): string {
   const what = `${many(messages, 'message')} (${added} new), ${many(items, 'item')}, ${many(files, 'file')}`
   const first =
     isDegraded === undefined
@@ -97,13 +111,25 @@ const restoreSession = tool({
     workspaceId,
     sessionId: sessionId.optional().describe('Which session; the most recent one when left out'),
     tokenBudget: z.int().min(1).optional().describe('How many tokens the text may have; 8000 when left out'),
-    query: z.string().max(10_000).optional().describe('What the new chat is about, if it is known: what matters for it comes first'),
+    query: z
+      .string()
+      .max(10_000)
+      .optional()
+      .describe('What the new chat is about, if it is known: what matters for it comes first'),
   }),
   output: z.object({
     context: z.string(),
-    contextItems: z.array(contextItem).describe('What the text shows, each by its first 200 characters; query_entities has them whole (type context_item)'),
+    contextItems: z
+      .array(contextItem)
+      .describe(
+        'What the text shows, each by its first 200 characters; query_entities has them whole (type context_item)',
+      ),
     fileReferences: z.array(
-      z.object({ path: z.string(), status: z.enum(['unchanged', 'changed', 'missing', 'refused', 'unseen']), note: z.string().optional() }),
+      z.object({
+        path: z.string(),
+        status: z.enum(['unchanged', 'changed', 'missing', 'refused', 'unseen']),
+        note: z.string().optional(),
+      }),
     ),
     workspaceState,
     sessionId: z.string(),
@@ -129,7 +155,8 @@ const restoreSession = tool({
     const restored = await handoff.restore(call.workspace, request, attending(call))
     changed(call, restored.sessionId)
     const warned = `${restored.context} ${notDurable}`
-    const text = restored.degraded === undefined || memory.tokenizer.count(warned) > restored.budget ? restored.context : warned
+    const text =
+      restored.degraded === undefined || memory.tokenizer.count(warned) > restored.budget ? restored.context : warned
     const contextItems = restored.contextItems.map(({ id, category, content, importance, tokens }) => ({
       ...{ id, category, importance, tokens },
       content: clip(content, glimpse, '…'),
@@ -141,7 +168,8 @@ const restoreSession = tool({
 const listSessions = tool({
   name: 'list_sessions',
   title: 'List saved conversations',
-  description: 'Lists the sessions of the workspace, the one saved or added to last first. Those that were only added to are not summed up yet.',
+  description:
+    'Lists the sessions of the workspace, the one saved or added to last first. Those that were only added to are not summed up yet.',
   input: z.object({
     workspaceId,
     limit: z.int().min(1).max(1_000).optional().describe('How many at most; 20 when left out'),
@@ -151,13 +179,19 @@ const listSessions = tool({
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   run: async ({ workspaceId: named, limit, offset }, call) => {
     sameWorkspace(call, named)
-    const found = await call.desk.handoff.list(call.workspace, { ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { offset }) })
+    const found = await call.desk.handoff.list(call.workspace, {
+      ...(limit === undefined ? {} : { limit }),
+      ...(offset === undefined ? {} : { offset }),
+    })
     const lines = found.sessions.map(
       ({ sessionId: id, savedAt, messageCount, title, unsaved }) =>
         `${id}  ${savedAt}  ${many(messageCount, 'message')}${unsaved === undefined ? '' : ' (not summed up yet)'}  ${title}`,
     )
     const none = found.total === 0 ? 'No session was saved here.' : `None here; ${found.total} in all.`
-    return { text: lines.length === 0 ? none : [...lines, `${found.total} in all.`].join('\n'), structured: plain(found) }
+    return {
+      text: lines.length === 0 ? none : [...lines, `${found.total} in all.`].join('\n'),
+      structured: plain(found),
+    }
   },
 })
 
@@ -193,7 +227,18 @@ const getSession = tool({
 })
 
 function detailsOf(found: SessionDetails): string {
-  const { sessionId: id, title, messageCount, items, savedAt, unsaved, summary, files, chain, preservation: measured } = found
+  const {
+    sessionId: id,
+    title,
+    messageCount,
+    items,
+    savedAt,
+    unsaved,
+    summary,
+    files,
+    chain,
+    preservation: measured,
+  } = found
   const state = unsaved === undefined ? `saved ${savedAt}` : `last added to ${savedAt}, not summed up yet`
   const part = (value: number): string => `${Math.round(100 * value)} %`
   return [
@@ -204,7 +249,9 @@ function detailsOf(found: SessionDetails): string {
     ...(chain.length < 2 ? [] : [`Chain: ${chainText(chain)}`]),
     ...(measured === undefined
       ? []
-      : [`Restored ${measured.at} into ${many(measured.budget, 'token')}: ${part(measured.similarity)} of the meaning, ${part(measured.facts)} of the facts`]),
+      : [
+          `Restored ${measured.at} into ${many(measured.budget, 'token')}: ${part(measured.similarity)} of the meaning, ${part(measured.facts)} of the facts`,
+        ]),
   ].join('\n')
 }
 
@@ -273,4 +320,11 @@ export function changed({ desk, workspace }: Call, session: string): void {
 }
 
 /** Saving conversations and going on with them. */
-export const sessionTools: readonly Tool[] = [saveSession, restoreSession, listSessions, getSession, deleteSession, sessionAnalytics]
+export const sessionTools: readonly Tool[] = [
+  saveSession,
+  restoreSession,
+  listSessions,
+  getSession,
+  deleteSession,
+  sessionAnalytics,
+]

@@ -12,7 +12,11 @@ export const workspaceId = z.string().max(64).optional().describe('Another name 
 /** Refuses a workspace that is not the one the call was resolved to: a tool never chooses for itself. */
 export function sameWorkspace({ workspace }: Pick<Call, 'workspace'>, named: string | undefined): void {
   if (named === undefined || named === workspace) return
-  throw new MemoryError('bad-option', `Workspace ${JSON.stringify(named)} was not found. Name it as workspace if it is open to you.`, { param: 'workspaceId' })
+  throw new MemoryError(
+    'bad-option',
+    `Workspace ${JSON.stringify(named)} was not found. Name it as workspace if it is open to you.`,
+    { param: 'workspaceId' },
+  )
 }
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() })
@@ -48,9 +52,16 @@ export const workspaceState = z.object({
 })
 
 const score = z.object({ similarity: z.number(), facts: z.number() })
-export const preservation = score.extend({ budget: tokens, at: z.string(), categories: z.partialRecord(category, score) })
+export const preservation = score.extend({
+  budget: tokens,
+  at: z.string(),
+  categories: z.partialRecord(category, score),
+})
 
-export const degraded = z.literal('not durable').optional().describe('The store failed: kept in memory and tried again. It is not saved yet.')
+export const degraded = z
+  .literal('not durable')
+  .optional()
+  .describe('The store failed: kept in memory and tried again. It is not saved yet.')
 export const warnings = z.array(z.string())
 
 export const suggestion = z.object({

@@ -19,7 +19,11 @@ const reading = z.object({
   exact: z.boolean().describe('Whether all of it was counted, and nothing bounded from above'),
 })
 
-const limit = z.int().min(1).optional().describe("How many tokens the chat holds at most; the server's setting when left out")
+const limit = z
+  .int()
+  .min(1)
+  .optional()
+  .describe("How many tokens the chat holds at most; the server's setting when left out")
 
 /** The one notification of each crossing. */
 function warn(call: Call, { crossed, tokens: used, limit: most, threshold }: Reading, isSaved: boolean): void {
@@ -57,7 +61,11 @@ const appendMessages = tool({
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   run: async ({ sessionId: id, messages, operationId, limit: most }, call) => {
     const request = { messages: messages as readonly Incoming[], ...given({ sessionId: id, operationId, limit: most }) }
-    const { saved, wasSaved = false, ...appended } = await call.desk.handoff.append(call.workspace, request, attending(call))
+    const {
+      saved,
+      wasSaved = false,
+      ...appended
+    } = await call.desk.handoff.append(call.workspace, request, attending(call))
     call.desk.changed(call.workspace, transcriptUri(call.workspace, appended.sessionId))
     if (saved !== undefined) changed(call, appended.sessionId)
     warn(call, appended.reading, saved !== undefined)
@@ -66,7 +74,13 @@ const appendMessages = tool({
         ? ''
         : ` It may be going on from ${appended.suggestion.sessionId} (${appended.suggestion.title}): restore_session gets it.`
     const text = `${storedText(appended)} ${saved === undefined ? toldOf(appended.reading, wasSaved) : savedText(saved.degraded)}${offer}`
-    const brief = saved && { messages: saved.messages, added: saved.added, items: saved.items, files: saved.files, ...given({ degraded: saved.degraded }) }
+    const brief = saved && {
+      messages: saved.messages,
+      added: saved.added,
+      items: saved.items,
+      files: saved.files,
+      ...given({ degraded: saved.degraded }),
+    }
     return { text, structured: plain({ ...appended, ...given({ saved: brief }) }) }
   },
 })
@@ -89,7 +103,11 @@ const getContext = tool({
   input: z.object({
     sessionId,
     budget: z.int().min(1).optional().describe('How many tokens the text may have'),
-    query: z.string().max(100_000).optional().describe('What is being asked; the newest message of the user when left out'),
+    query: z
+      .string()
+      .max(100_000)
+      .optional()
+      .describe('What is being asked; the newest message of the user when left out'),
   }),
   output: z.object({
     text: z.string(),
@@ -105,14 +123,24 @@ const getContext = tool({
     if ((await desk.memory.transcript(key, { limit: 1 })).length === 0) throw notFound(id)
     const { text, ledger } = await desk.memory.context(key, given({ budget, query }))
     const { spent, history, degraded: faults } = ledger
-    return { text, structured: { text, tokens: spent, budget: ledger.budget, history, degraded: faults.map(({ step, why }) => ({ step, why })) } }
+    return {
+      text,
+      structured: {
+        text,
+        tokens: spent,
+        budget: ledger.budget,
+        history,
+        degraded: faults.map(({ step, why }) => ({ step, why })),
+      },
+    }
   },
 })
 
 const checkTokens = tool({
   name: 'check_tokens',
   title: 'Check how full the chat is',
-  description: 'Counts the tokens of a chat and says whether it is time to save it: from 75 % of the limit on, less a safety margin of 100 tokens.',
+  description:
+    'Counts the tokens of a chat and says whether it is time to save it: from 75 % of the limit on, less a safety margin of 100 tokens.',
   input: z.object({
     sessionId: sessionId.optional().describe('Counts a stored session'),
     messages: z.array(message).optional().describe('Counts messages'),
@@ -123,7 +151,13 @@ const checkTokens = tool({
   output: reading,
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   run: async ({ sessionId: id, messages, text, tokenCount, limit: most }, call) => {
-    const asked = given({ sessionId: id, messages: messages as readonly Incoming[] | undefined, text, tokenCount, limit: most })
+    const asked = given({
+      sessionId: id,
+      messages: messages as readonly Incoming[] | undefined,
+      text,
+      tokenCount,
+      limit: most,
+    })
     const found = await call.desk.handoff.check(call.workspace, { ...asked, client: call.client })
     warn(call, found, false)
     return { text: toldOf(found), structured: { ...found } }
@@ -137,9 +171,22 @@ const markImportant = tool({
     'Marks messages of a session as important, by their ids, by the ids of items, or by words they hold: what they say comes first when the session is restored, as far as the budget goes.',
   input: z.object({
     sessionId,
-    messageIds: z.array(z.string()).max(1_000).optional().describe('Ids of messages, as the transcript and append_messages give them'),
-    itemIds: z.array(z.string()).max(1_000).optional().describe('Ids of context items: the messages they were found in are marked'),
-    text: z.string().min(1).max(10_000).optional().describe('Whole words, to the letter: every message that holds them is marked'),
+    messageIds: z
+      .array(z.string())
+      .max(1_000)
+      .optional()
+      .describe('Ids of messages, as the transcript and append_messages give them'),
+    itemIds: z
+      .array(z.string())
+      .max(1_000)
+      .optional()
+      .describe('Ids of context items: the messages they were found in are marked'),
+    text: z
+      .string()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .describe('Whole words, to the letter: every message that holds them is marked'),
   }),
   output: z.object({ sessionId: z.string(), marked: z.array(z.string()), added: z.int(), quotes: z.array(z.string()) }),
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
@@ -148,13 +195,18 @@ const markImportant = tool({
     changed(call, id)
     const known = marked.added === 0 ? ' already' : ''
     const quotes = marked.quotes.map((quote) => `"${quote}"`).join(', ')
-    return { text: `Marked${known}: ${quotes}. Marked in all: ${many(marked.marked.length, 'message')}.`, structured: plain(marked) }
+    return {
+      text: `Marked${known}: ${quotes}. Marked in all: ${many(marked.marked.length, 'message')}.`,
+      structured: plain(marked),
+    }
   },
 })
 
 /** Only what somebody has given. */
 function given<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [Name in keyof T]?: Exclude<T[Name], undefined> }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof T]?: Exclude<T[Name], undefined>
+  }
 }
 
 /** Talking on with a memory: adding to it, being told what matters now, and when to save. */

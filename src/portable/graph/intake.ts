@@ -11,7 +11,13 @@ import type { GraphAccess } from './access.ts'
 import { merge, namesIn } from './merge.ts'
 
 /** A graph on its way into a store, and the line that announced it. */
-type Coming = { readonly key: Key; readonly session: SessionRecord; readonly hash: string; readonly rows: GraphRow[]; readonly entries: Linked[] }
+type Coming = {
+  readonly key: Key
+  readonly session: SessionRecord
+  readonly hash: string
+  readonly rows: GraphRow[]
+  readonly entries: Linked[]
+}
 
 export type Came = Pick<Imported, 'entries' | 'skipped' | 'replaced'> & { readonly isChanged: boolean }
 
@@ -48,11 +54,17 @@ export class GraphIntake {
     if (coming === undefined || coming.key.scope === current) return undefined
     this.coming = undefined
     const archive = coming.rows.length === 0 ? undefined : await this.graph.archive()
-    if (archive === undefined && coming.rows.length > 0) return { entries: 0, skipped: [formatKey(coming.key)], replaced: [], isChanged: false }
+    if (archive === undefined && coming.rows.length > 0)
+      return { entries: 0, skipped: [formatKey(coming.key)], replaced: [], isChanged: false }
     const isNew = await this.make(coming)
     const { written, others } = archive === undefined ? nothing : await this.join(archive, coming)
     const [isReplaced, isChanged] = [this.onExisting === 'replace', isNew || written > 0]
-    return { entries: isChanged ? coming.rows.length : 0, skipped: isReplaced ? [] : others, replaced: isReplaced ? others : [], isChanged }
+    return {
+      entries: isChanged ? coming.rows.length : 0,
+      skipped: isReplaced ? [] : others,
+      replaced: isReplaced ? others : [],
+      isChanged,
+    }
   }
 
   private async join(archive: Archive, { key, rows }: Coming): Promise<typeof nothing> {
@@ -61,7 +73,9 @@ export class GraphIntake {
       const joined = merge(held, rows)
       others = namesIn(key.scope, joined)
       if (others.length > 0 && this.onExisting === 'refuse') throw overtaken(key)
-      return this.onExisting === 'replace' ? [...joined.writes, ...joined.others.map(({ write }) => write)] : joined.writes
+      return this.onExisting === 'replace'
+        ? [...joined.writes, ...joined.others.map(({ write }) => write)]
+        : joined.writes
     })
     return { written, others }
   }
@@ -80,4 +94,7 @@ export class GraphIntake {
 const nothing: { readonly written: number; readonly others: readonly string[] } = { written: 0, others: [] }
 
 const overtaken = ({ scope }: Key): MemoryError =>
-  new MemoryError('conflict', `The graph of ${scope} was written to during the import. What was written stays; import the same bundle again.`)
+  new MemoryError(
+    'conflict',
+    `The graph of ${scope} was written to during the import. What was written stays; import the same bundle again.`,
+  )

@@ -24,7 +24,8 @@ export function merge(held: readonly HeldRow[], came: readonly GraphRow[]): Merg
 }
 
 /** What a store has with other contents, as a user is told. */
-export const namesIn = (scope: Scope, { others }: Merge): readonly string[] => others.map(({ name }) => `${name} of ${scope}`)
+export const namesIn = (scope: Scope, { others }: Merge): readonly string[] =>
+  others.map(({ name }) => `${name} of ${scope}`)
 
 /** Names rows so that those of the same name are the same one, in either graph. */
 function numbering(): (row: GraphRow) => string {
@@ -48,14 +49,16 @@ function stepOf(held: HeldRow | undefined, row: GraphRow): Step {
   if (held === undefined) return { write: { row } }
   const { place, row: before } = held
   if ('entity' in row && 'entity' in before) return entityStep(place, before.entity, row.entity)
-  if ('relationship' in row && 'relationship' in before) return relationshipStep(place, before.relationship, row.relationship)
+  if ('relationship' in row && 'relationship' in before)
+    return relationshipStep(place, before.relationship, row.relationship)
   return 'node' in row && 'node' in before ? nodeStep(place, before.node, row.node) : {}
 }
 
 function entityStep(place: number, held: EntityRow, came: EntityRow): Step {
   const says = ({ type, properties }: EntityRow): string => canonical([type, properties])
   // What stands in a row is bound to the name it is looked up by.
-  if (says(held) !== says(came)) return { other: { name: `the entity ${came.id}`, write: { place, row: { entity: { ...came, id: held.id } } } } }
+  if (says(held) !== says(came))
+    return { other: { name: `the entity ${came.id}`, write: { place, row: { entity: { ...came, id: held.id } } } } }
   const drawn = new Map([...held.origins, ...came.origins].map((origin) => [canonical(origin), origin]))
   if (drawn.size === held.origins.length) return {}
   return { write: { place, row: { entity: { ...held, origins: [...drawn.values()] } } } }
@@ -65,7 +68,12 @@ function relationshipStep(place: number, held: RelationshipRow, came: Relationsh
   const says = ({ properties, session }: RelationshipRow): string => canonical([properties, session ?? null])
   if (says(held) === says(came)) return {}
   const { from, to, type } = held
-  return { other: { name: `the relationship ${from} ${type} ${to}`, write: { place, row: { relationship: { ...came, from, to, type } } } } }
+  return {
+    other: {
+      name: `the relationship ${from} ${type} ${to}`,
+      write: { place, row: { relationship: { ...came, from, to, type } } },
+    },
+  }
 }
 
 function nodeStep(place: number, held: Node, came: Node): Step {
@@ -78,6 +86,9 @@ function nodeStep(place: number, held: Node, came: Node): Step {
   })
   const write = { place, row: { node: { ...held, observations: fresh } } }
   const isSame = canonical(held.entityType) === canonical(came.entityType)
-  const other = { name: `the type of ${came.name}`, write: { place, row: { node: { ...held, entityType: came.entityType, observations: [] } } } }
+  const other = {
+    name: `the type of ${came.name}`,
+    write: { place, row: { node: { ...held, entityType: came.entityType, observations: [] } } },
+  }
   return { ...(fresh.length === 0 ? {} : { write }), ...(isSame ? {} : { other }) }
 }

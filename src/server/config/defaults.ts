@@ -5,7 +5,10 @@ type Sections = { [Name in keyof typeof sections]: NonNullable<Config[Name]> }
 type With<T, Names extends keyof T = keyof T> = Omit<T, Names> & { [Name in Names]-?: NonNullable<T[Name]> }
 
 /** A configuration in which nothing is missing that has a default. */
-export type Complete = With<Omit<Config, keyof Sections>, 'profile' | 'sessions' | 'profiles' | 'templates' | 'upstreams' | 'sweepEvery'> & {
+export type Complete = With<
+  Omit<Config, keyof Sections>,
+  'profile' | 'sessions' | 'profiles' | 'templates' | 'upstreams' | 'sweepEvery'
+> & {
   readonly listen: With<Sections['listen']>
   readonly keys: With<Sections['keys'], 'file'>
   readonly limits: With<Sections['limits'], 'body' | 'file'>

@@ -18,4 +18,6 @@ export function durationOf(value: unknown): Millis | undefined {
 }
 
 /** A duration in a configuration; inside it is milliseconds. */
-export const duration = z.custom<Millis | string>((value) => durationOf(value) !== undefined, durationRight).transform((value) => durationOf(value) as Millis)
+export const duration = z
+  .custom<Millis | string>((value) => durationOf(value) !== undefined, durationRight)
+  .transform((value) => durationOf(value) as Millis)

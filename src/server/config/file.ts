@@ -37,7 +37,11 @@ function jsonIn(file: string, text: string): unknown {
   } catch (cause) {
     // The platform's own message would quote the file, which may hold keys.
     const line = lineOf(text, cause)
-    throw unreadable(file, `it is not JSON${line === undefined ? '' : ` from line ${line} on`}. Mind commas and quotes`, cause)
+    throw unreadable(
+      file,
+      `it is not JSON${line === undefined ? '' : ` from line ${line} on`}. Mind commas and quotes`,
+      cause,
+    )
   }
 }
 
@@ -50,7 +54,11 @@ async function exported(file: string, text: string): Promise<unknown> {
   // Under the same address the platform would give the module it has loaded before.
   const url = `${pathToFileURL(resolve(file)).href}?${hash('sha256', text).slice(0, 16)}`
   const module = await import(url).catch((cause: unknown) => {
-    throw unreadable(file, `it cannot be loaded (${cause instanceof Error ? cause.name : 'unknown fault'}). Run it with node to see why`, cause)
+    throw unreadable(
+      file,
+      `it cannot be loaded (${cause instanceof Error ? cause.name : 'unknown fault'}). Run it with node to see why`,
+      cause,
+    )
   })
   if ((module as { default?: unknown }).default !== undefined) return module.default
   throw unreadable(file, 'it has no default export. Write export default { … }')
@@ -77,7 +85,9 @@ function mcpBeside(mcp: NonNullable<Config['mcp']>, file: string): NonNullable<C
   return {
     ...mcp,
     ...(allow === undefined ? {} : { allow: all(allow) }),
-    ...(users === undefined ? {} : { users: Object.fromEntries(Object.entries(users).map(([name, paths]) => [name, all(paths)])) }),
+    ...(users === undefined
+      ? {}
+      : { users: Object.fromEntries(Object.entries(users).map(([name, paths]) => [name, all(paths)])) }),
     ...(audit === undefined ? {} : { audit: located(audit, /^/, file) }),
   }
 }

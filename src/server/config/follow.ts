@@ -1,16 +1,21 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
-import { type Loaded, loadSettings, type Said } from '../config.ts'
-import type { Ways } from '../memories.ts'
-import { traceOf } from '../problem.ts'
-import type { Log } from '../watch/log.ts'
+import { type Loaded, loadSettings, type Said } from './load.ts'
+import type { Ways } from '../memoryRegistry.ts'
+import { traceOf } from '../http/problem.ts'
+import type { Log } from '../observability/log.ts'
 import { readText } from './file.ts'
 import type { Given, Settings } from './settings.ts'
 
 /** How a look at the file went: nothing new, or it counts from now on, or it is wrong and what held before still does. */
 export type Outcome = 'same' | 'taken' | 'refused'
 
-type Means = { readonly said: Said; readonly loaded: Loaded; readonly replace: (ways: Ways) => Promise<void>; readonly log: Log }
+type Means = {
+  readonly said: Said
+  readonly loaded: Loaded
+  readonly replace: (ways: Ways) => Promise<void>
+  readonly log: Log
+}
 
 /** How often the file is looked at. */
 const every: Millis = 1_000
@@ -73,4 +78,6 @@ export class Following {
 }
 
 const changed = (before: Given, after: Given): readonly string[] =>
-  [...new Set([...before.keys(), ...after.keys()])].filter((field) => JSON.stringify(before.get(field)?.value) !== JSON.stringify(after.get(field)?.value))
+  [...new Set([...before.keys(), ...after.keys()])].filter(
+    (field) => JSON.stringify(before.get(field)?.value) !== JSON.stringify(after.get(field)?.value),
+  )

@@ -23,8 +23,23 @@ export const usualAudit = (store: string): string => join(dirname(fileOf(store) 
  * @example
  * mcpPlanOf({ mcp: { workspace: 'my-project', allow: ['src'], retention: 7 * day } }).workspace // 'my-project'
  */
-export function mcpPlanOf({ mcp = {}, secrets, store = 'sqlite:' }: Pick<Config, 'mcp' | 'secrets' | 'store'>): McpPlan {
-  const { workspace, only, allow, users, write, audit = usualAudit(store), providers, retention, tokenLimit: limit, ...others } = mcp
+export function mcpPlanOf({
+  mcp = {},
+  secrets,
+  store = 'sqlite:',
+}: Pick<Config, 'mcp' | 'secrets' | 'store'>): McpPlan {
+  const {
+    workspace,
+    only,
+    allow,
+    users,
+    write,
+    audit = usualAudit(store),
+    providers,
+    retention,
+    tokenLimit: limit,
+    ...others
+  } = mcp
   const lifetime = retention === undefined ? {} : { lifetime: { ...handoff.lifetime, age: retention } }
   return {
     workspace,
@@ -40,4 +55,6 @@ export function mcpPlanOf({ mcp = {}, secrets, store = 'sqlite:' }: Pick<Config,
 
 /** Without what is left out: there, the documented values hold. */
 const given = <T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: NonNullable<T[K]> }
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>
+  }

@@ -1,25 +1,30 @@
 import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import type { OnSessionEnd } from '../../memory/lifecycle/ending.ts'
-import { endpoint } from '../../models/address.ts'
-import { parseJson } from '../../models/json.ts'
+import type { OnSessionEnd } from '../../lifecycle/ending.ts'
+import { endpoint } from '../../providers/address.ts'
+import { parseJson } from '../../providers/json.ts'
 import { fileOf } from '../../stores/open.ts'
-import { doorsOf } from '../gate/hosts.ts'
-import type { Allowance } from '../gate/limits.ts'
-import { webhook } from '../lifecycle/webhook.ts'
-import type { Ways } from '../memories.ts'
+import { doorsOf } from '../http/hosts.ts'
+import type { Allowance } from '../auth/limits.ts'
+import { webhook } from '../webhooks/webhook.ts'
+import type { Ways } from '../memoryRegistry.ts'
 import type { Persistence } from '../upstreams/pool.ts'
 import type { Patience, UpstreamOptions } from '../upstreams/upstream.ts'
-import type { LogLevel } from '../watch/log.ts'
-import { type PriceTable, parsePrices } from '../watch/prices.ts'
+import type { LogLevel } from '../observability/log.ts'
+import { type PriceTable, parsePrices } from '../observability/prices.ts'
 import { type McpPlan, mcpPlanOf } from './mcp.ts'
 import { type Config, wrong } from './schema.ts'
 import { type Given, needsFile, type Settings } from './settings.ts'
 
 /** A server as it is to be opened: everything decided, every secret at hand. */
 export type Plan = {
-  readonly listen: { readonly host: string; readonly port: number; readonly names: readonly string[]; readonly origins: readonly string[] }
+  readonly listen: {
+    readonly host: string
+    readonly port: number
+    readonly names: readonly string[]
+    readonly origins: readonly string[]
+  }
   readonly store: string
   readonly storeKey: string | undefined
   /** What sessions in RAM may take together, in bytes. */
@@ -86,12 +91,22 @@ function checkStore(store: string, ways: Ways, given: Given): void {
   )
 }
 
-function upstreamsOf(upstreams: NonNullable<Config['upstreams']>, environment: Environment): readonly UpstreamOptions[] {
+function upstreamsOf(
+  upstreams: NonNullable<Config['upstreams']>,
+  environment: Environment,
+): readonly UpstreamOptions[] {
   const named = upstreams.map((given, place) => {
     const { base, protocol = 'openai', keyEnv, models, rename } = given
     const [name, at] = [given.name ?? hostOf(base), `upstreams[${place}]`]
     checkAddress(base, name === soleUpstream ? soleUpstream : `${at}.base`)
-    return { name, base, protocol, key: secretOf(at, 'key', { plain: given.key, variable: keyEnv }, environment), models, rename }
+    return {
+      name,
+      base,
+      protocol,
+      key: secretOf(at, 'key', { plain: given.key, variable: keyEnv }, environment),
+      models,
+      rename,
+    }
   })
   const twice = named.findIndex(({ name }, place) => named.findIndex((other) => other.name === name) !== place)
   if (twice >= 0) throw wrong(`upstreams[${twice}].name`, named[twice]?.name, 'different from the names of the others')
@@ -117,13 +132,22 @@ function webhookOf(given: Config['webhook'], environment: Environment): OnSessio
   const { url, secret: plain, secretEnv: variable } = given
   const secret = secretOf('webhook', 'secret', { plain, variable }, environment)
   if (secret !== undefined) return webhook({ url, secret })
-  throw wrong('webhook.secretEnv', undefined, 'the name of the variable that holds the secret, so that whoever is told can check who tells it')
+  throw wrong(
+    'webhook.secretEnv',
+    undefined,
+    'the name of the variable that holds the secret, so that whoever is told can check who tells it',
+  )
 }
 
 type Secret = { readonly plain: string | undefined; readonly variable: string | undefined }
 
 /** A secret that is written down, or held by the variable that is named; a name nobody has set is a mistake. */
-function secretOf(at: string, field: 'key' | 'secret', { plain, variable }: Secret, environment: Environment): string | undefined {
+function secretOf(
+  at: string,
+  field: 'key' | 'secret',
+  { plain, variable }: Secret,
+  environment: Environment,
+): string | undefined {
   if (variable === undefined) return plain
   if (plain !== undefined) throw wrong(`${at}.${field}`, plain, `left out where ${field}Env names a variable`)
   const value = environment[variable]?.trim()
@@ -141,9 +165,13 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    throw new MemoryError('bad-option', `prices is ${JSON.stringify(file)}, which cannot be opened. Name a JSON file that is there.`, {
-      param: 'prices',
-      cause,
-    })
+    throw new MemoryError(
+      'bad-option',
+      `prices is ${JSON.stringify(file)}, which cannot be opened. Name a JSON file that is there.`,
+      {
+        param: 'prices',
+        cause,
+      },
+    )
   }
 }

@@ -1,24 +1,29 @@
 import { z } from 'zod'
 import { MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
-import { logLevels } from '../watch/log.ts'
+import { logLevels } from '../observability/log.ts'
 import { duration } from './duration.ts'
 
 /** Messages complete the sentence "port is "x"; it must be …". */
 const text = z.string('text').min(1, 'text that is not empty')
 const whole = (least: number, most = Number.MAX_SAFE_INTEGER) => {
-  const right = most === Number.MAX_SAFE_INTEGER ? `a whole number, ${least} or more` : `a whole number, from ${least} to ${most}`
+  const right =
+    most === Number.MAX_SAFE_INTEGER ? `a whole number, ${least} or more` : `a whole number, from ${least} to ${most}`
   return z.int(right).min(least, right).max(most, right)
 }
 const flag = z.boolean('true or false')
 const list = z.array(text, 'a list of texts')
 const oneOf = <const T extends readonly string[]>(...choices: T) => z.enum(choices, `one of ${choices.join(', ')}`)
 const named = <T extends z.ZodType>(value: T) =>
-  z.record(z.string().regex(/^[\w.-]{1,64}$/), value, { error: ({ code }) => (code === 'invalid_key' ? 'named with letters, digits and _ . -' : 'an object') })
+  z.record(z.string().regex(/^[\w.-]{1,64}$/), value, {
+    error: ({ code }) => (code === 'invalid_key' ? 'named with letters, digits and _ . -' : 'an object'),
+  })
 
 /** Nothing but these fields: a typing mistake would otherwise count as left out. */
 const fields = <S extends z.ZodRawShape>(shape: S) =>
-  z.strictObject(shape, { error: ({ code }) => `${code === 'unrecognized_keys' ? '' : 'an object with '}${Object.keys(shape).join(', ')}` })
+  z.strictObject(shape, {
+    error: ({ code }) => `${code === 'unrecognized_keys' ? '' : 'an object with '}${Object.keys(shape).join(', ')}`,
+  })
 
 const isScope = (value: string): boolean => {
   try {
@@ -65,7 +70,12 @@ const scope = text.refine(isScope, 'a workspace such as my-project, without a se
 
 /** What is set field by field, so that a flag may change one of them. */
 export const sections = {
-  listen: fields({ host: text.optional(), port: whole(0, 65_535).optional(), names: list.optional(), origins: list.optional() }),
+  listen: fields({
+    host: text.optional(),
+    port: whole(0, 65_535).optional(),
+    names: list.optional(),
+    origins: list.optional(),
+  }),
   keys: fields({ file: text.optional(), required: flag.optional() }),
   limits: fields({
     body: whole(1).optional(),
@@ -144,7 +154,9 @@ function refused(issue: z.core.$ZodIssue, value: unknown): MemoryError {
   const at = nameOf(issue.path)
   if (issue.code !== 'unrecognized_keys') return wrong(at, valueAt(value, issue.path), issue.message)
   const param = nameOf([...issue.path, issue.keys[0] ?? ''])
-  return new MemoryError('bad-option', `${param} is unknown; ${at || 'the configuration'} has only ${issue.message}.`, { param })
+  return new MemoryError('bad-option', `${param} is unknown; ${at || 'the configuration'} has only ${issue.message}.`, {
+    param,
+  })
 }
 
 /** Where a secret stands, or would if the shape were right. */
@@ -152,8 +164,11 @@ const secretive = /(?:^|\.)(?:key|secret|webhook)$|^upstreams(?:\[\d+\])?$|^mcp\
 
 /** Names a field and what would be right in it; what may be a secret is not repeated. */
 export function wrong(at: string, value: unknown, right: string): MemoryError {
-  const shown = value === undefined ? 'missing' : secretive.test(at) ? '…' : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
-  return new MemoryError('bad-option', `${at || 'The configuration'} is ${shown}; it must be ${right}.`, { param: at || 'config' })
+  const shown =
+    value === undefined ? 'missing' : secretive.test(at) ? '…' : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
+  return new MemoryError('bad-option', `${at || 'The configuration'} is ${shown}; it must be ${right}.`, {
+    param: at || 'config',
+  })
 }
 
 /** `upstreams[0].base`, as people write it. */
@@ -164,4 +179,8 @@ const nameOf = (path: readonly PropertyKey[]): string =>
     .replace(/^\./, '')
 
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>((inner, step) => (typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[step] : undefined), value)
+  path.reduce<unknown>(
+    (inner, step) =>
+      typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[step] : undefined,
+    value,
+  )

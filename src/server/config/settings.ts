@@ -1,6 +1,6 @@
 import type { Profile } from '../../domain/profile.ts'
 import { defaultFile } from '../../stores/open.ts'
-import type { Ways } from '../memories.ts'
+import type { Ways } from '../memoryRegistry.ts'
 import { type Complete, defaults } from './defaults.ts'
 import { type Config, sections, config as shape } from './schema.ts'
 import { waysOf } from './ways.ts'
@@ -53,7 +53,9 @@ export function settle(sources: readonly Given[], file: string | undefined): Set
   )
   const ways = waysOf(configOf(given))
   const filled = new Map([...depending(ways, given), ...given])
-  const inOrder = new Map(fields.flatMap((field) => (filled.has(field) ? [[field, filled.get(field) as Setting] as const] : [])))
+  const inOrder = new Map(
+    fields.flatMap((field) => (filled.has(field) ? [[field, filled.get(field) as Setting] as const] : [])),
+  )
   return { file, given: inOrder, config: configOf(inOrder) as Settings['config'], ways }
 }
 
@@ -71,7 +73,11 @@ function depending(ways: Ways, given: Given): readonly (readonly [field: string,
 /** Whether anything would be kept in a file: a server that keeps everything in RAM gets none. */
 export function needsFile({ scope, session, templates }: Ways, given: Given): boolean {
   const isChosen = (given.get('tenantProfile')?.from ?? 'default') !== 'default'
-  const used = [session ?? scope, ...(isChosen ? [scope] : []), ...Object.values(templates).map(({ profile }) => profile)]
+  const used = [
+    session ?? scope,
+    ...(isChosen ? [scope] : []),
+    ...Object.values(templates).map(({ profile }) => profile),
+  ]
   return used.some(leavesRam)
 }
 

@@ -14,10 +14,13 @@ function withoutSecrets(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item))
   if (!isObject(value)) return value
   // What another program is started or asked with: any of it may be a key.
-  if (name === 'env' || name === 'headers') return Object.fromEntries(Object.keys(value).map((field) => [field, hidden]))
+  if (name === 'env' || name === 'headers')
+    return Object.fromEntries(Object.keys(value).map((field) => [field, hidden]))
   return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, withoutSecrets(inner, field)]))
 }
 
 /** Some services want a key in the query. */
 const withoutPassword = (text: string): string =>
-  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text.replace(/\/\/[^@/?]*@/, `//${hidden}@`).replace(/\?.*$/s, `?${hidden}`) : text
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+    ? text.replace(/\/\/[^@/?]*@/, `//${hidden}@`).replace(/\?.*$/s, `?${hidden}`)
+    : text

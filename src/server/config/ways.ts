@@ -3,7 +3,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { parseProfile } from '../../domain/parseProfile.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { profiles as builtIn } from '../../profiles/index.ts'
-import type { Template, Ways } from '../memories.ts'
+import type { Template, Ways } from '../memoryRegistry.ts'
 import { durationOf, durationRight } from './duration.ts'
 import { type Config, wrong } from './schema.ts'
 
@@ -23,7 +23,9 @@ export function waysOf(config: Named): Ways {
   const scope = config.tenantProfile ?? (session.durability === 'durable' ? session.name : usualProfile)
   // Checked even if no template uses it: a mistake is told when it is made.
   for (const name of Object.keys(config.profiles ?? {})) profileNamed(config, name, 'profiles')
-  const templates = Object.entries(config.templates ?? {}).map(([name, given]) => [name, templateOf(config, name, given)] as const)
+  const templates = Object.entries(config.templates ?? {}).map(
+    ([name, given]) => [name, templateOf(config, name, given)] as const,
+  )
   return {
     scope: profileNamed(config, scope, 'tenantProfile'),
     session: config.sessions === false ? undefined : session,
@@ -37,13 +39,21 @@ function profileNamed({ profile, budget, profiles = {}, secrets }: Named, name: 
   const chosen = own ?? (Object.hasOwn(builtIn, name) ? builtIn[name as keyof typeof builtIn] : undefined)
   if (chosen === undefined) throw unknown(at, name, [...Object.keys(builtIn), ...Object.keys(profiles)])
   const isUsual = name === (profile ?? usualProfile)
-  return { ...chosen, ...(isUsual && budget !== undefined ? { budget } : {}), ...(secrets === undefined ? {} : { secrets }) }
+  return {
+    ...chosen,
+    ...(isUsual && budget !== undefined ? { budget } : {}),
+    ...(secrets === undefined ? {} : { secrets }),
+  }
 }
 
 const unknown = (at: string, name: string, known: readonly string[]): MemoryError =>
-  new MemoryError('bad-profile', `${at} is ${JSON.stringify(name.slice(0, 60))}; it must be a profile or one of ${[...new Set(known)].join(', ')}.`, {
-    param: at,
-  })
+  new MemoryError(
+    'bad-profile',
+    `${at} is ${JSON.stringify(name.slice(0, 60))}; it must be a profile or one of ${[...new Set(known)].join(', ')}.`,
+    {
+      param: at,
+    },
+  )
 
 /** A profile as it stands in a configuration: whole, or what differs from a built-in one. Its name is the one it stands under. */
 function ownProfile(name: string, { extends: base, ...given }: Readonly<Record<string, unknown>>): Profile {
@@ -51,7 +61,13 @@ function ownProfile(name: string, { extends: base, ...given }: Readonly<Record<s
   if (base !== undefined && !(typeof base === 'string' && Object.hasOwn(builtIn, base)))
     throw wrong(`${at}.extends`, base, `one of ${Object.keys(builtIn).join(', ')}`)
   const from: Partial<Profile> = base === undefined ? {} : builtIn[base as keyof typeof builtIn]
-  const merged = { ...from, ...given, ...together('lifetime', from, given, at), ...together('learns', from, given, at), name }
+  const merged = {
+    ...from,
+    ...given,
+    ...together('lifetime', from, given, at),
+    ...together('learns', from, given, at),
+    name,
+  }
   try {
     return parseProfile(merged)
   } catch (error) {
@@ -77,11 +93,25 @@ function together(
     if (millis === undefined) throw wrong(`${at}.${group}.${name}`, value, durationRight)
     return millis
   }
-  return { [group]: { ...from[group], ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, timed(name, value)])) } }
+  return {
+    [group]: {
+      ...from[group],
+      ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, timed(name, value)])),
+    },
+  }
 }
 
 /** With a budget of its own a template remembers in a way of its own, which has a name of its own. */
-function templateOf(config: Named, name: string, { profile, idle, age, preamble, budget }: NonNullable<Config['templates']>[string]): Template {
+function templateOf(
+  config: Named,
+  name: string,
+  { profile, idle, age, preamble, budget }: NonNullable<Config['templates']>[string],
+): Template {
   const base = profileNamed(config, profile ?? config.profile ?? usualProfile, `templates.${name}.profile`)
-  return { profile: budget === undefined ? base : { ...base, name: `${base.name}+${name}`, budget }, idle, age, preamble }
+  return {
+    profile: budget === undefined ? base : { ...base, name: `${base.name}+${name}`, budget },
+    idle,
+    age,
+    preamble,
+  }
 }

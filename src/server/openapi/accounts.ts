@@ -28,21 +28,29 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
     spent: whole('How many were spent.'),
     history: whole('What the whole history would cost.'),
     due: flag('Whether upkeep is due.'),
-    cacheable: object('What the next turn repeats byte for byte.', { messages: whole('Messages.'), tokens: whole('Tokens.') }),
+    cacheable: object('What the next turn repeats byte for byte.', {
+      messages: whole('Messages.'),
+      tokens: whole('Tokens.'),
+    }),
     lines: list('One for each run of entries with the same fate.', ref('Line')),
     knowledge: list('Ids of the knowledge that was shown.', text('An id.')),
     degraded: list('What did not go as it should.', ref('Degradation')),
   }),
   Line: object('A run of entries with the same fate.', {
     band: text('The part of the context.'),
-    entries: orNull(list('The ids of the first and the last one; null for headings and what the provider adds.', text('An id.'))),
+    entries: orNull(
+      list('The ids of the first and the last one; null for headings and what the provider adds.', text('An id.')),
+    ),
     count: whole('How many.'),
     verdict: oneOf('What became of them.', 'whole', 'shortened', 'covered', 'dropped'),
     tokens: whole('What they cost.'),
     why: text('Why.'),
     'from?': oneOf("Where they come from, if they are not the session's own.", 'scope', 'person', 'files'),
   }),
-  Degradation: object('Something that was done otherwise than it should be.', { step: text('What.'), why: text('Why.') }),
+  Degradation: object('Something that was done otherwise than it should be.', {
+    step: text('What.'),
+    why: text('Why.'),
+  }),
   Receipt: object('What explains an answer afterwards, in ids and numbers.', {
     id: text('Its id, as the header `x-threadkeep-receipt` gave it.'),
     key: ref('Key'),
@@ -72,14 +80,25 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
     currency: { const: 'USD' },
     isEstimated: flag('Whether the upstream gave no count of its own.'),
     spared: orNull(
-      object('What memory spared, at most.', { unsent: number('By what was not sent.'), cacheable: number('By caches.'), currency: { const: 'USD' } }),
+      object('What memory spared, at most.', {
+        unsent: number('By what was not sent.'),
+        cacheable: number('By caches.'),
+        currency: { const: 'USD' },
+      }),
     ),
   }),
   Figures: object('How conversations go.', {
     turns: whole('Turns that were answered.'),
     failed: whole('Turns that were not.'),
-    tokens: object('Their sums.', { ...tokens, prompt: whole('Prompts.'), completion: whole('Replies.'), cached: whole('From caches.') }),
-    latency: orNull(object('Milliseconds on average.', { mean: number('Of a turn.'), memory: number('What memory took of it.') })),
+    tokens: object('Their sums.', {
+      ...tokens,
+      prompt: whole('Prompts.'),
+      completion: whole('Replies.'),
+      cached: whole('From caches.'),
+    }),
+    latency: orNull(
+      object('Milliseconds on average.', { mean: number('Of a turn.'), memory: number('What memory took of it.') }),
+    ),
     compression: orNull(number('What was shown, as a part of the whole history.')),
     cache: object('Parts that caches may take.', {
       cacheable: orNull(number('Of what was shown.')),
@@ -129,7 +148,10 @@ export const accountSchemas: Readonly<Record<string, Schema>> = {
   }),
   AnthropicError: object("An error in Anthropic's shape.", {
     type: { const: 'error' },
-    error: object('The error.', { type: text('Its kind, such as `invalid_request_error`.'), message: text('What went wrong and what to do about it.') }),
+    error: object('The error.', {
+      type: text('Its kind, such as `invalid_request_error`.'),
+      message: text('What went wrong and what to do about it.'),
+    }),
     'request_id?': text('The `x-request-id`.'),
   }),
 }

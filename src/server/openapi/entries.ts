@@ -1,7 +1,11 @@
 import { categories } from '../../domain/knowledge.ts'
 import { anything, flag, list, number, object, oneOf, orNull, ref, type Schema, text, time, whole } from './schema.ts'
 
-const run = { ...list('The sequence numbers of the first and the last one.', whole('A sequence number.')), minItems: 2, maxItems: 2 }
+const run = {
+  ...list('The sequence numbers of the first and the last one.', whole('A sequence number.')),
+  minItems: 2,
+  maxItems: 2,
+}
 const sources = list('The messages it was made from.', ref('Source'))
 
 /** What memory holds. */
@@ -47,7 +51,11 @@ export const entrySchemas: Readonly<Record<string, Schema>> = {
     'answers?': text("The call a tool's message answers."),
     tokens: whole('What it costs to show it whole.'),
   }),
-  ToolCall: object('A tool that was asked for.', { id: text('Its id.'), name: text('The tool.'), arguments: text('What it is asked with, as JSON.') }),
+  ToolCall: object('A tool that was asked for.', {
+    id: text('Its id.'),
+    name: text('The tool.'),
+    arguments: text('What it is asked with, as JSON.'),
+  }),
   Source: object('Where something came from.', {
     message: text('The id of the message.'),
     'session?': text('The session of the message, if it is another one.'),

@@ -44,12 +44,21 @@ export const modelOperations = {
     body: 'EmbeddingRequest',
     answers: { '200': json('The embeddings.', 'EmbeddingList') },
   },
-  listModels: { tag: 'Models', summary: 'The models of the model server', answers: { '200': json('The models.', 'ModelList') } },
-  getModel: { tag: 'Models', summary: 'One of the models of the model server', answers: { '200': json('The model.', 'Model') } },
+  listModels: {
+    tag: 'Models',
+    summary: 'The models of the model server',
+    answers: { '200': json('The models.', 'ModelList') },
+  },
+  getModel: {
+    tag: 'Models',
+    summary: 'One of the models of the model server',
+    answers: { '200': json('The model.', 'Model') },
+  },
   speakMcp: {
     tag: 'Models',
     summary: 'A message of the Model Context Protocol',
-    description: 'Tools, resources and prompts to save a chat and to go on with it elsewhere, and a knowledge graph. Stateless; older clients are served too.',
+    description:
+      'Tools, resources and prompts to save a chat and to go on with it elsewhere, and a knowledge graph. Stateless; older clients are served too.',
     body: 'RpcMessage',
     answers: { '200': reply('RpcMessage'), '202': { description: 'A notification was taken.' } },
     errors: 'RpcError',
@@ -60,7 +69,11 @@ export const modelOperations = {
     body: 'ConversationRequest',
     answers: { '200': json('The conversation.', 'Conversation') },
   },
-  getConversation: { tag: 'Conversations', summary: 'A conversation', answers: { '200': json('The conversation.', 'Conversation') } },
+  getConversation: {
+    tag: 'Conversations',
+    summary: 'A conversation',
+    answers: { '200': json('The conversation.', 'Conversation') },
+  },
   updateConversation: {
     tag: 'Conversations',
     summary: 'Changes the notes of a conversation',
@@ -78,7 +91,12 @@ export const modelOperations = {
     takes: ['itemLimit', 'after', 'order'],
     answers: { '200': json('The items.', 'ItemList') },
   },
-  createItems: { tag: 'Conversations', summary: 'Adds to a conversation', body: 'ItemsRequest', answers: { '200': json('The items.', 'ItemList') } },
+  createItems: {
+    tag: 'Conversations',
+    summary: 'Adds to a conversation',
+    body: 'ItemsRequest',
+    answers: { '200': json('The items.', 'ItemList') },
+  },
   getItem: { tag: 'Conversations', summary: 'One thing that was said', answers: { '200': json('The item.', 'Item') } },
   deleteItem: {
     tag: 'Conversations',

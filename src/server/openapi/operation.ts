@@ -20,7 +20,13 @@ export type Operation = {
 type HeaderName = keyof typeof headers
 
 /** What an answer to a turn brings. */
-const ofTurns: readonly HeaderName[] = ['x-threadkeep-receipt', 'x-threadkeep-tokens', 'x-threadkeep-profile', 'x-threadkeep-degraded', 'x-threadkeep-memory']
+const ofTurns: readonly HeaderName[] = [
+  'x-threadkeep-receipt',
+  'x-threadkeep-tokens',
+  'x-threadkeep-profile',
+  'x-threadkeep-degraded',
+  'x-threadkeep-memory',
+]
 const withHeaders = (names: readonly HeaderName[]): Schema =>
   Object.fromEntries(['x-request-id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
@@ -37,7 +43,9 @@ export const reply = (schema: string): Schema => ({
   headers: withHeaders(ofTurns),
   content: {
     'application/json': { schema: ref(schema) },
-    'text/event-stream': { schema: { type: 'string', description: 'The events of the protocol, each as soon as the model has said it.' } },
+    'text/event-stream': {
+      schema: { type: 'string', description: 'The events of the protocol, each as soon as the model has said it.' },
+    },
   },
 })
 
@@ -57,8 +65,17 @@ export const nothing: Schema = { description: 'It is gone.', headers: withHeader
 /** What may go wrong with nearly everything. */
 export const errorResponses: Readonly<Record<string, Schema>> = Object.fromEntries(
   ['Error', 'AnthropicError', 'RpcError'].flatMap((shape) => [
-    [`${shape}Refused`, json('The request is wrong, not allowed, or about something that is not there; `error` says what to do.', shape)],
-    [`${shape}Limited`, { ...json('Too many requests, or a limit of the session is reached.', shape), headers: withHeaders(['retry-after']) }],
+    [
+      `${shape}Refused`,
+      json('The request is wrong, not allowed, or about something that is not there; `error` says what to do.', shape),
+    ],
+    [
+      `${shape}Limited`,
+      {
+        ...json('Too many requests, or a limit of the session is reached.', shape),
+        headers: withHeaders(['retry-after']),
+      },
+    ],
     [`${shape}Failed`, json('The server, its store or the model server failed.', shape)],
   ]),
 )

@@ -18,12 +18,19 @@ export const operatorOperations = {
     tag: 'Operator',
     summary: 'Whether requests would be answered',
     isOpen: true,
-    answers: { '200': json('They would.', 'Readiness'), '503': json('They would not; `degraded` tells why.', 'Readiness') },
+    answers: {
+      '200': json('They would.', 'Readiness'),
+      '503': json('They would not; `degraded` tells why.', 'Readiness'),
+    },
   },
   getMetrics: {
     tag: 'Operator',
     summary: 'What the server has done, as Prometheus reads it',
     answers: { '200': { description: 'The metrics.', content: { 'text/plain': { schema: { type: 'string' } } } } },
   },
-  getOpenApi: { tag: 'Operator', summary: 'This document', answers: { '200': json('The document.', { type: 'object' }) } },
+  getOpenApi: {
+    tag: 'Operator',
+    summary: 'This document',
+    answers: { '200': json('The document.', { type: 'object' }) },
+  },
 } satisfies Record<string, Operation>

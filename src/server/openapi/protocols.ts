@@ -59,9 +59,19 @@ export const protocolSchemas: Readonly<Record<string, Schema>> = {
     last_id: anything('The id of the last one, or null.'),
     has_more: flag('Whether there are more.'),
   }),
-  EmbeddingRequest: object('Texts to turn into numbers, as OpenAI takes it.', { 'model?': text('The model.'), input: anything('A text, or a list of texts.') }),
-  EmbeddingList: object('Texts as numbers.', { object: { const: 'list' }, data: list('One for each text.', { type: 'object' }), model: text('The model.') }),
-  ModelList: object('The models the upstream has.', { 'object?': { const: 'list' }, data: list('The models.', ref('Model')) }),
+  EmbeddingRequest: object('Texts to turn into numbers, as OpenAI takes it.', {
+    'model?': text('The model.'),
+    input: anything('A text, or a list of texts.'),
+  }),
+  EmbeddingList: object('Texts as numbers.', {
+    object: { const: 'list' },
+    data: list('One for each text.', { type: 'object' }),
+    model: text('The model.'),
+  }),
+  ModelList: object('The models the upstream has.', {
+    'object?': { const: 'list' },
+    data: list('The models.', ref('Model')),
+  }),
   Model: object('A model.', { id: text('Its id, by which it is asked for.') }),
   MessagesRequest: object('A message to make, as Anthropic takes it.', {
     model: text('The model.'),
@@ -77,7 +87,9 @@ export const protocolSchemas: Readonly<Record<string, Schema>> = {
     content: list('What the model says.', { type: 'object' }),
     model: text('The model.'),
   }),
-  TokenCount: object('What a request would cost.', { input_tokens: whole('Tokens of the prompt, as the upstream counts them.') }),
+  TokenCount: object('What a request would cost.', {
+    input_tokens: whole('Tokens of the prompt, as the upstream counts them.'),
+  }),
   RpcMessage: object('A message of JSON-RPC 2.0.', {
     jsonrpc: { const: '2.0' },
     'id?': anything('What tells the answer; notifications have none.'),
@@ -88,6 +100,9 @@ export const protocolSchemas: Readonly<Record<string, Schema>> = {
   RpcError: object('An error, as JSON-RPC tells it.', {
     jsonrpc: { const: '2.0' },
     id: anything('The request it belongs to; null if that was not read.'),
-    error: object('What went wrong.', { code: { type: 'integer', description: 'The number of the kind of error.' }, message: text('What to do about it.') }),
+    error: object('What went wrong.', {
+      code: { type: 'integer', description: 'The number of the kind of error.' },
+      message: text('What to do about it.'),
+    }),
   }),
 }

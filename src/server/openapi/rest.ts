@@ -5,9 +5,13 @@ const upload = {
   required: true,
   content: {
     'multipart/form-data': {
-      schema: object('One file.', { file: { type: 'string', format: 'binary', description: 'Text, Markdown, HTML, JSON, CSV, PDF or DOCX.' } }),
+      schema: object('One file.', {
+        file: { type: 'string', format: 'binary', description: 'Text, Markdown, HTML, JSON, CSV, PDF or DOCX.' },
+      }),
     },
-    'application/octet-stream': { schema: { type: 'string', format: 'binary', description: 'The file as it is, with any content-type.' } },
+    'application/octet-stream': {
+      schema: { type: 'string', format: 'binary', description: 'The file as it is, with any content-type.' },
+    },
   },
 }
 
@@ -19,7 +23,10 @@ const target = {
     { ...object('A session.', { key: ref('Key') }), additionalProperties: false },
     { ...object('A message.', { key: ref('Key'), messageId: text('Its id.') }), additionalProperties: false },
     { ...object('A tenant.', { scope: ref('Scope') }), additionalProperties: false },
-    { ...object('Whatever holds a text.', { scope: ref('Scope'), text: text('The text.', { minLength: 1 }) }), additionalProperties: false },
+    {
+      ...object('Whatever holds a text.', { scope: ref('Scope'), text: text('The text.', { minLength: 1 }) }),
+      additionalProperties: false,
+    },
   ],
 }
 
@@ -47,30 +54,58 @@ export const restOperations = {
     description: 'Whoever waits to hear of the end of sessions hears of it.',
     answers: { '204': nothing },
   },
-  listMessages: { tag: 'Sessions', summary: 'What was said', takes: ['limit', 'after'], answers: { '200': page('A page.', 'Message') } },
+  listMessages: {
+    tag: 'Sessions',
+    summary: 'What was said',
+    takes: ['limit', 'after'],
+    answers: { '200': page('A page.', 'Message') },
+  },
   getContext: {
     tag: 'Sessions',
     summary: 'What a model would be shown now',
     takes: ['question', 'budget', 'person'],
     answers: { '200': json('The context.', 'Context') },
   },
-  listSummaries: { tag: 'Sessions', summary: 'What stands for older messages', takes: ['limit', 'after'], answers: { '200': page('A page.', 'Summary') } },
-  listFacts: { tag: 'Sessions', summary: 'What the session has established', takes: ['asOf', 'limit', 'after'], answers: { '200': page('A page.', 'Fact') } },
+  listSummaries: {
+    tag: 'Sessions',
+    summary: 'What stands for older messages',
+    takes: ['limit', 'after'],
+    answers: { '200': page('A page.', 'Summary') },
+  },
+  listFacts: {
+    tag: 'Sessions',
+    summary: 'What the session has established',
+    takes: ['asOf', 'limit', 'after'],
+    answers: { '200': page('A page.', 'Fact') },
+  },
   listBranches: {
     tag: 'Sessions',
     summary: 'What edits have cut off a session, the oldest first',
     takes: ['limit', 'after'],
     answers: { '200': page('A page.', 'Branch') },
   },
-  getBranch: { tag: 'Sessions', summary: 'The messages of a branch', takes: ['limit', 'after'], answers: { '200': page('A page.', 'Message') } },
+  getBranch: {
+    tag: 'Sessions',
+    summary: 'The messages of a branch',
+    takes: ['limit', 'after'],
+    answers: { '200': page('A page.', 'Message') },
+  },
   listReceipts: {
     tag: 'Receipts',
     summary: 'The receipts of a session, newest first',
     takes: ['limit', 'after'],
     answers: { '200': page('A page.', 'Receipt') },
   },
-  getReceipt: { tag: 'Receipts', summary: 'What an answer was made from, and why', answers: { '200': json('The receipt.', 'Receipt') } },
-  getSessionMetrics: { tag: 'Sessions', summary: 'How a conversation goes', answers: { '200': json('The figures.', 'Figures') } },
+  getReceipt: {
+    tag: 'Receipts',
+    summary: 'What an answer was made from, and why',
+    answers: { '200': json('The receipt.', 'Receipt') },
+  },
+  getSessionMetrics: {
+    tag: 'Sessions',
+    summary: 'How a conversation goes',
+    answers: { '200': json('The figures.', 'Figures') },
+  },
   transferSession: {
     tag: 'Sessions',
     summary: 'Goes on with a session under another key of the same tenant',
@@ -97,11 +132,17 @@ export const restOperations = {
     takes: ['ofPerson'],
     answers: { '204': nothing },
   },
-  listFiles: { tag: 'Scopes', summary: 'The files of a tenant', takes: ['limit', 'after'], answers: { '200': page('A page.', 'File') } },
+  listFiles: {
+    tag: 'Scopes',
+    summary: 'The files of a tenant',
+    takes: ['limit', 'after'],
+    answers: { '200': page('A page.', 'File') },
+  },
   uploadFile: {
     tag: 'Scopes',
     summary: 'Takes in a file of a tenant',
-    description: 'It is answered when all of it can be found, unless `wait` is `false`: then `status` and `done` tell how far it is.',
+    description:
+      'It is answered when all of it can be found, unless `wait` is `false`: then `status` and `done` tell how far it is.',
     takes: ['fileName', 'wait'],
     body: upload,
     answers: uploaded,
@@ -119,14 +160,22 @@ export const restOperations = {
     summary: 'The text that was read in a file, with marks in the place of secrets',
     answers: { '200': { description: 'The text.', content: { 'text/plain': { schema: { type: 'string' } } } } },
   },
-  deleteFile: { tag: 'Scopes', summary: 'Removes a file with everything that was read in it', answers: { '204': nothing } },
+  deleteFile: {
+    tag: 'Scopes',
+    summary: 'Removes a file with everything that was read in it',
+    answers: { '204': nothing },
+  },
   search: {
     tag: 'Scopes',
     summary: 'Finds what a tenant and its sessions hold on a question, best first',
     takes: ['q', 'session', 'kinds', 'from', 'to', 'limit'],
     answers: { '200': page('What was found.', 'SearchResult') },
   },
-  getScopeMetrics: { tag: 'Scopes', summary: 'How the conversations of a tenant go', answers: { '200': json('The figures.', 'Figures') } },
+  getScopeMetrics: {
+    tag: 'Scopes',
+    summary: 'How the conversations of a tenant go',
+    answers: { '200': json('The figures.', 'Figures') },
+  },
   forget: {
     tag: 'Scopes',
     summary: 'Forgets for good, with everything derived from it',

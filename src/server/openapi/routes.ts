@@ -64,7 +64,9 @@ export type OperationName = (typeof spoken)[number][2] | (typeof own)[number][2]
 
 /** Every route there is. The server has a handler for each, and for no others. */
 export const routes: readonly Route[] = [
-  ...spoken.flatMap(([method, path, name]) => prefixes(name).map((prefix): Route => ({ method, path: `${prefix}/${path}`, name }))),
+  ...spoken.flatMap(([method, path, name]) =>
+    prefixes(name).map((prefix): Route => ({ method, path: `${prefix}/${path}`, name })),
+  ),
   ...own.map(([method, path, name]): Route => ({ method, path, name })),
 ]
 

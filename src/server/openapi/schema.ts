@@ -4,8 +4,17 @@ export type Schema = Readonly<Record<string, unknown>>
 /** Schemas are written with these few words, so that their files read like the objects they describe. */
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 export const text = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more })
-export const oneOf = (description: string, ...choices: readonly string[]): Schema => ({ type: 'string', description, enum: choices })
-export const whole = (description: string, more: Schema = {}): Schema => ({ type: 'integer', minimum: 0, description, ...more })
+export const oneOf = (description: string, ...choices: readonly string[]): Schema => ({
+  type: 'string',
+  description,
+  enum: choices,
+})
+export const whole = (description: string, more: Schema = {}): Schema => ({
+  type: 'integer',
+  minimum: 0,
+  description,
+  ...more,
+})
 export const number = (description: string, more: Schema = {}): Schema => ({ type: 'number', description, ...more })
 export const flag = (description: string): Schema => ({ type: 'boolean', description })
 export const list = (description: string, items: Schema): Schema => ({ type: 'array', description, items })
@@ -19,6 +28,8 @@ export const orNull = (schema: Schema): Schema =>
 /** An object with these fields; those whose name ends with `?` may be missing. There may be others. */
 export function object(description: string, fields: Readonly<Record<string, Schema>>): Schema {
   const required = Object.keys(fields).filter((name) => !name.endsWith('?'))
-  const properties = Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name.replace(/\?$/, ''), schema]))
+  const properties = Object.fromEntries(
+    Object.entries(fields).map(([name, schema]) => [name.replace(/\?$/, ''), schema]),
+  )
   return { type: 'object', description, ...(required.length === 0 ? {} : { required }), properties }
 }

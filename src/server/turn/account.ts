@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { Answer } from '../backend.ts'
-import type { Client } from '../client.ts'
-import type { Ask, Dialect, Heard as Reply, Sent } from '../dialects/dialect.ts'
-import type { Home } from '../memories.ts'
-import type { Receipt } from '../receipts.ts'
-import { costOf, type PriceTable, savedBy } from '../watch/prices.ts'
-import type { Traced } from '../watch/spans.ts'
-import type { Turn } from '../watch/turn.ts'
+import type { Answer } from '../upstreams/backend.ts'
+import type { Client } from '../http/client.ts'
+import type { Ask, Dialect, Heard as Reply, Sent } from '../protocols/dialect.ts'
+import type { Home } from '../memoryRegistry.ts'
+import type { Receipt } from '../receipts/receipts.ts'
+import { costOf, type PriceTable, savedBy } from '../observability/prices.ts'
+import type { Traced } from '../observability/spans.ts'
+import type { Turn } from '../observability/turn.ts'
 import type { Heard } from './hear.ts'
 import type { Shown } from './shown.ts'
 
@@ -49,14 +49,23 @@ export type Course = {
 /** What did not go as it should while the turn was heard, and before. */
 export function faultsOf({ shown }: Heard, before: readonly string[]): readonly string[] {
   if (shown.degraded === undefined && (shown.ledger === undefined || shown.ledger.degraded.length === 0)) return before
-  return [...(shown.degraded === undefined ? [] : [shown.degraded]), ...(shown.ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []), ...before]
+  return [
+    ...(shown.degraded === undefined ? [] : [shown.degraded]),
+    ...(shown.ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []),
+    ...before,
+  ]
 }
 
 /** A reply as it was kept. */
 type Kept = { readonly reply: Reply; readonly sequence: number | null; readonly at: number }
 
 /** What explains a reply afterwards. */
-export function receiptOf(prices: PriceTable, request: Request, course: Course, { reply, sequence, at }: Kept): Receipt {
+export function receiptOf(
+  prices: PriceTable,
+  request: Request,
+  course: Course,
+  { reply, sequence, at }: Kept,
+): Receipt {
   const { shown, how } = course.heard
   const { usage } = reply
   const tokens = tokensOf(shown)
@@ -93,13 +102,20 @@ type Counted = Pick<Turn['tokens'], 'shown' | 'history' | 'saved' | 'cacheable'>
 
 const tokensOf = ({ spent, ledger }: Shown): Counted => {
   const history = ledger === undefined ? spent : spent - ledger.spent + ledger.history
-  return { shown: spent, history: Math.max(history, spent), saved: Math.max(0, history - spent), cacheable: ledger?.cacheable.tokens ?? 0 }
+  return {
+    shown: spent,
+    history: Math.max(history, spent),
+    saved: Math.max(0, history - spent),
+    cacheable: ledger?.cacheable.tokens ?? 0,
+  }
 }
 
 /** By the upstream's count of tokens, or where it gives none by our own of what was shown. */
 function moneyOf(prices: PriceTable, model: string, tokens: Counted, { usage }: Reply): unknown {
   const cost = costOf(prices, model, usage ?? { prompt: tokens.shown })
-  return cost === undefined ? null : { ...cost, isEstimated: usage === undefined, spared: savedBy(prices, model, tokens) ?? null }
+  return cost === undefined
+    ? null
+    : { ...cost, isEstimated: usage === undefined, spared: savedBy(prices, model, tokens) ?? null }
 }
 
 /** A turn as metrics and logs hear of it. */
@@ -116,7 +132,8 @@ export function turnOf(request: Request, course: Course): Turn {
     profile: home.memory.profile.name,
     status: answer?.status ?? 502,
     streamed: request.ask.streams,
-    millis: first === undefined ? { total, memory: course.memoryMillis } : { total, memory: course.memoryMillis, first },
+    millis:
+      first === undefined ? { total, memory: course.memoryMillis } : { total, memory: course.memoryMillis, first },
     tokens: withUsage(tokensOf(heard.shown), course.reply),
     retries: answer?.retries ?? 0,
     aborted: request.client.signal.aborted,
@@ -132,7 +149,12 @@ export function turnOf(request: Request, course: Course): Turn {
 }
 
 /** A request that memory took no part in, as metrics and logs hear of it. */
-export const passedTurn = ({ dialect, ask, client, began }: Request, answer: Answer, first: number | undefined, reply: Reply | undefined): Turn => ({
+export const passedTurn = (
+  { dialect, ask, client, began }: Request,
+  answer: Answer,
+  first: number | undefined,
+  reply: Reply | undefined,
+): Turn => ({
   protocol: dialect.name,
   model: ask.model,
   upstream: answer.from,

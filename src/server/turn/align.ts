@@ -40,7 +40,11 @@ function isEndAndNews(old: readonly Compared[], told: readonly Compared[]): bool
 }
 
 /** The same without the short ways for what is equal to the letter. */
-export function alignClosely(old: readonly Compared[], told: readonly Compared[], hasEarlier: boolean): Places | undefined {
+export function alignClosely(
+  old: readonly Compared[],
+  told: readonly Compared[],
+  hasEarlier: boolean,
+): Places | undefined {
   const pair: Pair = { ...compare(old, told), old, told }
   const meet = meeting(pair)
   let turns: readonly [readonly number[], readonly number[]] | undefined
@@ -104,7 +108,8 @@ function bordersOf(list: readonly Compared[]): readonly number[] {
 }
 
 /** How many messages two histories have in common, from the first one on. */
-export const commonStart = (old: readonly Compared[], told: readonly Compared[]): number => together(compare(old, told), { stored: 0, sent: 0 }).sent
+export const commonStart = (old: readonly Compared[], told: readonly Compared[]): number =>
+  together(compare(old, told), { stored: 0, sent: 0 }).sent
 
 /** Behind all that is the same from two places on. */
 function together({ same }: Likeness, { stored, sent }: Places): Places {
@@ -154,6 +159,8 @@ function nextUsers(list: readonly Compared[]): readonly number[] {
 /** Behind the newest message stored, where the client has it at all. */
 function newestOf({ old, told, same, isPartOf }: Pair): Places | undefined {
   const newest = old.length - 1
-  const found = told.findLastIndex((_, place) => same(newest, place) || (place < told.length - 1 && isPartOf(newest, place)))
+  const found = told.findLastIndex(
+    (_, place) => same(newest, place) || (place < told.length - 1 && isPartOf(newest, place)),
+  )
   return found < 0 ? undefined : { stored: old.length, sent: found + 1 }
 }

@@ -20,11 +20,27 @@ export async function branchOff(memory: Memory, key: Key, from: number): Promise
   // Some of it may have been branched off before, by somebody who did not come to the end.
   const rest = cut.filter(({ sequence }) => sequence > last)
   const at = clock()
-  const about: About = { kind: 'about', id: 'about', at, branchOf: { session: key.id, after: first.sequence - 1 }, sources: [] }
+  const about: About = {
+    kind: 'about',
+    id: 'about',
+    at,
+    branchOf: { session: key.id, after: first.sequence - 1 },
+    sources: [],
+  }
   for (const run of runsIn(rest)) {
     const [{ sequence, offset }] = run
     const append = run.map(({ kind: _kind, id: _id, sequence: _sequence, offset: _offset, ...said }) => said)
-    await sessions.commit({ id: `branch ${sequence}`, key: to, at, epoch, from: { sequence, offset }, append, put: [about], drop: [], expiresAt: never })
+    await sessions.commit({
+      id: `branch ${sequence}`,
+      key: to,
+      at,
+      epoch,
+      from: { sequence, offset },
+      append,
+      put: [about],
+      drop: [],
+      expiresAt: never,
+    })
   }
   await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => messageId(sequence)) })
 }
@@ -51,7 +67,16 @@ async function skipTo(store: Store, key: Key, sequence: number): Promise<void> {
   if (sequence <= last + 1) return
   const [newest] = recent
   const offset = newest === undefined ? 0 : newest.offset + newest.weight
-  await store.commit({ key, at: touchedAt, epoch, from: { sequence, offset }, append: [], put: [], drop: [], expiresAt })
+  await store.commit({
+    key,
+    at: touchedAt,
+    epoch,
+    from: { sequence, offset },
+    append: [],
+    put: [],
+    drop: [],
+    expiresAt,
+  })
 }
 
 /** A branch of a session, in a list. */
@@ -61,7 +86,11 @@ export type Branch = { readonly branch: number; readonly messages: number; reado
 export async function branchesOf(memory: Memory, key: Key): Promise<readonly Branch[]> {
   const { sessions } = memory.parts
   const found: Branch[] = []
-  for (const { key: other, messages, startedAt } of await sessions.list({ scope: key.scope, after: `${key.scope}:${key.id}:`, limit: 100_000 })) {
+  for (const { key: other, messages, startedAt } of await sessions.list({
+    scope: key.scope,
+    after: `${key.scope}:${key.id}:`,
+    limit: 100_000,
+  })) {
     if (!other.id.startsWith(`${key.id}:`)) break
     const number = other.id.slice(key.id.length + 1)
     if (/^\d+$/.test(number)) found.push({ branch: Number(number), messages, cutAt: startedAt })
@@ -80,7 +109,8 @@ export const pageOf = ({ parts: { sessions } }: Memory, key: Key, sequence: numb
 /** Where a message is now that is no longer in its session: in the branch it was cut off with, or, once it is forgotten, nowhere. */
 export async function branchWith(memory: Memory, key: Key, sequence: number): Promise<Key | undefined> {
   for (const { branch } of await branchesOf(memory, key)) {
-    if (branch <= sequence && (await pageOf(memory, branchKey(key, branch), sequence)).length > 0) return branchKey(key, branch)
+    if (branch <= sequence && (await pageOf(memory, branchKey(key, branch), sequence)).length > 0)
+      return branchKey(key, branch)
   }
   return undefined
 }

@@ -4,9 +4,9 @@ import type { Key } from '../../domain/key.ts'
 import { type Head, isExpired } from '../../domain/session.ts'
 import type { Appended } from '../../memory/appending.ts'
 import type { Memory } from '../../memory.ts'
-import { withTalk } from '../dialects/ask.ts'
-import type { Ask, Dialect, Sent } from '../dialects/dialect.ts'
-import { listReceipts } from '../receipts.ts'
+import { withTalk } from '../protocols/ask.ts'
+import type { Ask, Dialect, Sent } from '../protocols/dialect.ts'
+import { listReceipts } from '../receipts/receipts.ts'
 import { branchOff } from './branch.ts'
 import { isContinued, reconciled } from './known.ts'
 import { offTheRecord, recall, turnOf } from './recall.ts'
@@ -69,7 +69,9 @@ export async function hear(hearing: Hearing, read?: Head): Promise<Heard> {
   if (cut !== undefined) await branchOff(memory, key, cut)
   const line = cut === undefined ? stored : stored.filter((message) => message.sequence < cut)
   const news = ask.said.slice(fresh)
-  const { stored: appended, epoch } = await (news.length === 1 ? storedAtOnce(memory, key, news, direct && read) : storedInStints(memory, key, news))
+  const { stored: appended, epoch } = await (news.length === 1
+    ? storedAtOnce(memory, key, news, direct && read)
+    : storedInStints(memory, key, news))
   const own = turnOf(ask)
   const shown = await recall(hearing, own, endOf(line, appended, own.length))
   return { shown, epoch, question: (appended.at(-1) ?? line.at(-1))?.sequence ?? 0, how, appended: appended.length }
@@ -87,7 +89,8 @@ type Related = Reconciled & { readonly stored: readonly Message[] }
 function continuing(hearing: Hearing, head: Head): Related | undefined {
   const { memory, key, ask } = hearing
   if (hearing.isRetry || isExpired(head, memory.parts.clock())) return undefined
-  if (isContinued(head.recent, ask.said)) return { stored: head.recent, fresh: head.recent.length, cut: undefined, how: 'continued' }
+  if (isContinued(head.recent, ask.said))
+    return { stored: head.recent, fresh: head.recent.length, cut: undefined, how: 'continued' }
   const limit = reachOf(ask)
   const read = head.recent.length > limit ? head.recent.slice(-limit) : head.recent
   const stored = spokenIn(read)
@@ -106,13 +109,17 @@ async function related(hearing: Hearing): Promise<Related> {
     const known = { stored, hasEarlier: read.length === limit }
     const result = again(hearing, stored) ?? (await reconciled(memory, key, known, ask.said))
     if (result.how === 'disjoint' && known.hasEarlier && limit <= farthest) continue
-    const mayCut = result.cut === undefined || hearing.isRetry || (hearing.isOneTalk && (await isGrounded(hearing, stored, result.cut, result.fresh)))
+    const mayCut =
+      result.cut === undefined ||
+      hearing.isRetry ||
+      (hearing.isOneTalk && (await isGrounded(hearing, stored, result.cut, result.fresh)))
     return { stored, fresh: result.fresh, cut: mayCut ? result.cut : undefined, how: result.how }
   }
 }
 
 const isSystem = ({ role }: Message): boolean => role === 'system'
-const spokenIn = (read: readonly Message[]): readonly Message[] => (read.some(isSystem) ? read.filter((message) => !isSystem(message)) : read)
+const spokenIn = (read: readonly Message[]): readonly Message[] =>
+  read.some(isSystem) ? read.filter((message) => !isSystem(message)) : read
 
 /** What a client that names the reply before its turn has to say is new, and what came after that reply is not its conversation. */
 async function continued({ memory, key }: Hearing, after: number): Promise<Reconciled> {
@@ -133,7 +140,12 @@ function again({ isRetry, ask }: Hearing, stored: readonly Message[]): Reconcile
  * Whether a reply that was given here stands among what the client tells before a place. A greeting or examples that it
  * tells before each of its questions look like history as well, and what was said after them the last time is not taken back.
  */
-async function isGrounded({ memory, key }: Hearing, stored: readonly Message[], cut: number, told: number): Promise<boolean> {
+async function isGrounded(
+  { memory, key }: Hearing,
+  stored: readonly Message[],
+  cut: number,
+  told: number,
+): Promise<boolean> {
   const place = stored.findIndex(({ sequence }) => sequence === cut)
   const since = stored[Math.max(0, place - told)]?.sequence ?? 0
   for (let before: number | undefined; ; ) {
@@ -149,7 +161,8 @@ async function storedInStints(memory: Memory, key: Key, said: readonly Sent[]): 
   const stored: Message[] = []
   for (let from = 0, to = 0; from < said.length; from = to) {
     if (from > 0) await new Promise((resume) => setImmediate(resume))
-    for (let characters = 0; to < said.length && (to === from || characters < stint); to++) characters += said[to]?.content.length ?? 0
+    for (let characters = 0; to < said.length && (to === from || characters < stint); to++)
+      characters += said[to]?.content.length ?? 0
     stored.push(...(await storedAtOnce(memory, key, said.slice(from, to))).stored)
   }
   return { stored, epoch: (await memory.parts.sessions.head(key, 0)).epoch }
@@ -167,7 +180,13 @@ function incoming({ role, content, name, calls, answers }: Parsed): Incoming {
     ...(name === undefined ? {} : { name }),
     ...(calls === undefined
       ? {}
-      : { tool_calls: calls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })) }),
+      : {
+          tool_calls: calls.map((call) => ({
+            id: call.id,
+            type: 'function',
+            function: { name: call.name, arguments: call.arguments },
+          })),
+        }),
     ...(answers === undefined ? {} : { tool_call_id: answers }),
   }
 }
@@ -175,6 +194,7 @@ function incoming({ role, content, name, calls, answers }: Parsed): Incoming {
 /** What of a request is said, and the reply that its client has begun itself, if it has. */
 export function withoutBegun(ask: Ask): { readonly ask: Ask; readonly begun: Sent | undefined } {
   const begun = ask.said.at(-1)
-  if (begun?.role !== 'assistant' || begun.calls !== undefined || isBlank(begun.content)) return { ask, begun: undefined }
+  if (begun?.role !== 'assistant' || begun.calls !== undefined || isBlank(begun.content))
+    return { ask, begun: undefined }
   return { ask: withTalk(ask, { said: ask.said.slice(0, -1) }), begun }
 }

@@ -7,7 +7,12 @@ import type { Memory } from '../../memory.ts'
 import { appendLate, branchWith, pageOf } from './branch.ts'
 
 /** A reply, and the question it was given to: by its sequence number, in the epoch in which it was asked. */
-export type Given = { readonly reply: Incoming; readonly question: number; readonly epoch: number; readonly ledger: Ledger | undefined }
+export type Given = {
+  readonly reply: Incoming
+  readonly question: number
+  readonly epoch: number
+  readonly ledger: Ledger | undefined
+}
 
 /** A reply as it was kept, and the session that it belongs to by now, itself or with a branch. */
 export type Kept = { readonly key: Key; readonly message: Message }
@@ -25,11 +30,16 @@ export async function keepReply(memory: Memory, key: Key, given: Given): Promise
     const where = isCut ? await branchWith(memory, key, question) : key
     if (where === undefined) return await keptElsewhere(memory, key, given)
     const options = ledger === undefined ? { epoch } : { epoch, answers: ledger }
-    const [message] = isCut ? await appendLate(memory, key, where, reply) : (await memory.take(key, [reply], options, isNewest ? head : undefined)).stored
+    const [message] = isCut
+      ? await appendLate(memory, key, where, reply)
+      : (await memory.take(key, [reply], options, isNewest ? head : undefined)).stored
     if (message === undefined) return undefined
-    if ((await pageOf(memory, key, question)).length > 0 || (await branchWith(memory, key, question)) !== undefined) return { key, message }
+    if ((await pageOf(memory, key, question)).length > 0 || (await branchWith(memory, key, question)) !== undefined)
+      return { key, message }
     // Whoever forgets does not wait for a reply: a question that went while its reply was being stored takes that with it.
-    await (isCut ? memory.parts.sessions.erase(where, { entries: [message.id] }) : memory.forget({ key: formatKey(key), messageId: message.id }))
+    await (isCut
+      ? memory.parts.sessions.erase(where, { entries: [message.id] })
+      : memory.forget({ key: formatKey(key), messageId: message.id }))
     return undefined
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error

@@ -2,7 +2,7 @@ import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Memory } from '../../memory.ts'
 import { barringSecrets, marksIn } from '../../text/secretMark.ts'
-import type { Sent } from '../dialects/dialect.ts'
+import type { Sent } from '../protocols/dialect.ts'
 import { type Compared, isLiteral, isUser } from './likeness.ts'
 import { type Reconciled, reconcile } from './reconcile.ts'
 
@@ -25,7 +25,8 @@ export function isContinued(stored: readonly Message[], said: readonly Sent[]): 
 
 /** Whether what is stored is as long as what is sent in its place. Asked first, in a few steps for each: so the processor fetches them all at once. */
 function areAsLong(stored: readonly Message[], said: readonly Sent[]): boolean {
-  for (let place = 0; place < stored.length; place++) if (stored[place]?.content.length !== said[place]?.content.length) return false
+  for (let place = 0; place < stored.length; place++)
+    if (stored[place]?.content.length !== said[place]?.content.length) return false
   return true
 }
 
@@ -34,11 +35,21 @@ function areAsLong(stored: readonly Message[], said: readonly Sent[]): boolean {
  * be kept. What was kept by another process, whose marks mean nothing here, is known by the rest; but rather is a message
  * kept twice than the newest one lost because another was like it but for its secret.
  */
-export function reconciled(memory: Memory, key: Key, known: Known, said: readonly Sent[]): Reconciled | Promise<Reconciled> {
+export function reconciled(
+  memory: Memory,
+  key: Key,
+  known: Known,
+  said: readonly Sent[],
+): Reconciled | Promise<Reconciled> {
   return known.stored.some(hasMarks) ? reconciledBarred(memory, key, known, said) : reconcile(known.stored, said, known)
 }
 
-async function reconciledBarred(memory: Memory, key: Key, { stored, hasEarlier }: Known, said: readonly Sent[]): Promise<Reconciled> {
+async function reconciledBarred(
+  memory: Memory,
+  key: Key,
+  { stored, hasEarlier }: Known,
+  said: readonly Sent[],
+): Promise<Reconciled> {
   const bare = <T extends Compared>(message: T): T => reworded(message, barringSecrets)
   const result = reconcile(stored.map(bare), said.map(bare), { hasEarlier })
   const line = stored.filter(({ sequence }) => result.cut === undefined || sequence < result.cut)
@@ -50,7 +61,9 @@ async function reconciledBarred(memory: Memory, key: Key, { stored, hasEarlier }
     const other = said[place]
     // A client may leave messages out, or tell some differently: then these two are no pair.
     if (other === undefined || !hasMarks(message) || !sameAs(bare(other), bare(message))) continue
-    const isSame = memory.knowsSecrets(key, textsOf(message).join('\n')) ? sameAs(await memory.asKept(key, other), message) : place < said.length - 1
+    const isSame = memory.knowsSecrets(key, textsOf(message).join('\n'))
+      ? sameAs(await memory.asKept(key, other), message)
+      : place < said.length - 1
     if (!isSame) return { ...result, fresh: place }
   }
   return result
@@ -65,8 +78,11 @@ const textsOf = ({ content, calls, answers }: Compared): readonly string[] => [
 const hasMark = (text: string): boolean => text.includes('⟨') && marksIn(text).length > 0
 /** Asked of every message that is compared, so it makes no list of texts where there is but one. */
 const hasMarks = (message: Message): boolean =>
-  message.calls === undefined && message.answers === undefined ? hasMark(message.content) : textsOf(message).some(hasMark)
-const sameAs = (one: Compared, other: Compared): boolean => JSON.stringify(textsOf(one)) === JSON.stringify(textsOf(other))
+  message.calls === undefined && message.answers === undefined
+    ? hasMark(message.content)
+    : textsOf(message).some(hasMark)
+const sameAs = (one: Compared, other: Compared): boolean =>
+  JSON.stringify(textsOf(one)) === JSON.stringify(textsOf(other))
 
 /** A message with every text in it changed. */
 function reworded<T extends Compared>(message: T, change: (text: string) => string): T {
@@ -74,7 +90,15 @@ function reworded<T extends Compared>(message: T, change: (text: string) => stri
   return {
     ...message,
     content: change(content),
-    ...(calls === undefined ? {} : { calls: calls.map((call) => ({ id: change(call.id), name: change(call.name), arguments: change(call.arguments) })) }),
+    ...(calls === undefined
+      ? {}
+      : {
+          calls: calls.map((call) => ({
+            id: change(call.id),
+            name: change(call.name),
+            arguments: change(call.arguments),
+          })),
+        }),
     ...(answers === undefined ? {} : { answers: change(answers) }),
   }
 }

@@ -22,7 +22,11 @@ export type Likeness = {
 
 /** What is equal to the letter, as nearly all is, need not be looked at any closer. */
 export const isLiteral = (a: Compared, b: Compared): boolean =>
-  a.role === b.role && a.content === b.content && a.answers === b.answers && a.calls === undefined && b.calls === undefined
+  a.role === b.role &&
+  a.content === b.content &&
+  a.answers === b.answers &&
+  a.calls === undefined &&
+  b.calls === undefined
 
 /** Whether so many messages sent, the first of them, are those stored from a place on, to the letter. */
 export function startsAt(stored: readonly Compared[], place: number, sent: readonly Compared[], many: number): boolean {
@@ -51,7 +55,12 @@ export function compare(stored: readonly Compared[], sent: readonly Compared[]):
     return short !== '' && (long.startsWith(short) || long.endsWith(short))
   }
   const textOf = ({ label, words }: Form): string => `${label} ${words}`
-  return { same, isPartOf, storedText: (place) => textOf(storedForm(place)), sentText: (place) => textOf(sentForm(place)) }
+  return {
+    same,
+    isPartOf,
+    storedText: (place) => textOf(storedForm(place)),
+    sentText: (place) => textOf(sentForm(place)),
+  }
 }
 
 /** What a user wrote without white space around it is its own form. */

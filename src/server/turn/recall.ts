@@ -1,13 +1,14 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import type { Composed } from '../../recall/compose.ts'
+import type { Composed } from '../../context/compose.ts'
 import { messageCost } from '../../text/cost.ts'
-import type { Ask, Sent } from '../dialects/dialect.ts'
+import type { Ask, Sent } from '../protocols/dialect.ts'
 import type { Hearing } from './hear.ts'
 import { asSent, besideMemory, costOf, type Shown, withMemory } from './shown.ts'
 
 /** The messages of the newest turn. */
-export const turnOf = ({ said, turn }: Ask): readonly Sent[] => said.slice(said.findLastIndex(({ place }) => place < turn) + 1)
+export const turnOf = ({ said, turn }: Ask): readonly Sent[] =>
+  said.slice(said.findLastIndex(({ place }) => place < turn) + 1)
 
 /** What a model is shown of a turn that is stored; `own` is the turn as it was sent, `kept` as it is stored. */
 export function recall(hearing: Hearing, own: readonly Sent[], kept: readonly Message[]): Shown | Promise<Shown> {
@@ -20,7 +21,8 @@ function dressing({ memory }: Hearing, own: readonly Sent[], kept: readonly Mess
   let more = 0
   own.forEach((message, place) => {
     const stored = kept[place]
-    if (stored !== undefined && stored.content !== message.content) more += messageCost(memory.tokenizer, message) - stored.tokens
+    if (stored !== undefined && stored.content !== message.content)
+      more += messageCost(memory.tokenizer, message) - stored.tokens
   })
   return Math.max(0, more)
 }
@@ -32,13 +34,23 @@ export function offTheRecord(hearing: Hearing, stored: readonly Message[], fresh
   const own = turnOf(ask).filter((message) => !unheard.includes(message))
   const cost = costOf(memory.tokenizer, unheard)
   // A part of the newest turn may be stored already: the context then ends with it.
-  if (own.length > 0) return withBudget(hearing, cost, undefined, (context) => withMemory(hearing, ask, context, own, stored.at(-own.length)?.sequence ?? 0))
+  if (own.length > 0)
+    return withBudget(hearing, cost, undefined, (context) =>
+      withMemory(hearing, ask, context, own, stored.at(-own.length)?.sequence ?? 0),
+    )
   const query = unheard.findLast(({ role }) => role === 'user')?.content
-  return withBudget(hearing, cost, query, (context) => besideMemory(hearing, ask, context, unheard[0]?.place ?? ask.turn))
+  return withBudget(hearing, cost, query, (context) =>
+    besideMemory(hearing, ask, context, unheard[0]?.place ?? ask.turn),
+  )
 }
 
 /** Shows what fits beside what is sent in any case; `cost` is what that costs more than memory knows. */
-function withBudget(hearing: Hearing, cost: Tokens, query: string | undefined, show: (context: Composed) => Shown): Shown | Promise<Shown> {
+function withBudget(
+  hearing: Hearing,
+  cost: Tokens,
+  query: string | undefined,
+  show: (context: Composed) => Shown,
+): Shown | Promise<Shown> {
   const { memory, ask, preamble } = hearing
   const budget = memory.profile.budget - ask.owed - preamble.tokens - cost
   if (budget < 1) return asSent(hearing, ask, 'budget')
@@ -54,5 +66,9 @@ function withBudget(hearing: Hearing, cost: Tokens, query: string | undefined, s
 
 function contextOf({ memory, key, person }: Hearing, budget: Tokens, query: string | undefined): Promise<Composed> {
   if (person === undefined && query === undefined) return memory.recall(key, { budget })
-  return memory.recall(key, { budget, ...(query === undefined ? {} : { query }), ...(person === undefined ? {} : { person }) })
+  return memory.recall(key, {
+    budget,
+    ...(query === undefined ? {} : { query }),
+    ...(person === undefined ? {} : { person }),
+  })
 }

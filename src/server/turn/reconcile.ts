@@ -27,7 +27,11 @@ export type Reconciled = {
  * reconcile([hello, hi], [hello, hi, bye], { hasEarlier: false }) // { fresh: 2, cut: undefined, how: 'continued' }
  * reconcile([hello, hi, how, fine], [hello, hi, bye], { hasEarlier: false }) // { fresh: 2, cut: how.sequence, how: 'edited' }
  */
-export function reconcile(stored: readonly Stored[], sent: readonly Compared[], { hasEarlier }: { readonly hasEarlier: boolean }): Reconciled {
+export function reconcile(
+  stored: readonly Stored[],
+  sent: readonly Compared[],
+  { hasEarlier }: { readonly hasEarlier: boolean },
+): Reconciled {
   if (stored.length === 0 && !hasEarlier) return fresh(0, 'first')
   return sent.every(isUser) ? byQuestions(stored, sent, hasEarlier) : byHistory(stored, sent, hasEarlier)
 }
@@ -70,7 +74,11 @@ function byQuestions(stored: readonly Stored[], sent: readonly Compared[], hasEa
 }
 
 /** The client's messages begin as the session does, but do not reach its end. */
-function fromStart(stored: readonly Stored[], asked: readonly Stored[], sent: readonly Compared[]): Reconciled | undefined {
+function fromStart(
+  stored: readonly Stored[],
+  asked: readonly Stored[],
+  sent: readonly Compared[],
+): Reconciled | undefined {
   const whole = commonStart(stored, sent)
   const next = stored[whole]
   // Up to here no reply was left out, so what follows is known to be taken back.

@@ -1,9 +1,9 @@
 import { sequenceOf, type Tokens } from '../../domain/entry.ts'
 import type { ChatMessage, Ledger, Line } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import type { Composed } from '../../recall/compose.ts'
+import type { Composed } from '../../context/compose.ts'
 import { messageCost } from '../../text/cost.ts'
-import type { Ask, Body, Dialect, Sent } from '../dialects/dialect.ts'
+import type { Ask, Body, Dialect, Sent } from '../protocols/dialect.ts'
 
 /** What a model is sent for one turn, and what that costs. */
 export type Shown = {
@@ -18,7 +18,11 @@ export type Shown = {
 /** What stands before memory: the words of a session's template. */
 export type Preamble = { readonly messages: readonly ChatMessage[]; readonly tokens: Tokens }
 
-type Means = { readonly dialect: Dialect; readonly memory: { readonly tokenizer: Tokenizer }; readonly preamble: Preamble }
+type Means = {
+  readonly dialect: Dialect
+  readonly memory: { readonly tokenizer: Tokenizer }
+  readonly preamble: Preamble
+}
 
 /**
  * The client's instructions, then memory, then the client's newest turn exactly as it was sent. `own` are the messages of
@@ -29,7 +33,8 @@ export function withMemory(means: Means, ask: Ask, context: Composed, own: reado
   const split = messages.length - own.length
   const fault = own.length === 0 ? undefined : faultIn(context.ledger, first)
   if (fault !== undefined) return asSent(means, ask, fault)
-  if (split < 0 || !own.every((message, place) => messages[split + place]?.role === message.role)) return asSent(means, ask, 'messages')
+  if (split < 0 || !own.every((message, place) => messages[split + place]?.role === message.role))
+    return asSent(means, ask, 'messages')
   const body = means.dialect.write(ask, behind(means.preamble, messages.slice(0, split)))
   return { body, spent: ask.owed + means.preamble.tokens + context.ledger.spent, ledger: context.ledger }
 }
@@ -40,15 +45,21 @@ export function besideMemory(means: Means, ask: Ask, context: Composed, from: nu
   return { body, spent: ask.owed + means.preamble.tokens + context.ledger.spent, ledger: context.ledger }
 }
 
-const behind = ({ messages }: Preamble, others: readonly ChatMessage[]): readonly ChatMessage[] => (messages.length === 0 ? others : [...messages, ...others])
+const behind = ({ messages }: Preamble, others: readonly ChatMessage[]): readonly ChatMessage[] =>
+  messages.length === 0 ? others : [...messages, ...others]
 
 /** The client's messages, unchanged. */
-export function asSent({ dialect, memory: { tokenizer }, preamble }: Means, ask: Ask, degraded: NonNullable<Shown['degraded']>): Shown {
+export function asSent(
+  { dialect, memory: { tokenizer }, preamble }: Means,
+  ask: Ask,
+  degraded: NonNullable<Shown['degraded']>,
+): Shown {
   const spent = ask.owed + preamble.tokens + tokenizer.overhead.reply + costOf(tokenizer, ask.said)
   return { body: dialect.write(ask, preamble.messages, 0), spent, degraded }
 }
 
-export const costOf = (tokenizer: Tokenizer, said: readonly Sent[]): Tokens => said.reduce((sum, message) => sum + messageCost(tokenizer, message), 0)
+export const costOf = (tokenizer: Tokenizer, said: readonly Sent[]): Tokens =>
+  said.reduce((sum, message) => sum + messageCost(tokenizer, message), 0)
 
 /** What keeps the newest turn from being shown whole. */
 function faultIn(ledger: Ledger, first: number): Shown['degraded'] {
@@ -57,4 +68,5 @@ function faultIn(ledger: Ledger, first: number): Shown['degraded'] {
   return cut.some((line) => line.verdict === 'shortened' || line.why === 'no room') ? 'budget' : 'messages'
 }
 
-const reaches = ({ entries }: Line, first: number): boolean => entries !== null && (sequenceOf(entries[1]) ?? 0) >= first
+const reaches = ({ entries }: Line, first: number): boolean =>
+  entries !== null && (sequenceOf(entries[1]) ?? 0) >= first

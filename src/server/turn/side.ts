@@ -9,7 +9,8 @@ export type Asked = {
   readonly body?: { readonly metadata?: unknown }
 }
 
-const made = '(?:generat|writ|creat|provid|produc|suggest|extract|propos|return|reply|respond|output|summari[sz]|com(?:e|ing) up|giv|mak)\\w{0,5}'
+const made =
+  '(?:generat|writ|creat|provid|produc|suggest|extract|propos|return|reply|respond|output|summari[sz]|com(?:e|ing) up|giv|mak)\\w{0,5}'
 const talk = '(?:conversations?|chats?|threads?|sessions?|dialog(?:ue)?s?|discussions?|transcripts?|messages?)'
 const ofTalk = new RegExp(`\\b${talk}\\b`, 'i')
 const either = (one: string, other: string): string => `${one}[^]{0,160}\\b${other}|\\b${other}[^]{0,160}${one}`
@@ -40,11 +41,15 @@ const looseWishes: readonly RegExp[] = [
   /\bsearch quer(?:y|ies)\b|\bstandalone (?:question|query)\b/i,
   /\bprompt for an? image generation\b/i,
   // a summary in the place of the conversation
-  new RegExp(`\\b(?:summari[sz](?:e|es|ing|er)|summary of)\\b[^]{0,60}\\b${talk}\\b|\\bconversation summari[sz]er\\b`, 'i'),
+  new RegExp(
+    `\\b(?:summari[sz](?:e|es|ing|er)|summary of)\\b[^]{0,60}\\b${talk}\\b|\\bconversation summari[sz]er\\b`,
+    'i',
+  ),
 ]
 
 /** A word of each wish: most of what is said has none, and is not looked at any closer. */
-const hint = /titl|headlin|\bnames?\b|\btags?\b|label|keyword|topic|emoji|follow|\b(?:the|a) user\b|complet|quer(?:y|ies)|standalone|image|summar|command/i
+const hint =
+  /titl|headlin|\bnames?\b|\btags?\b|label|keyword|topic|emoji|follow|\b(?:the|a) user\b|complet|quer(?:y|ies)|standalone|image|summar|command/i
 
 const heading = /^\s*#{1,4} ?(?:\*\*)?(?:task|instructions?|guidelines|rules|output)\b|^<(?:task|rules|instructions)>/im
 const blank = /\n[A-Z][\w ]{2,30}:\s*$/
@@ -64,14 +69,16 @@ const shapes: readonly RegExp[] = [
 const quoted = /<\/?(?:messages|history|chat|text|context)>|^[ \t]*messages?[ \t]*:/im
 const following = /\b(?:following|below|starts with)\b[^\n]{0,300}(?::|\n)\s*\S/i
 /** Quoted so that it can be nothing but a conversation: under its name, or with both who speak in it. */
-const history = /<\/?(?:chat_history|conversation|transcript)>|^[ \t#*]*(?:chat history|conversation(?: history)?|transcript)[ \t*]*:/im
+const history =
+  /<\/?(?:chat_history|conversation|transcript)>|^[ \t#*]*(?:chat history|conversation(?: history)?|transcript)[ \t*]*:/im
 const speaker = /^[ \t]*\**(?:user|assistant|human|ai|system)\**[ \t]*:/i
 const asker = /^[ \t]*\**(?:user|human)\**[ \t]*:/im
 const answerer = /^[ \t]*\**(?:assistant|ai)\**[ \t]*:/im
 /** So many letters has a form at least. */
 const leastForm = 120
 /** Whether a text may quote a conversation, or speak of the one that it stands in: most do not, and are not looked at any closer. */
-const mayTellTalk = (text: string): boolean => text.includes(':') || /conversation|chat|thread|session|dialog|discussion|transcript/i.test(text)
+const mayTellTalk = (text: string): boolean =>
+  text.includes(':') || /conversation|chat|thread|session|dialog|discussion|transcript/i.test(text)
 /** The conversation that this message stands in. */
 const thisTalk = /\b(?:our|this|the)(?: \w+){0,2} (?:conversation|chat|thread|session|dialog(?:ue)?|discussion)\b/i
 
@@ -107,14 +114,19 @@ export function isSide(ask: Asked, session: { readonly messages: number }): bool
 function isDeclared(metadata: unknown): boolean {
   if (typeof metadata !== 'object' || metadata === null) return false
   const { task } = metadata as { readonly task?: unknown }
-  return typeof task === 'string' && /^(?:title|tags|emoji|query|follow_up|autocomplete|image_prompt)_generation$/.test(task)
+  return (
+    typeof task === 'string' && /^(?:title|tags|emoji|query|follow_up|autocomplete|image_prompt)_generation$/.test(task)
+  )
 }
 
 /** The instructions ask for nothing else; nor does the newest message, `text`, if there were replies: somebody may well talk under instructions that look like it. */
 function isInstructed({ instructions, said }: Asked, text: string): boolean {
   const isTalk = said.some(({ role }) => role === 'assistant')
   if (isTalk && !hint.test(text)) return false
-  return instructions.some((told) => isWhollyWish(told.slice(0, 400)) && shapesIn(ends(told)) > 0) && (!isTalk || isWished(text, true))
+  return (
+    instructions.some((told) => isWhollyWish(told.slice(0, 400)) && shapesIn(ends(told)) > 0) &&
+    (!isTalk || isWished(text, true))
+  )
 }
 
 const isWhollyWish = (head: string): boolean => {
@@ -146,5 +158,6 @@ function isTemplate({ said, hasTools, maxTokens }: Asked, text: string, messages
 /** A form says what it wants before or behind what it quotes. */
 const ends = (text: string): string => (text.length <= 6_000 ? text : `${text.slice(0, 4_000)}\n${text.slice(-2_000)}`)
 const wishesIn = (isOfTalk: boolean): readonly RegExp[] => (isOfTalk ? [...wishes, ...looseWishes] : wishes)
-const isWished = (text: string, isOfTalk: boolean): boolean => hint.test(text) && wishesIn(isOfTalk).some((wish) => wish.test(text))
+const isWished = (text: string, isOfTalk: boolean): boolean =>
+  hint.test(text) && wishesIn(isOfTalk).some((wish) => wish.test(text))
 const shapesIn = (text: string): number => shapes.filter((shape) => shape.test(text)).length

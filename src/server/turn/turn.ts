@@ -2,15 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Incoming } from '../../domain/chat.ts'
 import { formatKey } from '../../domain/key.ts'
 import { messageCost } from '../../text/cost.ts'
-import type { Backend, Call } from '../backend.ts'
-import { withTalk } from '../dialects/ask.ts'
-import type { Heard as Reply, Sent } from '../dialects/dialect.ts'
-import type { Lanes } from '../lanes.ts'
-import type { Home, Memories } from '../memories.ts'
-import { keepReceipt, receiptId } from '../receipts.ts'
-import { type Reading, relay } from '../relay.ts'
-import type { SessionModels } from '../sessionModels.ts'
-import type { PriceTable } from '../watch/prices.ts'
+import type { Backend, Call } from '../upstreams/backend.ts'
+import { withTalk } from '../protocols/ask.ts'
+import type { Heard as Reply, Sent } from '../protocols/dialect.ts'
+import type { Lanes } from './lanes.ts'
+import type { Home, Memories } from '../memoryRegistry.ts'
+import { keepReceipt, receiptId } from '../receipts/receipts.ts'
+import { type Reading, relay } from './relay.ts'
+import type { SessionModels } from '../upstreams/sessionModels.ts'
+import type { PriceTable } from '../observability/prices.ts'
 import { type Course, faultsOf, passedTurn, type Request, receiptOf, turnOf } from './account.ts'
 import { type Heard, hear, reachOf, withoutBegun } from './hear.ts'
 import { keepReply } from './keep.ts'
@@ -77,15 +77,34 @@ async function heardInTurn(room: Room, request: Request, home: Home, stance: Sta
     const { person, isRetry, isOneTalk } = wished(memory, request, stance, head)
     const after = ask.previous === undefined ? undefined : await placeOf(memory, key, ask.previous)
     const priced = begun === undefined ? ask : withTalk(ask, { owed: ask.owed + messageCost(memory.tokenizer, begun) })
-    const hearing = { memory, key, dialect: request.dialect, ask: priced, preamble, isOff, person, after, isRetry, isOneTalk }
-    const heard = await request.traced.memory('search_memory', key.scope, () => hear(hearing, after === undefined ? head : undefined))
+    const hearing = {
+      memory,
+      key,
+      dialect: request.dialect,
+      ask: priced,
+      preamble,
+      isOff,
+      person,
+      after,
+      isRetry,
+      isOneTalk,
+    }
+    const heard = await request.traced.memory('search_memory', key.scope, () =>
+      hear(hearing, after === undefined ? head : undefined),
+    )
     return courseOf(home, stance, begun, heard, performance.now() - before)
   } finally {
     room.lanes.leave(lane)
   }
 }
 
-const courseOf = (home: Home, { key, isOff, degraded }: Stance, begun: Sent | undefined, heard: Heard, memoryMillis: number): Course => ({
+const courseOf = (
+  home: Home,
+  { key, isOff, degraded }: Stance,
+  begun: Sent | undefined,
+  heard: Heard,
+  memoryMillis: number,
+): Course => ({
   home,
   key,
   heard,
@@ -170,11 +189,16 @@ async function keep(room: Room, request: Request, course: Course, heard: Reply):
   course.reply = heard
   if (epoch === undefined) return
   try {
-    const store = () => room.lanes.run(formatKey(key), () => keepReply(memory, key, { reply, question, epoch, ledger: shown.ledger }))
+    const store = () =>
+      room.lanes.run(formatKey(key), () => keepReply(memory, key, { reply, question, epoch, ledger: shown.ledger }))
     const kept = await request.traced.memory('create_memory', key.scope, store)
     if (kept === undefined) return
     const { sequence, at } = kept.message
-    await keepReceipt(memory.parts.sessions, kept.key, receiptOf(room.prices, request, course, { reply: heard, sequence, at }))
+    await keepReceipt(
+      memory.parts.sessions,
+      kept.key,
+      receiptOf(room.prices, request, course, { reply: heard, sequence, at }),
+    )
   } catch (error) {
     room.report(error)
   }

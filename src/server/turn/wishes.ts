@@ -4,9 +4,9 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, personKey } from '../../domain/key.ts'
 import type { Head } from '../../domain/session.ts'
 import type { Memory } from '../../memory.ts'
-import type { Ask } from '../dialects/dialect.ts'
-import { Refusal } from '../problem.ts'
-import { findReceipt } from '../receipts.ts'
+import type { Ask } from '../protocols/dialect.ts'
+import { Refusal } from '../http/problem.ts'
+import { findReceipt } from '../receipts/receipts.ts'
 import type { Request } from './account.ts'
 import { pageOf } from './branch.ts'
 import type { Hearing } from './hear.ts'
@@ -15,10 +15,18 @@ import type { Hearing } from './hear.ts'
 export type Stance = { readonly key: Key; readonly isOff: boolean; readonly degraded: readonly string[] }
 
 /** Takes in a file that stands in a message to a tenant. */
-export type TakeFile = (scope: string, file: { readonly name: string; readonly type: string; readonly bytes: Uint8Array }) => Promise<unknown>
+export type TakeFile = (
+  scope: string,
+  file: { readonly name: string; readonly type: string; readonly bytes: Uint8Array },
+) => Promise<unknown>
 
 /** What a client wishes for beside its words; wished wrongly, it is refused before anything is stored. */
-export function wished(memory: Memory, request: Request, { key, isOff }: Stance, head: Head): Pick<Hearing, 'person' | 'isRetry' | 'isOneTalk'> {
+export function wished(
+  memory: Memory,
+  request: Request,
+  { key, isOff }: Stance,
+  head: Head,
+): Pick<Hearing, 'person' | 'isRetry' | 'isOneTalk'> {
   const { headers, isMapped } = request
   const about = aboutIn(head.derived)
   if (isOff && about?.movedTo !== undefined) throw movedTo(key, `${key.scope}:${about.movedTo}`)
@@ -34,7 +42,12 @@ export function isOffTheRecord(wish: string | readonly string[] | undefined): bo
   if (wish === undefined) return false
   const word = String(wish).trim().toLowerCase()
   if (word === 'true' || word === 'false') return word === 'false'
-  throw new Refusal(400, 'bad_header', `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`, 'x-threadkeep-store')
+  throw new Refusal(
+    400,
+    'bad_header',
+    `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`,
+    'x-threadkeep-store',
+  )
 }
 
 /** Who speaks, if the profile wants to know. */
@@ -44,12 +57,19 @@ function personIn({ profile }: Memory, { scope }: Key, person: string | undefine
   return person
 }
 
-const movedTo = (key: Key, to: string): MemoryError => new MemoryError('moved', `Session ${formatKey(key)} goes on as ${to}.`, { to, param: 'key' })
+const movedTo = (key: Key, to: string): MemoryError =>
+  new MemoryError('moved', `Session ${formatKey(key)} goes on as ${to}.`, { to, param: 'key' })
 
 /** Files belong to tenants: in a session they are refused, whatever they are sent as. One that cannot be read is the model's all the same. */
-export async function takeFiles(takeFile: TakeFile | undefined, key: Key, ask: Ask, isOff: boolean): Promise<readonly string[]> {
+export async function takeFiles(
+  takeFile: TakeFile | undefined,
+  key: Key,
+  ask: Ask,
+  isOff: boolean,
+): Promise<readonly string[]> {
   if (ask.files.length === 0) return []
-  if (key.id !== '') throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'messages')
+  if (key.id !== '')
+    throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'messages')
   if (isOff || takeFile === undefined) return []
   const degraded: string[] = []
   for (const { name, type, bytes } of ask.files) {

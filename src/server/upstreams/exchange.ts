@@ -1,10 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
-import type { Gathered } from '../backend.ts'
+import type { Gathered } from './backend.ts'
 
 /** What a server has begun to answer. */
-export type Begun = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Incoming }
+export type Begun = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Incoming
+}
 
 /** The bytes of an answer as they come; whoever does not take them holds the sender back. */
 type Incoming = AsyncIterable<Uint8Array> & Gathered
@@ -20,7 +24,12 @@ const once = { once: true }
  * One request to a server over a pool of connections. On the platform's streams the same would cost twice as much.
  * Rejects with what the pool reports when nothing has come back yet; after that the body does.
  */
-export function exchange(pool: Dispatcher, options: Dispatcher.DispatchOptions, signal: AbortSignal, terms?: Terms): Promise<Begun> {
+export function exchange(
+  pool: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+  signal: AbortSignal,
+  terms?: Terms,
+): Promise<Begun> {
   return new Promise((resolve, reject) => {
     pool.dispatch(options, new Inflow(signal, resolve, reject, terms))
   })
@@ -49,7 +58,12 @@ class Inflow implements Incoming, AsyncIterator<Uint8Array>, Dispatcher.Dispatch
   private stopped: Error | undefined
   private wake: (() => void) | undefined
 
-  constructor(signal: AbortSignal, resolve: (begun: Begun) => void, reject: (error: unknown) => void, terms: Terms | undefined) {
+  constructor(
+    signal: AbortSignal,
+    resolve: (begun: Begun) => void,
+    reject: (error: unknown) => void,
+    terms: Terms | undefined,
+  ) {
     this.signal = signal
     this.resolve = resolve
     this.reject = reject

@@ -1,8 +1,8 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import type { Answer, Backend, Call } from '../backend.ts'
-import { spokenBy } from '../gate/headers.ts'
-import { Refusal } from '../problem.ts'
+import type { Answer, Backend, Call } from './backend.ts'
+import { spokenBy } from '../auth/headers.ts'
+import { Refusal } from '../http/problem.ts'
 import { hasModel, protocolOf, whoIsAsked } from './choice.ts'
 import { type Patience, Upstream, type UpstreamOptions } from './upstream.ts'
 
@@ -40,7 +40,12 @@ function suited(asked: ReturnType<typeof whoIsAsked<Upstream>>, { dialect, body 
   const model = typeof body.model === 'string' ? body.model : ''
   const able = asked[protocolOf(dialect)].filter((upstream) => hasModel(upstream, model))
   if (able.length > 0) return able
-  throw new Refusal(404, 'model_not_found', `No upstream is configured for the model ${JSON.stringify(model.slice(0, 80))} in this protocol.`, 'model')
+  throw new Refusal(
+    404,
+    'model_not_found',
+    `No upstream is configured for the model ${JSON.stringify(model.slice(0, 80))} in this protocol.`,
+    'model',
+  )
 }
 
 /** All but the last are asked once: whoever has another to turn to does not wait. */
@@ -61,7 +66,8 @@ async function askInTurn(upstreams: readonly Upstream[], call: Call, options: Po
         error = thrown
       }
       const wait = isPassing(answer, error, isLast) ? waitAfter(answer, tries, options) : undefined
-      const isFinal = wait === undefined || (isLast && (tries >= options.persistence.tries || wait > options.persistence.longest))
+      const isFinal =
+        wait === undefined || (isLast && (tries >= options.persistence.tries || wait > options.persistence.longest))
       if (isFinal && answer === undefined) throw error
       if (isFinal) return retries === 0 ? (answer as Answer) : { ...(answer as Answer), retries, passedOver }
       await letGo(answer)
@@ -85,7 +91,11 @@ function isPassing(answer: Answer | undefined, error: unknown, isLast: boolean):
 }
 
 /** How long to wait before asking again: as long as the server says, else longer each time. */
-function waitAfter(answer: Answer | undefined, tries: number, { persistence, random = Math.random }: PoolOptions): Millis {
+function waitAfter(
+  answer: Answer | undefined,
+  tries: number,
+  { persistence, random = Math.random }: PoolOptions,
+): Millis {
   return askedToWait(answer) ?? persistence.wait * 2 ** (tries - 1) * (0.5 + random() / 2)
 }
 

@@ -1,13 +1,19 @@
 import { Agent } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { endpoint, shownAddress } from '../../models/address.ts'
-import { brokenOff, type Check, notAReply, refused, unreachable } from '../../models/failure.ts'
-import type { Answer, Call } from '../backend.ts'
-import { type Upstream as Holder, ownKeyHeaders, type Protocol, requestHeaders, returnedHeaders } from '../gate/headers.ts'
-import { Refusal } from '../problem.ts'
-import { roundOver } from '../round.ts'
-import type { UpstreamState } from '../watch/ready.ts'
+import { endpoint, shownAddress } from '../../providers/address.ts'
+import { brokenOff, type Check, notAReply, refused, unreachable } from '../../providers/failure.ts'
+import type { Answer, Call } from './backend.ts'
+import {
+  type Upstream as Holder,
+  ownKeyHeaders,
+  type Protocol,
+  requestHeaders,
+  returnedHeaders,
+} from '../auth/headers.ts'
+import { Refusal } from '../http/problem.ts'
+import { roundOver } from '../http/round.ts'
+import type { UpstreamState } from '../observability/ready.ts'
 import { modelFor, protocolOf } from './choice.ts'
 import { type Begun, exchange, type Terms } from './exchange.ts'
 
@@ -94,7 +100,13 @@ export class Upstream {
     return this.agent.close()
   }
 
-  private async send(method: 'GET' | 'POST', route: string, body: string | null, asker: Asker, spoken: Protocol): Promise<Answer> {
+  private async send(
+    method: 'GET' | 'POST',
+    route: string,
+    body: string | null,
+    asker: Asker,
+    spoken: Protocol,
+  ): Promise<Answer> {
     const target = this.target(route)
     const { origin, path, where, terms } = target
     const headers = requestHeaders(this.holder, target, asker.headers, asker.isGuarded, spoken)
@@ -113,7 +125,15 @@ export class Upstream {
       throw keyRefused()
     }
     await roundOver()
-    return { status, headers: returnedHeaders(spoken, begun.headers), where, from: this.name, retries: 0, passedOver: none, body: begun.body }
+    return {
+      status,
+      headers: returnedHeaders(spoken, begun.headers),
+      where,
+      from: this.name,
+      retries: 0,
+      passedOver: none,
+      body: begun.body,
+    }
   }
 
   /** Why there is no answer; how it did is noted. */
@@ -125,14 +145,22 @@ export class Upstream {
 
   /** Whether a request is not made with a key of the client's own. */
   private isHouseKey({ headers, isGuarded }: Asker, spoken: Protocol): boolean {
-    return isGuarded || (this.holder.key !== undefined && ownKeyHeaders(this.protocol, headers, isGuarded, spoken) === undefined)
+    return (
+      isGuarded ||
+      (this.holder.key !== undefined && ownKeyHeaders(this.protocol, headers, isGuarded, spoken) === undefined)
+    )
   }
 
   private target(route: string): Target {
     const known = this.targets.get(route)
     if (known !== undefined) return known
     const url = this.url(route)
-    const target = { origin: url.origin, path: url.pathname + url.search, where: shownAddress(url), terms: termsOf(this.patience.total, shownAddress(url)) }
+    const target = {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      where: shownAddress(url),
+      terms: termsOf(this.patience.total, shownAddress(url)),
+    }
     this.targets.set(route, target)
     return target
   }
@@ -153,13 +181,20 @@ export class Upstream {
 
 const termsOf = (total: Millis, where: string): Terms => ({
   total,
-  late: () => new MemoryError('timeout', `${where} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`),
+  late: () =>
+    new MemoryError(
+      'timeout',
+      `${where} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`,
+    ),
   explain: (error) => failureOf(error, where, (cause) => brokenOff(where, cause)),
 })
 
 /** What a server says of the operator's key may name it, or the account behind it, and is no business of clients; nor can they mend it by asking again. */
 const keyRefused = (): Refusal =>
-  new Refusal(502, 'upstream', 'The upstream refused the key it was given.', null, { type: 'upstream_error', headers: { 'x-should-retry': 'false' } })
+  new Refusal(502, 'upstream', 'The upstream refused the key it was given.', null, {
+    type: 'upstream_error',
+    headers: { 'x-should-retry': 'false' },
+  })
 
 /** An answer as it has begun, unless it is no answer of a model server. */
 function sound(begun: Begun, where: string): Begun {
@@ -178,10 +213,16 @@ function faultOf({ status, headers }: Begun, where: string): MemoryError | undef
   return type.toLowerCase().includes('html') ? notAReply(where, 'a web page') : undefined
 }
 
-const late: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'])
+const late: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
 
 function failureOf(error: unknown, where: string, otherwise: (cause: unknown) => MemoryError): unknown {
   if (error instanceof MemoryError || (error instanceof Error && error.name === 'AbortError')) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return late.has(code) ? new MemoryError('timeout', `${where} did not answer in time. Try again, or ask for less.`, { cause: error }) : otherwise(error)
+  return late.has(code)
+    ? new MemoryError('timeout', `${where} did not answer in time. Try again, or ask for less.`, { cause: error })
+    : otherwise(error)
 }

@@ -28,7 +28,9 @@ export const forgetting: Checks = {
     const head = await store.head(key, 10)
     same([head.recent.map(content), head.asked?.content, head.gaps], [['keep this'], 'keep this', [[2, 2]]])
     same(await store.search(key, { text: 'walrus', limit: 5 }), [])
-    same((await store.commit(change('a', { append: [said('keep this'), said('forget the walrus')] }))).map(content), ['keep this'])
+    same((await store.commit(change('a', { append: [said('keep this'), said('forget the walrus')] }))).map(content), [
+      'keep this',
+    ])
     await refused('conflict', store.commit(change('b', { base: 1, put: [fact('f1', 'walrus')] })))
   },
 }

@@ -44,8 +44,10 @@ export const fact = (id: string, value: string): Fact => ({
 })
 
 export const content = (message: Message): string => message.content
-export const outline = (message: Message): string => `${message.id} ${message.sequence} ${message.offset} ${message.content}`
-export const names = (listed: readonly { key: { scope: string; id: string } }[]): string[] => listed.map((one) => `${one.key.scope}:${one.key.id}`)
+export const outline = (message: Message): string =>
+  `${message.id} ${message.sequence} ${message.offset} ${message.content}`
+export const names = (listed: readonly { key: { scope: string; id: string } }[]): string[] =>
+  listed.map((one) => `${one.key.scope}:${one.key.id}`)
 
 export function same(actual: unknown, expected: unknown): void {
   const [a, b] = [canonical(actual), canonical(expected)]

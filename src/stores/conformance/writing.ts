@@ -1,11 +1,27 @@
 import type { Store } from '../../domain/ports.ts'
-import { type Checks, change, content, fact, foreign, key, names, other, outline, refused, said, same } from './stage.ts'
+import {
+  type Checks,
+  change,
+  content,
+  fact,
+  foreign,
+  key,
+  names,
+  other,
+  outline,
+  refused,
+  said,
+  same,
+} from './stage.ts'
 
 /** Reading and writing sessions. */
 export const writing: Checks = {
   'a session nobody wrote to has an empty head': async (store) => {
     const head = await store.head(key, 10)
-    same([head.revision, head.epoch, head.messages, head.last, head.recent, head.derived, head.first, head.asked], [0, 0, 0, 0, [], [], undefined, undefined])
+    same(
+      [head.revision, head.epoch, head.messages, head.last, head.recent, head.derived, head.first, head.asked],
+      [0, 0, 0, 0, [], [], undefined, undefined],
+    )
     same(await store.page(key, { limit: 10 }), [])
   },
   'messages get ids, gap-free sequence numbers and summed weights': async (store) => {
@@ -27,10 +43,21 @@ export const writing: Checks = {
   },
   'the head tells first, newest question, recent messages and counts': async (store) => {
     await store.commit(
-      change('a', { append: [said('one'), said('reply', { role: 'assistant' }), said('two'), said('  ', {}), said('last', { role: 'assistant' })] }),
+      change('a', {
+        append: [
+          said('one'),
+          said('reply', { role: 'assistant' }),
+          said('two'),
+          said('  ', {}),
+          said('last', { role: 'assistant' }),
+        ],
+      }),
     )
     const head = await store.head(key, 2)
-    same([head.first?.content, head.asked?.content, head.recent.map(content), head.messages, head.last, head.revision], ['one', 'two', ['  ', 'last'], 5, 5, 1])
+    same(
+      [head.first?.content, head.asked?.content, head.recent.map(content), head.messages, head.last, head.revision],
+      ['one', 'two', ['  ', 'last'], 5, 5, 1],
+    )
   },
   'the same change twice is once, with the same answer': async (store) => {
     const once = await store.commit(change('a', { append: [said('one')] }))
@@ -40,7 +67,9 @@ export const writing: Checks = {
     same([(await store.head(key, 10)).recent.map(content), (await store.head(key, 10)).revision], [['one', 'two'], 2])
   },
   'concurrent appends are all kept, in one order': async (store) => {
-    await Promise.all(Array.from({ length: 40 }, (_, at) => store.commit(change(`op${at}`, { append: [said(`${at}`)] }))))
+    await Promise.all(
+      Array.from({ length: 40 }, (_, at) => store.commit(change(`op${at}`, { append: [said(`${at}`)] }))),
+    )
     const messages = await store.page(key, { limit: 100 })
     same(
       messages.map((message) => message.sequence),
@@ -51,9 +80,16 @@ export const writing: Checks = {
   'pages run forward and backward between bounds': async (store) => {
     await store.commit(change('a', { append: Array.from({ length: 9 }, (_, at) => said(`${at + 1}`)) }))
     const read = async (range: Parameters<Store['page']>[1]) => (await store.page(key, range)).map(content).join('')
-    same([await read({ limit: 3 }), await read({ after: 3, limit: 3 }), await read({ before: 5, limit: 9 })], ['123', '456', '1234'])
     same(
-      [await read({ limit: 2, newest: true }), await read({ before: 5, limit: 2, newest: true }), await read({ after: 8, before: 3, limit: 5 })],
+      [await read({ limit: 3 }), await read({ after: 3, limit: 3 }), await read({ before: 5, limit: 9 })],
+      ['123', '456', '1234'],
+    )
+    same(
+      [
+        await read({ limit: 2, newest: true }),
+        await read({ before: 5, limit: 2, newest: true }),
+        await read({ after: 8, before: 3, limit: 5 }),
+      ],
       ['89', '34', ''],
     )
   },
@@ -84,7 +120,8 @@ export const writing: Checks = {
     same(names(await store.list({ expiredBy: 3_000, limit: 9 })), ['acme:bob'])
   },
   'lists are ordered, paged and kept to a scope': async (store) => {
-    for (const one of [foreign, other, key]) await store.commit(change(`a ${one.scope} ${one.id}`, { key: one, append: [said('one')] }))
+    for (const one of [foreign, other, key])
+      await store.commit(change(`a ${one.scope} ${one.id}`, { key: one, append: [said('one')] }))
     same(names(await store.list({ limit: 9 })), ['acme:ann', 'acme:bob', 'zeta:ann'])
     same(names(await store.list({ scope: 'acme', limit: 9 })), ['acme:ann', 'acme:bob'])
     same(names(await store.list({ after: 'acme:ann', limit: 1 })), ['acme:bob'])

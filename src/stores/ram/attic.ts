@@ -71,7 +71,8 @@ export class RamAttic implements Attic, Bounded, Counted {
       this.awakeBytes += lightBytes(session)
       this.awake.moveUp(session)
     } else if (isUse) this.awake.moveUp(session)
-    if (this.used !== undefined && isSession(session.key) && (isUse || !this.used.has(session))) this.used.moveUp(session)
+    if (this.used !== undefined && isSession(session.key) && (isUse || !this.used.has(session)))
+      this.used.moveUp(session)
     this.makeRoom()
   }
 
@@ -94,7 +95,8 @@ export class RamAttic implements Attic, Bounded, Counted {
   }
 
   opened(session: Session): Body {
-    if (this.peeked?.session !== session) this.peeked = { session, body: unfolded(session.packed as string, this.room.pack as Pack) }
+    if (this.peeked?.session !== session)
+      this.peeked = { session, body: unfolded(session.packed as string, this.room.pack as Pack) }
     return this.peeked.body
   }
 

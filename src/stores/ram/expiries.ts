@@ -41,7 +41,11 @@ export class Expiries<T extends Expiring> {
 
   private rise(one: T, from: number): void {
     let slot = from
-    for (let above = (slot - 1) >> 1; slot > 0 && (this.heap[above] as T).expiresAt > one.expiresAt; above = (slot - 1) >> 1) {
+    for (
+      let above = (slot - 1) >> 1;
+      slot > 0 && (this.heap[above] as T).expiresAt > one.expiresAt;
+      above = (slot - 1) >> 1
+    ) {
       this.put(this.heap[above] as T, slot)
       slot = above
     }
@@ -50,7 +54,11 @@ export class Expiries<T extends Expiring> {
 
   private sink(one: T, from: number): void {
     let slot = from
-    for (let below = this.sooner(slot); below !== undefined && below.expiresAt < one.expiresAt; below = this.sooner(slot)) {
+    for (
+      let below = this.sooner(slot);
+      below !== undefined && below.expiresAt < one.expiresAt;
+      below = this.sooner(slot)
+    ) {
       const freed = below.slot
       this.put(below, slot)
       slot = freed

@@ -55,8 +55,18 @@ function rowOf(message: Message): Row {
   return (name ?? calls ?? answers) === undefined ? row : [...row, { name, calls, answers } as Others]
 }
 
-const messageOf = ([sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, others]: Row): Message =>
-  placed({ at, role, content, tokens, lineTokens, tokenizer, weight, ...others }, sequence, offset)
+const messageOf = ([
+  sequence,
+  offset,
+  at,
+  role,
+  content,
+  tokens,
+  lineTokens,
+  tokenizer,
+  weight,
+  others,
+]: Row): Message => placed({ at, role, content, tokens, lineTokens, tokenizer, weight, ...others }, sequence, offset)
 
 /** So many letters are made at once: more would be more arguments than a call takes. */
 const atOnce = 8_192
@@ -64,7 +74,8 @@ const atOnce = 8_192
 function lettersOf(bytes: Uint8Array): string {
   let letters = ''
   // Given as a list, they are not taken one by one.
-  for (let from = 0; from < bytes.length; from += atOnce) letters += Reflect.apply(String.fromCharCode, null, bytes.subarray(from, from + atOnce))
+  for (let from = 0; from < bytes.length; from += atOnce)
+    letters += Reflect.apply(String.fromCharCode, null, bytes.subarray(from, from + atOnce))
   return letters
 }
 

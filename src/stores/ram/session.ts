@@ -1,4 +1,13 @@
-import { type Derived, type Entry, isBlank, type Message, type Millis, messageId, type Said, sequenceOf } from '../../domain/entry.ts'
+import {
+  type Derived,
+  type Entry,
+  isBlank,
+  type Message,
+  type Millis,
+  messageId,
+  type Said,
+  sequenceOf,
+} from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { type Change, type Gap, placeOf, withGap, withGaps } from '../../domain/session.ts'
 
@@ -87,7 +96,19 @@ export function append(session: Session, body: Body, { id, from, append: all }: 
 export function placed(said: Said, sequence: number, offset: number): Message {
   const { at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = said
   const id = messageId(sequence)
-  const message: Growing = { kind: 'message', id, sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight }
+  const message: Growing = {
+    kind: 'message',
+    id,
+    sequence,
+    offset,
+    at,
+    role,
+    content,
+    tokens,
+    lineTokens,
+    tokenizer,
+    weight,
+  }
   if (name !== undefined) message.name = name
   if (calls !== undefined) message.calls = calls
   if (answers !== undefined) message.answers = answers

@@ -76,14 +76,22 @@ export class RamShelf {
         `Session ${name} was forgotten while this was being written; nothing was stored. Read it again and repeat if it is still wanted.`,
       )
     }
-    const before = session === undefined || change.id === undefined ? undefined : this.bodyOf(session).done?.get(change.id)
-    if (before !== undefined) return this.page(change.key, { after: before[0] - 1, before: before[1] + 1, limit: before[1] - before[0] + 1 })
+    const before =
+      session === undefined || change.id === undefined ? undefined : this.bodyOf(session).done?.get(change.id)
+    if (before !== undefined)
+      return this.page(change.key, { after: before[0] - 1, before: before[1] + 1, limit: before[1] - before[0] + 1 })
     const { revision = 0, last = 0 } = session ?? {}
     if (change.base !== undefined && change.base !== revision) {
-      throw new MemoryError('conflict', `Session ${name} is at revision ${revision}, not ${change.base}. Read it again and decide again.`)
+      throw new MemoryError(
+        'conflict',
+        `Session ${name} is at revision ${revision}, not ${change.base}. Read it again and decide again.`,
+      )
     }
     if (change.from !== undefined && change.from.sequence <= last) {
-      throw new MemoryError('conflict', `The next message of ${name} cannot be number ${change.from.sequence}: it has ${last} already.`)
+      throw new MemoryError(
+        'conflict',
+        `The next message of ${name} cannot be number ${change.from.sequence}: it has ${last} already.`,
+      )
     }
     return this.apply(session ?? this.begin(name, change), change)
   }
@@ -105,7 +113,8 @@ export class RamShelf {
     const name = formatKey(key)
     const session = this.sessions.get(name)
     if (only !== undefined && 'remains' in only) return []
-    if (only !== undefined && 'entries' in only) return session === undefined ? [] : this.eraseEntries(session, only.entries)
+    if (only !== undefined && 'entries' in only)
+      return session === undefined ? [] : this.eraseEntries(session, only.entries)
     if (only !== undefined && (session === undefined || !isExpired(session, only.expiredBy))) return []
     this.removed(key.scope)
     this.epochs.set(name, this.epochOf(name) + 1)
@@ -126,7 +135,9 @@ export class RamShelf {
 
   changes({ scope, id }: Where, since: number): Changes {
     if (id === undefined) {
-      const sessions = [...this.among({ scope })].filter(({ key, stamp }) => key.scope === scope && stamp > since).map(({ key }) => key)
+      const sessions = [...this.among({ scope })]
+        .filter(({ key, stamp }) => key.scope === scope && stamp > since)
+        .map(({ key }) => key)
       return { stamp: this.stamp, lineage: `${this.removals.get(scope) ?? 0}`, sessions }
     }
     const name = formatKey({ scope, id })
@@ -136,7 +147,9 @@ export class RamShelf {
   }
 
   /** What was found, most of it in the same session. */
-  found(places: readonly { readonly key: Key; readonly id: string; readonly sequence: number }[]): (Entry | undefined)[] {
+  found(
+    places: readonly { readonly key: Key; readonly id: string; readonly sequence: number }[],
+  ): (Entry | undefined)[] {
     return places.map(({ key, id, sequence }) => {
       const session = this.sessions.get(formatKey(key))
       const body = session && this.bodyOf(session)
@@ -205,7 +218,9 @@ export class RamShelf {
 const none: readonly never[] = []
 
 /** Two lists as one; that they are copied is seldom needed. */
-const both = (some: readonly Entry[], more: readonly Entry[]): readonly Entry[] => (more.length === 0 ? some : [...some, ...more])
+const both = (some: readonly Entry[], more: readonly Entry[]): readonly Entry[] =>
+  more.length === 0 ? some : [...some, ...more]
 
 type Halves = Pick<Key, 'scope' | 'id'>
-const isAfter = (key: Halves, other: Halves): boolean => (key.scope === other.scope ? key.id > other.id : key.scope > other.scope)
+const isAfter = (key: Halves, other: Halves): boolean =>
+  key.scope === other.scope ? key.id > other.id : key.scope > other.scope

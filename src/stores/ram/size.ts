@@ -6,4 +6,5 @@ export const sizeOfSession = 600
 const sizeOfEntry = 200
 
 /** What an entry takes of the process, about: its text in UTF-8, and what the engine keeps beside it. */
-export const sizeOf = (entry: Entry): number => sizeOfEntry + (entry.kind === 'message' ? bytesOf(entry) : utf8Length(JSON.stringify(entry)))
+export const sizeOf = (entry: Entry): number =>
+  sizeOfEntry + (entry.kind === 'message' ? bytesOf(entry) : utf8Length(JSON.stringify(entry)))

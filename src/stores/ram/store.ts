@@ -1,8 +1,8 @@
 import type { Key } from '../../domain/key.ts'
 import type { Index, Store } from '../../domain/ports.ts'
-import { Finder } from '../../recall/find.ts'
-import type { Indexed } from '../../recall/held.ts'
-import { searchTerms } from '../../recall/terms.ts'
+import { Finder } from '../../search/find.ts'
+import type { Indexed } from '../../search/held.ts'
+import { searchTerms } from '../../search/terms.ts'
 import type { RamShelf } from './shelf.ts'
 import type { RamVectors } from './vectors.ts'
 
@@ -23,7 +23,8 @@ export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index
     },
     search: (where, query) => finder.search(where, query),
     changes: async (where, since) => shelf.changes(where, since),
-    unembedded: async (model, after, limit) => vectors?.unembedded(model, after, limit) ?? { entries: [], next: undefined },
+    unembedded: async (model, after, limit) =>
+      vectors?.unembedded(model, after, limit) ?? { entries: [], next: undefined },
     embed: async (model, made) => vectors?.embed(model, made) ?? 0,
     embedded: async (model) => vectors?.embedded(model) ?? { done: 0, total: 0 },
     close: async () => {
@@ -36,12 +37,15 @@ export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index
 
 function finderOf(shelf: RamShelf, vectors: RamVectors | undefined): Finder {
   const indexed = (key: Key, after: number, limit: number): readonly Indexed[] =>
-    shelf.page(key, { after, limit }).map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
+    shelf
+      .page(key, { after, limit })
+      .map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
   return new Finder({
     changes: async (where, since) => shelf.changes(where, since),
     indexed: async (key, after, limit) => indexed(key, after, limit),
     derived: async (key) => shelf.head(key, 0).derived,
-    pointed: async (where, model, after, limit) => vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
+    pointed: async (where, model, after, limit) =>
+      vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
     // What is in RAM is read at once, and gone with it.
     load: async () => undefined,
     save: () => undefined,

@@ -2,10 +2,16 @@ import { type Entry, isBlank, isSilent, type Message, sequenceOf, textOf } from 
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
-import { Meaning, type Pointed } from '../../recall/meaning.ts'
+import { Meaning, type Pointed } from '../../search/meaning.ts'
 import type { RamShelf } from './shelf.ts'
 
-type Kept = { readonly key: Key; readonly id: string; readonly model: string; readonly place: number; readonly values: Float32Array }
+type Kept = {
+  readonly key: Key
+  readonly id: string
+  readonly model: string
+  readonly place: number
+  readonly values: Float32Array
+}
 
 /** The vectors of what is on a shelf, newest last. */
 export class RamVectors {
@@ -50,11 +56,22 @@ export class RamVectors {
     return { done: [...this.kept.values()].filter((vector) => vector.model === model).length, total }
   }
 
-  pointed({ scope, id }: Where, model: string, after: number, limit: number): { vectors: readonly Pointed[]; next: number } {
+  pointed(
+    { scope, id }: Where,
+    model: string,
+    after: number,
+    limit: number,
+  ): { vectors: readonly Pointed[]; next: number } {
     const vectors: Pointed[] = []
     let next = after
     for (const vector of this.kept.values()) {
-      if (vector.place <= after || vector.model !== model || vector.key.scope !== scope || (id !== undefined && vector.key.id !== id)) continue
+      if (
+        vector.place <= after ||
+        vector.model !== model ||
+        vector.key.scope !== scope ||
+        (id !== undefined && vector.key.id !== id)
+      )
+        continue
       const entry = this.entry(vector.key, vector.id)
       if (entry === undefined) continue
       vectors.push({ key: vector.key, id: vector.id, kind: entry.kind, at: entry.at, values: vector.values })
@@ -97,9 +114,14 @@ export class RamVectors {
   }
 
   /** Every entry, by session in order of their keys. */
-  private *entries(from = ''): Iterable<{ readonly key: Key; readonly name: string; readonly epoch: number; readonly all: readonly Entry[] }> {
+  private *entries(
+    from = '',
+  ): Iterable<{ readonly key: Key; readonly name: string; readonly epoch: number; readonly all: readonly Entry[] }> {
     const begun = from === '' ? [] : [parseStoredKey(from)]
-    for (const key of [...begun, ...this.shelf.list({ after: from, limit: Number.MAX_SAFE_INTEGER }).map((session) => session.key)]) {
+    for (const key of [
+      ...begun,
+      ...this.shelf.list({ after: from, limit: Number.MAX_SAFE_INTEGER }).map((session) => session.key),
+    ]) {
       const { epoch, derived, messages } = this.shelf.head(key, 0)
       yield { key, name: formatKey(key), epoch, all: [...this.shelf.page(key, { limit: messages }), ...derived] }
     }

@@ -13,11 +13,17 @@ export async function backUp(
   target: string,
   onProgress: (done: number, total: number) => void = () => undefined,
 ): Promise<void> {
-  if (existsSync(target)) throw new MemoryError('bad-option', `${target} exists already. Choose another file for the backup.`, { param: 'backup' })
+  if (existsSync(target))
+    throw new MemoryError('bad-option', `${target} exists already. Choose another file for the backup.`, {
+      param: 'backup',
+    })
   try {
     // Made first, so that nobody but its owner can ever read it.
     closeSync(openSync(target, 'wx', 0o600))
-    await backup(database, target, { rate: pages, progress: ({ totalPages, remainingPages }) => onProgress(totalPages - remainingPages, totalPages) })
+    await backup(database, target, {
+      rate: pages,
+      progress: ({ totalPages, remainingPages }) => onProgress(totalPages - remainingPages, totalPages),
+    })
   } catch (error) {
     throw faultOf(error, path)
   }

@@ -18,7 +18,11 @@ const oldest = [3, 51, 3] as const
 export function connectWriter(path: string): DatabaseSync {
   return connected(path, (database) => {
     const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
-    if (mode !== 'wal') throw new MemoryError('bad-store', `${path} cannot be written safely here: its file system has no shared memory. Choose a local disk.`)
+    if (mode !== 'wal')
+      throw new MemoryError(
+        'bad-store',
+        `${path} cannot be written safely here: its file system has no shared memory. Choose a local disk.`,
+      )
     database.exec(`
       PRAGMA synchronous = FULL;
       PRAGMA fullfsync = ON;
@@ -34,7 +38,9 @@ export function connectWriter(path: string): DatabaseSync {
 /** Opens a file for reading only. */
 export function connectReader(path: string): DatabaseSync {
   return connected(path, (database) =>
-    database.exec('PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF'),
+    database.exec(
+      'PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF',
+    ),
   )
 }
 
@@ -43,9 +49,13 @@ export function prepareFile(path: string): void {
   try {
     if (!existsSync(path)) makeFile(path)
   } catch (error) {
-    throw new MemoryError('bad-store', `${path} cannot be opened (${error instanceof Error ? error.message : error}). Look at the path and its permissions.`, {
-      cause: error,
-    })
+    throw new MemoryError(
+      'bad-store',
+      `${path} cannot be opened (${error instanceof Error ? error.message : error}). Look at the path and its permissions.`,
+      {
+        cause: error,
+      },
+    )
   }
   refuseOther(path)
   const database = connectWriter(path)

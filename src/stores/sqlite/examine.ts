@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { isBlank, messageId } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { type Gap, withGap } from '../../domain/session.ts'
-import { searchTerms } from '../../recall/terms.ts'
+import { searchTerms } from '../../search/terms.ts'
 import { faultOf } from './faults.ts'
 import { type Cells, columnsOf, derivedColumns, derivedOf, messageColumns, messageOf } from './rows.ts'
 import { versionOf } from './schema.ts'
@@ -33,13 +33,23 @@ export type Findings = {
 export type Progress = (done: number, total: number) => void
 
 /** What a session's row should say, told by its messages. */
-export type Tally = { readonly messages: number; readonly last: number; readonly weight: number; readonly asked: number | null; readonly gaps: readonly Gap[] }
+export type Tally = {
+  readonly messages: number
+  readonly last: number
+  readonly weight: number
+  readonly asked: number | null
+  readonly gaps: readonly Gap[]
+}
 
 /** So many rows are looked at before others get their turn. */
 const piece = 1_000
 
 /** Looks at everything a database holds and changes nothing. */
-export async function examine(database: DatabaseSync, path: string, onProgress: Progress = () => undefined): Promise<Findings> {
+export async function examine(
+  database: DatabaseSync,
+  path: string,
+  onProgress: Progress = () => undefined,
+): Promise<Findings> {
   const count = (table: string): number => {
     try {
       return Number(database.prepare(`SELECT count(*) AS many FROM ${table}`).get()?.many)
@@ -88,8 +98,16 @@ async function* messagesOf(database: DatabaseSync, path: string): AsyncIterable<
   yield* walked(database, path, select, ([scope, name, terms, ...row]) => {
     const key = nameOf(scope, name)
     const message = messageOf(row)
-    if (message === undefined) return { what: 'message', key, id: messageId(row[0] as number), why: 'its checksum differs from what was written' }
-    return terms === searchTerms(message.content).join('\n') ? undefined : { what: 'words', key, id: message.id, why: 'it cannot be found by all its words' }
+    if (message === undefined)
+      return {
+        what: 'message',
+        key,
+        id: messageId(row[0] as number),
+        why: 'its checksum differs from what was written',
+      }
+    return terms === searchTerms(message.content).join('\n')
+      ? undefined
+      : { what: 'words', key, id: message.id, why: 'it cannot be found by all its words' }
   })
 }
 
@@ -97,7 +115,12 @@ async function* derivedEntriesOf(database: DatabaseSync, path: string): AsyncIte
   const select = `SELECT d.place, s.scope, s.name, ${columnsOf('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session WHERE d.place > ? ORDER BY d.place LIMIT ${piece}`
   yield* walked(database, path, select, ([scope, name, ...row]) =>
     derivedOf(row) === undefined
-      ? { what: 'derived', key: nameOf(scope, name), id: String(row[0]), why: 'its checksum differs from what was written' }
+      ? {
+          what: 'derived',
+          key: nameOf(scope, name),
+          id: String(row[0]),
+          why: 'its checksum differs from what was written',
+        }
       : undefined,
   )
 }
@@ -106,19 +129,36 @@ async function* sessionsOf(database: DatabaseSync, path: string): AsyncIterable<
   const select = `SELECT id, scope, name, id, messages, last, weight, asked, gaps FROM session WHERE id > ? ORDER BY id LIMIT ${piece}`
   yield* walked(database, path, select, ([scope, name, id, messages, last, weight, asked, gaps]) => {
     const tally = tallyOf(database, id as number, last as number, weight as number)
-    const right = tally.messages === messages && tally.last === last && tally.weight === weight && tally.asked === asked && JSON.stringify(tally.gaps) === gaps
-    return right ? undefined : { what: 'session', key: nameOf(scope, name), why: 'what is kept beside its messages does not fit them' }
+    const right =
+      tally.messages === messages &&
+      tally.last === last &&
+      tally.weight === weight &&
+      tally.asked === asked &&
+      JSON.stringify(tally.gaps) === gaps
+    return right
+      ? undefined
+      : { what: 'session', key: nameOf(scope, name), why: 'what is kept beside its messages does not fit them' }
   })
 }
 
 /** Counts a session's messages again. Numbers given to messages that are gone by now are only known to the session's own row. */
 export function tallyOf(database: DatabaseSync, session: number, last: number, weight: number): Tally {
-  const select = database.prepare('SELECT sequence, role, content, "offset" + weight FROM message WHERE session = ? ORDER BY sequence')
+  const select = database.prepare(
+    'SELECT sequence, role, content, "offset" + weight FROM message WHERE session = ? ORDER BY sequence',
+  )
   select.setReturnArrays(true)
   let tally: Tally = { messages: 0, last: 0, weight: 0, asked: null, gaps: [] }
-  for (const [sequence, role, content, sum] of select.iterate(session) as unknown as Iterable<[number, string, string, number]>) {
+  for (const [sequence, role, content, sum] of select.iterate(session) as unknown as Iterable<
+    [number, string, string, number]
+  >) {
     const asked = role === 'user' && !isBlank(content) ? sequence : tally.asked
-    tally = { messages: tally.messages + 1, last: sequence, weight: sum, asked, gaps: withMissing(tally.gaps, tally.last + 1, sequence - 1) }
+    tally = {
+      messages: tally.messages + 1,
+      last: sequence,
+      weight: sum,
+      asked,
+      gaps: withMissing(tally.gaps, tally.last + 1, sequence - 1),
+    }
   }
   const isLater = Number.isSafeInteger(last) && last > tally.last
   const later = isLater ? { last, gaps: withMissing(tally.gaps, tally.last + 1, last) } : {}
@@ -130,7 +170,12 @@ function withMissing(gaps: readonly Gap[], first: number, last: number): readonl
 }
 
 /** Goes through a table in pieces; a part that cannot be read is reported, and what comes before it was seen. */
-async function* walked(database: DatabaseSync, path: string, select: string, faultIn: (row: Cells) => Fault | undefined): AsyncIterable<Seen> {
+async function* walked(
+  database: DatabaseSync,
+  path: string,
+  select: string,
+  faultIn: (row: Cells) => Fault | undefined,
+): AsyncIterable<Seen> {
   try {
     const statement = database.prepare(select)
     statement.setReturnArrays(true)
@@ -146,4 +191,5 @@ async function* walked(database: DatabaseSync, path: string, select: string, fau
   }
 }
 
-const nameOf = (scope: Cells[number] | undefined, id: Cells[number] | undefined): string => formatKey({ scope, id } as Key)
+const nameOf = (scope: Cells[number] | undefined, id: Cells[number] | undefined): string =>
+  formatKey({ scope, id } as Key)

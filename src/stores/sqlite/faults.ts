@@ -17,7 +17,8 @@ function resultOf(error: unknown): number {
 }
 
 /** Whether the disk, and not what was written, is at fault: nothing more should be tried on this connection. */
-export const isDiskFault = (error: unknown): boolean => [readOnly, inputOutput, full, corrupt, cannotOpen].includes(resultOf(error))
+export const isDiskFault = (error: unknown): boolean =>
+  [readOnly, inputOutput, full, corrupt, cannotOpen].includes(resultOf(error))
 
 export const isBusy = (error: unknown): boolean => resultOf(error) === busy
 export const isCorrupt = (error: unknown): boolean => resultOf(error) === corrupt
@@ -29,14 +30,30 @@ export function faultOf(error: unknown, path: string): MemoryError {
   const text = error instanceof Error ? error.message : String(error)
   switch (resultOf(error)) {
     case busy:
-      return new MemoryError('busy', `${path} is being written to by another process for too long; nothing was stored. Try again.`, cause)
+      return new MemoryError(
+        'busy',
+        `${path} is being written to by another process for too long; nothing was stored. Try again.`,
+        cause,
+      )
     case full:
-      return new MemoryError('full', `There is no room left for ${path}; nothing was stored. Make room and try again.`, cause)
+      return new MemoryError(
+        'full',
+        `There is no room left for ${path}; nothing was stored. Make room and try again.`,
+        cause,
+      )
     case readOnly:
     case inputOutput:
-      return new MemoryError('not-durable', `${path} cannot be written to (${text}); nothing is known to be stored. Look at the disk and try again.`, cause)
+      return new MemoryError(
+        'not-durable',
+        `${path} cannot be written to (${text}); nothing is known to be stored. Look at the disk and try again.`,
+        cause,
+      )
     case corrupt:
-      return new MemoryError('corrupt', `${path} is damaged (${text}). Run threadkeep doctor --store sqlite:${path}.`, cause)
+      return new MemoryError(
+        'corrupt',
+        `${path} is damaged (${text}). Run threadkeep doctor --store sqlite:${path}.`,
+        cause,
+      )
     case notADatabase:
       return new MemoryError(
         'bad-store',
@@ -44,9 +61,17 @@ export function faultOf(error: unknown, path: string): MemoryError {
         cause,
       )
     case cannotOpen:
-      return new MemoryError('bad-store', `${path} cannot be opened (${text}). Look at the path and its permissions.`, cause)
+      return new MemoryError(
+        'bad-store',
+        `${path} cannot be opened (${text}). Look at the path and its permissions.`,
+        cause,
+      )
     case tooBig:
-      return new MemoryError('full', `A message is larger than a database can hold (1 GB); nothing was stored. Split it.`, cause)
+      return new MemoryError(
+        'full',
+        `A message is larger than a database can hold (1 GB); nothing was stored. Split it.`,
+        cause,
+      )
     default:
       return new MemoryError('not-durable', `${path} could not be used: ${text}.`, cause)
   }

@@ -109,7 +109,13 @@ function words(table: Indexed): string {
 }
 
 /** The tables that hold rows of their own, what is referred to first; whatever else there is follows from them. */
-export const graphRows = ['graph_entity', 'graph_relationship', 'graph_node', 'graph_observation', 'graph_link'] as const
+export const graphRows = [
+  'graph_entity',
+  'graph_relationship',
+  'graph_node',
+  'graph_observation',
+  'graph_link',
+] as const
 
 type Indexed = 'graph_node' | 'graph_observation'
 type Values = readonly (string | number)[]
@@ -120,7 +126,8 @@ export const graphReworded = rebuild('graph_node') + rebuild('graph_observation'
 
 /** Deletes rows of a table, and of its index: there a mark says that they are gone, until it is wiped. */
 export function deleteIndexed(database: DatabaseSync, table: Indexed, where: string, ...values: Values): number {
-  const count = (from: string, ...values: Values): number => Number(database.prepare(`SELECT count(*) AS many ${from}`).get(...values)?.many)
+  const count = (from: string, ...values: Values): number =>
+    Number(database.prepare(`SELECT count(*) AS many ${from}`).get(...values)?.many)
   const indexed = count(`FROM ${table} WHERE ${where} AND lower IS NOT NULL`, ...values)
   // The index of what is left is then made sooner than that many marks.
   const isMost = indexed > 0 && indexed * 2 > count(`FROM ${table}`)
@@ -132,13 +139,16 @@ export function deleteIndexed(database: DatabaseSync, table: Indexed, where: str
 
 /** Takes the letters of what was deleted out of the indexes: everything that is left in them is written anew, a page at a time. */
 export function wipeIndexes(database: DatabaseSync): void {
-  for (const table of ['graph_node', 'graph_observation']) database.exec(`INSERT INTO ${table}_words (${table}_words) VALUES ('optimize')`)
+  for (const table of ['graph_node', 'graph_observation'])
+    database.exec(`INSERT INTO ${table}_words (${table}_words) VALUES ('optimize')`)
 }
 
 /** Takes rows of a table out of its index, before they are deleted or say something else. */
 export function unindex(database: DatabaseSync, table: Indexed, where: string, ...values: Values): void {
   const rows = `FROM ${table} WHERE ${where} AND lower IS NOT NULL`
-  database.prepare(`INSERT INTO ${table}_words (${table}_words, rowid, lower) SELECT 'delete', place, lower ${rows}`).run(...values)
+  database
+    .prepare(`INSERT INTO ${table}_words (${table}_words, rowid, lower) SELECT 'delete', place, lower ${rows}`)
+    .run(...values)
 }
 
 /** Deletes nodes with their observations; how many nodes. */
@@ -229,7 +239,8 @@ export class GraphEraser {
 
   /** Somebody may open a graph on the file at any time. */
   private statements(): Prepared<typeof statements> | undefined {
-    if (this.prepared === undefined && foundIn(this.database) !== undefined) this.prepared = prepare(this.database, statements)
+    if (this.prepared === undefined && foundIn(this.database) !== undefined)
+      this.prepared = prepare(this.database, statements)
     return this.prepared
   }
 }

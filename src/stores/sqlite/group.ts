@@ -39,7 +39,8 @@ export class Group {
       const outcomes = this.transact(tasks)
       return tasks.some((task) => 'erase' in task || 'clean' in task) ? this.cleaned(outcomes) : outcomes
     } catch (error) {
-      if (tasks.length > 1 && !(error instanceof MemoryError) && !isDiskFault(error) && !isBusy(error)) return tasks.flatMap((task) => this.run([task]))
+      if (tasks.length > 1 && !(error instanceof MemoryError) && !isDiskFault(error) && !isBusy(error))
+        return tasks.flatMap((task) => this.run([task]))
       return tasks.map(() => failure(faultOf(error, this.path)))
     }
   }

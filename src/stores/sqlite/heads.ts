@@ -48,7 +48,9 @@ export class Heads {
     if (known !== undefined && isComplete(known, recent)) return this.headOf(key, known, recent)
     return this.reader.together(() => {
       const hot = this.fresh(key)
-      return hot === undefined ? emptyHead(key, this.reader.buried(key)) : this.counted(key, hot, this.headOf(key, hot, recent))
+      return hot === undefined
+        ? emptyHead(key, this.reader.buried(key))
+        : this.counted(key, hot, this.headOf(key, hot, recent))
     })
   }
 
@@ -109,13 +111,15 @@ export class Heads {
     const { row } = hot
     const isNewest = range.newest === true && (range.before ?? Number.POSITIVE_INFINITY) > row.last
     const wanted = Math.min(range.limit, longestTail, row.messages)
-    if (isNewest && hot.tail.length < wanted) hot.tail = this.reader.messages(key, row.id, { limit: wanted, newest: true })
+    if (isNewest && hot.tail.length < wanted)
+      hot.tail = this.reader.messages(key, row.id, { limit: wanted, newest: true })
     return sliceOf(hot, range) ?? this.reader.messages(key, row.id, range)
   }
 
   private first(key: Key, hot: Hot): Message | undefined {
     if (hot.row.messages === 0) return undefined
-    hot.first ??= hot.tail.length === hot.row.messages ? hot.tail[0] : this.reader.messages(key, hot.row.id, { limit: 1 })[0]
+    hot.first ??=
+      hot.tail.length === hot.row.messages ? hot.tail[0] : this.reader.messages(key, hot.row.id, { limit: 1 })[0]
     return hot.first
   }
 
@@ -124,7 +128,10 @@ export class Heads {
     if (asked === null) return undefined
     if (hot.asked?.sequence === asked) return hot.asked
     const near = hot.tail[placeOf(hot.tail, asked)]
-    hot.asked = near?.sequence === asked ? near : this.reader.messages(key, id, { after: asked - 1, before: asked + 1, limit: 1 })[0]
+    hot.asked =
+      near?.sequence === asked
+        ? near
+        : this.reader.messages(key, id, { after: asked - 1, before: asked + 1, limit: 1 })[0]
     return hot.asked
   }
 
@@ -145,7 +152,9 @@ export class Heads {
     this.letGo(name)
     if (row === undefined) return undefined
     const hot =
-      known !== undefined && isContinued(known.row, row) ? this.followed(key, known, row) : { row, checked: version, tail: [], derivedBytes: 0, bytes: 0 }
+      known !== undefined && isContinued(known.row, row)
+        ? this.followed(key, known, row)
+        : { row, checked: version, tail: [], derivedBytes: 0, bytes: 0 }
     hot.checked = version
     this.hot.set(name, hot)
     this.total += hot.bytes
@@ -173,7 +182,8 @@ export class Heads {
   /** Only what others have added since is read, and only if the messages before it are at hand. */
   private followed(key: Key, hot: Hot, row: SessionRow): Hot {
     if (row.revision === hot.row.revision) return hot
-    const added = hot.tail.length === 0 ? [] : this.reader.messages(key, row.id, { after: hot.row.last, limit: longestTail })
+    const added =
+      hot.tail.length === 0 ? [] : this.reader.messages(key, row.id, { after: hot.row.last, limit: longestTail })
     return this.follow(hot, row, added)
   }
 
@@ -191,13 +201,19 @@ export class Heads {
 const sizeOfMessage = 200
 
 const bytesOf = ({ tail, first, asked, derivedBytes }: Hot): number =>
-  [...tail, first, asked].reduce((bytes, message) => bytes + (message === undefined ? 0 : sizeOfMessage + lengthOf(message)), derivedBytes)
+  [...tail, first, asked].reduce(
+    (bytes, message) => bytes + (message === undefined ? 0 : sizeOfMessage + lengthOf(message)),
+    derivedBytes,
+  )
 
 const lengthOf = ({ content, calls = [] }: Message): number =>
   calls.reduce((length, { name, arguments: text }) => length + name.length + text.length, content.length)
 
 /** A piece of the transcript from the messages at hand; undefined if they do not reach far enough. */
-function sliceOf({ tail, row }: Hot, { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range): readonly Message[] | undefined {
+function sliceOf(
+  { tail, row }: Hot,
+  { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range,
+): readonly Message[] | undefined {
   const [from, to] = [placeOf(tail, after + 1), placeOf(tail, before)]
   const reaches = tail.length === row.messages || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
   if (!newest) return reaches ? tail.slice(from, Math.min(to, from + limit)) : undefined

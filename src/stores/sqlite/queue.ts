@@ -6,7 +6,12 @@ import type { Outcome, Task } from './group.ts'
 type Sent = string | Task
 const isNumbers = (task: Task): boolean => 'embed' in task || 'snapshot' in task
 
-type Waiting = { readonly sent: Sent; readonly isAlone: boolean; readonly resolve: (outcome: Outcome) => void; readonly reject: (error: MemoryError) => void }
+type Waiting = {
+  readonly sent: Sent
+  readonly isAlone: boolean
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (error: MemoryError) => void
+}
 
 /** A group as one message: a single text if it can be, for that crosses quickest. */
 function joined(group: readonly Waiting[]): string | readonly Sent[] {
@@ -40,7 +45,8 @@ export class Queue {
 
   /** Resolves when it is on the disk; rejects if it was refused or could not be written. */
   submit(task: Task): Promise<Outcome> {
-    if (this.ended !== undefined) return Promise.reject(new MemoryError('closed', `${this.path} is closed; open it again.`))
+    if (this.ended !== undefined)
+      return Promise.reject(new MemoryError('closed', `${this.path} is closed; open it again.`))
     return new Promise((resolve, reject) => {
       // What cannot be written down is refused here, before it could take others with it.
       const sent = isNumbers(task) ? task : JSON.stringify(task)
@@ -60,7 +66,8 @@ export class Queue {
   }
 
   private async end(): Promise<void> {
-    if (this.waiting.length > 0 || this.underWay.length > 0) await new Promise<void>((resolve) => (this.drained = resolve))
+    if (this.waiting.length > 0 || this.underWay.length > 0)
+      await new Promise<void>((resolve) => (this.drained = resolve))
     const { worker } = this
     if (worker === undefined) return
     this.worker = undefined

@@ -3,8 +3,8 @@ import { type Derived, type Entry, type Message, messageId, sequenceOf } from '.
 import type { Key } from '../../domain/key.ts'
 import type { Changes, Range, Store, Where } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
-import { nameOf } from '../../recall/find.ts'
-import type { Indexed } from '../../recall/held.ts'
+import { nameOf } from '../../search/find.ts'
+import type { Indexed } from '../../search/held.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import {
   type Cells,
@@ -83,8 +83,17 @@ export class Reader {
     return row === undefined ? 0 : (cells(row)[0] as number)
   }
 
-  messages(key: Key, session: number, { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range): Message[] {
-    const rows = (newest ? this.sql.backward : this.sql.forward).all(session, after, bounded(before), bounded(limit)) as unknown as Cells[]
+  messages(
+    key: Key,
+    session: number,
+    { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range,
+  ): Message[] {
+    const rows = (newest ? this.sql.backward : this.sql.forward).all(
+      session,
+      after,
+      bounded(before),
+      bounded(limit),
+    ) as unknown as Cells[]
     const messages: Message[] = []
     for (const row of rows) {
       const message = messageOf(row)
@@ -105,7 +114,10 @@ export class Reader {
 
   entry(key: Key, id: string): Entry | undefined {
     const sequence = sequenceOf(id)
-    const row = sequence === undefined ? this.sql.oneDerived.get(key.scope, key.id, id) : this.sql.oneMessage.get(key.scope, key.id, sequence)
+    const row =
+      sequence === undefined
+        ? this.sql.oneDerived.get(key.scope, key.id, id)
+        : this.sql.oneMessage.get(key.scope, key.id, sequence)
     if (row === undefined) return undefined
     const entry = sequence === undefined ? derivedOf(cells(row)) : messageOf(cells(row))
     if (entry === undefined) this.onDamage(key, id)
@@ -129,7 +141,9 @@ export class Reader {
       const stamp = cells(this.sql.stamp.get())[0] as number
       if (id === undefined) {
         const removals = this.sql.removals.get(digestOf(scope))
-        const sessions = (this.sql.changed.all(scope, since) as unknown as [string, string][]).map(([, name]) => ({ scope, id: name }) as Key)
+        const sessions = (this.sql.changed.all(scope, since) as unknown as [string, string][]).map(
+          ([, name]) => ({ scope, id: name }) as Key,
+        )
         return { stamp, lineage: `${removals === undefined ? 0 : cells(removals)[0]}`, sessions }
       }
       const key = { scope, id } as Key
@@ -148,7 +162,12 @@ export class Reader {
     const session = this.session(key)
     if (session === undefined) return []
     const rows = this.sql.indexed.all(session.id, after, limit) as unknown as [number, number, string | null, string][]
-    return rows.map(([sequence, at, name, terms]) => ({ sequence, at, name: name ?? undefined, terms: terms === '' ? [] : terms.split('\n') }))
+    return rows.map(([sequence, at, name, terms]) => ({
+      sequence,
+      at,
+      name: name ?? undefined,
+      terms: terms === '' ? [] : terms.split('\n'),
+    }))
   }
 
   private sound(key: Key, row: Cells): Derived | undefined {

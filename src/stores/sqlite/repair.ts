@@ -2,7 +2,7 @@ import { existsSync, renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { parseStoredKey } from '../../domain/key.ts'
-import { searchTerms } from '../../recall/terms.ts'
+import { searchTerms } from '../../search/terms.ts'
 import { connectReader, connectWriter, prepareFile } from './connect.ts'
 import { examine, type Fault, type Findings, type Progress, tallyOf } from './examine.ts'
 import { faultOf, isBusy, isCorrupt } from './faults.ts'
@@ -51,7 +51,8 @@ function refuseCompany(path: string): void {
   try {
     database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE')
   } catch (error) {
-    if (isBusy(error)) throw new MemoryError('busy', `${path} is in use. Stop what uses it, then repair it.`, { cause: error })
+    if (isBusy(error))
+      throw new MemoryError('busy', `${path} is in use. Stop what uses it, then repair it.`, { cause: error })
     if (!isCorrupt(error)) throw faultOf(error, path)
   } finally {
     database.close()
@@ -62,7 +63,10 @@ function refuseCompany(path: string): void {
 function reindexed(database: DatabaseSync): boolean {
   try {
     database.exec('REINDEX')
-    return database.prepare('PRAGMA integrity_check(1)').get()?.integrity_check === 'ok' && database.prepare('PRAGMA foreign_key_check').get() === undefined
+    return (
+      database.prepare('PRAGMA integrity_check(1)').get()?.integrity_check === 'ok' &&
+      database.prepare('PRAGMA foreign_key_check').get() === undefined
+    )
   } catch {
     return false
   }
@@ -111,7 +115,9 @@ function* recounted(database: DatabaseSync, faults: readonly Fault[]): Iterable<
   for (const { what, key } of faults) {
     if (what !== 'session' || key === undefined) continue
     const { scope, id: name } = parseStoredKey(key)
-    const row = database.prepare('SELECT id, last, weight FROM session WHERE scope = ? AND name = ?').get(scope, name) as {
+    const row = database
+      .prepare('SELECT id, last, weight FROM session WHERE scope = ? AND name = ?')
+      .get(scope, name) as {
       id: number
       last: number
       weight: number

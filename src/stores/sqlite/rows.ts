@@ -31,10 +31,12 @@ type Cell = null | number | string | Uint8Array
 export type Cells = readonly Cell[]
 
 /** The columns of a session in the order `sessionOf` takes them. */
-export const sessionColumns = 'id, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
+export const sessionColumns =
+  'id, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
 
 export function sessionOf(cells: Cells): SessionRow {
-  const [id, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight] = cells as number[]
+  const [id, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight] =
+    cells as number[]
   return {
     id,
     epoch,
@@ -60,9 +62,13 @@ function gapsOf(text: Cell | undefined): readonly Gap[] {
   try {
     return JSON.parse(text as string) as Gap[]
   } catch (error) {
-    throw new MemoryError('corrupt', 'What is kept of a session beside its messages is damaged. threadkeep doctor --repair makes it anew from them.', {
-      cause: error,
-    })
+    throw new MemoryError(
+      'corrupt',
+      'What is kept of a session beside its messages is damaged. threadkeep doctor --repair makes it anew from them.',
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -75,7 +81,8 @@ export function listedOf(cells: Cells): Listed {
 }
 
 /** The columns of a message in the order `messageOf` takes them. */
-export const messageColumns = 'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum'
+export const messageColumns =
+  'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum'
 
 /** A message as its row, from the sequence number on. */
 export function messageCells(said: Said, sequence: number, offset: number): Cell[] {
@@ -87,9 +94,24 @@ export function messageCells(said: Said, sequence: number, offset: number): Cell
 
 /** The message behind a row; undefined if the row is not what was once written. */
 export function messageOf(cells: Cells): Message | undefined {
-  const [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content, sum] = cells as [
-    ...[number, number, Role, string | null, number, number, string, number, number, string | null, string | null, string, number],
-  ]
+  const [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content, sum] =
+    cells as [
+      ...[
+        number,
+        number,
+        Role,
+        string | null,
+        number,
+        number,
+        string,
+        number,
+        number,
+        string | null,
+        string | null,
+        string,
+        number,
+      ],
+    ]
   if (sum !== sumOf(cells.slice(0, -1))) return undefined
   return Object.freeze({
     at,

@@ -45,16 +45,21 @@ const orphaned = (table: string): string => `
   INSERT INTO session (id, scope, name, ${lostColumns})
   SELECT DISTINCT session, 'recovered', 'session-' || session, ${lostValues} FROM ${table} WHERE session NOT IN (SELECT id FROM session)`
 
-const lostColumns = 'epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
+const lostColumns =
+  'epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
 const lostValues = `0, 1, 1, 0, 1, 0, 0, ${never}, 0, 0, 0, NULL, '[]'`
 
 /** Graphs whose own session is lost are found again in a scope of their own, like sessions. What nodes are searched by is made anew. */
-function* salvageGraph(old: DatabaseSync, fresh: DatabaseSync): Iterable<{ readonly kept: number; readonly lost: number }> {
+function* salvageGraph(
+  old: DatabaseSync,
+  fresh: DatabaseSync,
+): Iterable<{ readonly kept: number; readonly lost: number }> {
   if (prepared(old, 'SELECT 1 FROM graph_entity') === undefined) return
   fresh.exec(graphTables)
   for (const table of graphRows) yield salvageTable(old, fresh, table, 'place')
   for (const table of ['graph_origin', 'graph_adopted']) yield { kept: copyWhatCanBeRead(old, fresh, table), lost: 0 }
-  for (const table of ['graph_entity', 'graph_relationship', 'graph_node', 'graph_link', 'graph_adopted']) fresh.exec(homeless(table))
+  for (const table of ['graph_entity', 'graph_relationship', 'graph_node', 'graph_link', 'graph_adopted'])
+    fresh.exec(homeless(table))
   fresh.exec(`
     DELETE FROM graph_origin WHERE entity NOT IN (SELECT place FROM graph_entity);
     DELETE FROM graph_observation WHERE node NOT IN (SELECT place FROM graph_node);
@@ -65,7 +70,12 @@ const homeless = (table: string): string => `
   INSERT INTO session (id, scope, name, ${lostColumns})
   SELECT DISTINCT home, 'recovered-' || home, '${graphKey('recovered').id}', ${lostValues} FROM ${table} WHERE home NOT IN (SELECT id FROM session)`
 
-function salvageTable(old: DatabaseSync, fresh: DatabaseSync, table: string, order: string): { kept: number; lost: number } {
+function salvageTable(
+  old: DatabaseSync,
+  fresh: DatabaseSync,
+  table: string,
+  order: string,
+): { kept: number; lost: number } {
   const next = prepared(old, `SELECT * FROM ${table} WHERE ${order} > ? ORDER BY ${order} LIMIT 1`)
   const insert = inserter(fresh, table)
   if (next === undefined) return { kept: 0, lost: 1 }

@@ -136,7 +136,8 @@ export function migrate(database: DatabaseSync, path: string, newest: readonly s
   }
 }
 
-export const versionOf = (database: DatabaseSync): number => Number(database.prepare('PRAGMA user_version').get()?.user_version)
+export const versionOf = (database: DatabaseSync): number =>
+  Number(database.prepare('PRAGMA user_version').get()?.user_version)
 
 /** Refuses a file that is neither ours nor empty. */
 export function refuseStrangers(database: DatabaseSync, path: string): void {

@@ -1,10 +1,19 @@
 import { promisify } from 'node:util'
 import { crc32, zstdCompressSync, zstdDecompress } from 'node:zlib'
-import type { HeldParts } from '../../recall/held.ts'
-import type { IndexParts } from '../../recall/texts.ts'
+import type { HeldParts } from '../../search/held.ts'
+import type { IndexParts } from '../../search/texts.ts'
 
 /** Columns of numbers in the order in which they lie one after the other; the widest first, so that each begins where it may. */
-const columns = ['times', 'sequences', 'owners', 'lengths', 'speakers', 'sizes', 'places', 'counts'] as const satisfies readonly (keyof IndexParts)[]
+const columns = [
+  'times',
+  'sequences',
+  'owners',
+  'lengths',
+  'speakers',
+  'sizes',
+  'places',
+  'counts',
+] as const satisfies readonly (keyof IndexParts)[]
 const widths: Readonly<Record<(typeof columns)[number], number>> = {
   times: 8,
   owners: 4,
@@ -16,11 +25,20 @@ const widths: Readonly<Record<(typeof columns)[number], number>> = {
   counts: 2,
 }
 
-type Heading = Omit<HeldParts, 'said'> & { readonly names: readonly string[]; readonly terms: readonly string[]; readonly lengths: readonly number[] }
+type Heading = Omit<HeldParts, 'said'> & {
+  readonly names: readonly string[]
+  readonly terms: readonly string[]
+  readonly lengths: readonly number[]
+}
 
 /** What is held of a session or scope, as bytes. */
 export function packed({ said, ...rest }: HeldParts): Uint8Array {
-  const heading: Heading = { ...rest, names: said.names, terms: said.terms, lengths: columns.map((name) => said[name].length) }
+  const heading: Heading = {
+    ...rest,
+    names: said.names,
+    terms: said.terms,
+    lengths: columns.map((name) => said[name].length),
+  }
   const text = Buffer.from(JSON.stringify(heading))
   const numbers = columns.map((name) => new Uint8Array(said[name].buffer, said[name].byteOffset, said[name].byteLength))
   const size = Buffer.alloc(8)
@@ -62,7 +80,11 @@ function columnsOf(body: Buffer, lengths: readonly number[]): Omit<IndexParts, '
     at += length * width
     return [
       name,
-      width === 8 ? new Float64Array(buffer, start, length) : width === 4 ? new Uint32Array(buffer, start, length) : new Uint16Array(buffer, start, length),
+      width === 8
+        ? new Float64Array(buffer, start, length)
+        : width === 4
+          ? new Uint32Array(buffer, start, length)
+          : new Uint16Array(buffer, start, length),
     ]
   })
   return Object.fromEntries(made) as Omit<IndexParts, 'names' | 'terms'>

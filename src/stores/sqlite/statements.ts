@@ -17,7 +17,8 @@ export const statements = {
   dropMessage: 'DELETE FROM message WHERE session = ? AND sequence = ?',
   dropDerived: 'DELETE FROM derived WHERE session = ? AND id = ?',
   dropVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
-  asked: "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
+  asked:
+    "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
   messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
   derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
   message: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence = ?`,

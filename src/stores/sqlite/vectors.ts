@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Entry, messageId, silent, textOf } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Unembedded, Where } from '../../domain/ports.ts'
-import type { Pointed } from '../../recall/meaning.ts'
+import type { Pointed } from '../../search/meaning.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { type Cells, columnsOf, derivedColumns, derivedOf } from './rows.ts'
 
@@ -37,13 +37,23 @@ export class VectorReader {
     this.sql = prepare(database, statements)
   }
 
-  pointed({ scope, id }: Where, model: string, after: number, limit: number): { readonly vectors: readonly Pointed[]; readonly next: number } {
+  pointed(
+    { scope, id }: Where,
+    model: string,
+    after: number,
+    limit: number,
+  ): { readonly vectors: readonly Pointed[]; readonly next: number } {
     // Asked first: what is kept meanwhile comes the next time.
     const [newest] = this.sql.newest.get() as unknown as [number]
-    const rows = id === undefined ? this.sql.pointedAll.all(scope, after, model, limit) : this.sql.pointedOne.all(scope, id, after, model, limit)
-    const vectors = (rows as unknown as [number, string, string, string, Entry['kind'], number, Uint8Array][]).map(([, , name, entry, kind, at, data]) => {
-      return { key: { scope, id: name } as Key, id: entry, kind, at, values: floatsOf(data) }
-    })
+    const rows =
+      id === undefined
+        ? this.sql.pointedAll.all(scope, after, model, limit)
+        : this.sql.pointedOne.all(scope, id, after, model, limit)
+    const vectors = (rows as unknown as [number, string, string, string, Entry['kind'], number, Uint8Array][]).map(
+      ([, , name, entry, kind, at, data]) => {
+        return { key: { scope, id: name } as Key, id: entry, kind, at, values: floatsOf(data) }
+      },
+    )
     const last = (rows as unknown as Cells[]).at(-1)?.[0] as number | undefined
     // What other scopes have kept is passed over once.
     return { vectors, next: rows.length === limit && last !== undefined ? last : Math.max(newest, last ?? after) }
@@ -57,14 +67,28 @@ export class VectorReader {
   /** Messages first, then derived entries, each as they were written. */
   unembedded(model: string, after: string, limit: number): Unembedded {
     if (!after.startsWith('d')) {
-      const rows = this.sql.bareMessages.all(Number(after.slice(1)), model, limit) as unknown as [number, string, string, number, number, string][]
-      const entries = rows.map(([, scope, id, epoch, sequence, text]) => ({ key: { scope, id } as Key, id: messageId(sequence), epoch, text }))
+      const rows = this.sql.bareMessages.all(Number(after.slice(1)), model, limit) as unknown as [
+        number,
+        string,
+        string,
+        number,
+        number,
+        string,
+      ][]
+      const entries = rows.map(([, scope, id, epoch, sequence, text]) => ({
+        key: { scope, id } as Key,
+        id: messageId(sequence),
+        epoch,
+        text,
+      }))
       return { entries, next: rows.length < limit ? 'd0' : `m${rows.at(-1)?.[0]}` }
     }
     const rows = this.sql.bareDerived.all(Number(after.slice(1)), model, limit) as unknown as Cells[]
     const entries = rows.flatMap(([, scope, name, epoch, ...row]) => {
       const entry = derivedOf(row)
-      return entry === undefined ? [] : [{ key: { scope, id: name } as Key, id: entry.id, epoch: epoch as number, text: textOf(entry) }]
+      return entry === undefined
+        ? []
+        : [{ key: { scope, id: name } as Key, id: entry.id, epoch: epoch as number, text: textOf(entry) }]
     })
     return { entries, next: rows.length < limit ? undefined : `d${rows.at(-1)?.[0]}` }
   }
@@ -75,4 +99,5 @@ export class VectorReader {
   }
 }
 
-const floatsOf = (data: Uint8Array): Float32Array => new Float32Array(data.buffer, data.byteOffset, data.byteLength >> 2)
+const floatsOf = (data: Uint8Array): Float32Array =>
+  new Float32Array(data.buffer, data.byteOffset, data.byteLength >> 2)

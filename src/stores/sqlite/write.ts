@@ -4,16 +4,31 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
 import { type Change, isExpired, withGap, withGaps } from '../../domain/session.ts'
-import { nameOf } from '../../recall/find.ts'
-import { searchTerms } from '../../recall/terms.ts'
+import { nameOf } from '../../search/find.ts'
+import { searchTerms } from '../../search/terms.ts'
 import { GraphEraser } from './graph.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import { type Cells, derivedCells, derivedOf, digestOf, digestOfKey, messageCells, messageOf, type SessionRow, sessionOf } from './rows.ts'
+import {
+  type Cells,
+  derivedCells,
+  derivedOf,
+  digestOf,
+  digestOfKey,
+  messageCells,
+  messageOf,
+  type SessionRow,
+  sessionOf,
+} from './rows.ts'
 import { compressed } from './snapshot.ts'
 import { statements } from './statements.ts'
 
 /** The messages a change appended, by their sequence numbers; `offset` is that of the first. `row` is the session after a change that was new. */
-export type Written = { readonly first: number; readonly last: number; readonly offset: number; readonly row: SessionRow | undefined }
+export type Written = {
+  readonly first: number
+  readonly last: number
+  readonly offset: number
+  readonly row: SessionRow | undefined
+}
 
 /** How many answers to changes are kept for a change that comes again, give or take those of the last while. */
 const remembered = 1_000
@@ -50,7 +65,20 @@ export class Writer {
     for (const row of this.touched) {
       const { id, revision, removals, learnt, touched, expires, messages, last, weight, asked, gaps } = row
       row.stamp = this.stamp
-      this.sql.update.run(revision, this.stamp, removals, learnt, touched, expires, messages, last, weight, asked, JSON.stringify(gaps), id)
+      this.sql.update.run(
+        revision,
+        this.stamp,
+        removals,
+        learnt,
+        touched,
+        expires,
+        messages,
+        last,
+        weight,
+        asked,
+        JSON.stringify(gaps),
+        id,
+      )
     }
     this.touched.clear()
     this.sql.stamped.run(this.stamp)
@@ -79,10 +107,16 @@ export class Writer {
       return { first, last, offset: 0, row: undefined }
     }
     if (base !== undefined && base !== (row?.revision ?? 0)) {
-      throw new MemoryError('conflict', `Session ${name} is at revision ${row?.revision ?? 0}, not ${base}. Read it again and decide again.`)
+      throw new MemoryError(
+        'conflict',
+        `Session ${name} is at revision ${row?.revision ?? 0}, not ${base}. Read it again and decide again.`,
+      )
     }
     if (from !== undefined && from.sequence <= (row?.last ?? 0)) {
-      throw new MemoryError('conflict', `The next message of ${name} cannot be number ${from.sequence}: it has ${row?.last ?? 0} already.`)
+      throw new MemoryError(
+        'conflict',
+        `The next message of ${name} cannot be number ${from.sequence}: it has ${row?.last ?? 0} already.`,
+      )
     }
     return this.apply(row ?? this.begin(change), change)
   }
@@ -95,8 +129,13 @@ export class Writer {
       this.removedFrom(key)
       return []
     }
-    if (only !== undefined && 'entries' in only) return row === undefined ? [] : this.eraseEntries(row, key, only.entries)
-    if (only !== undefined && (row === undefined || !isExpired({ revision: row.revision, expiresAt: row.expires }, only.expiredBy))) return []
+    if (only !== undefined && 'entries' in only)
+      return row === undefined ? [] : this.eraseEntries(row, key, only.entries)
+    if (
+      only !== undefined &&
+      (row === undefined || !isExpired({ revision: row.revision, expiresAt: row.expires }, only.expiredBy))
+    )
+      return []
     const gone = row === undefined ? [] : this.idsOf(row)
     this.sql.bury.run(digestOfKey(key), (row?.epoch ?? this.buried(key)) + 1)
     this.removedFrom(key)
@@ -118,7 +157,15 @@ export class Writer {
       if (row === undefined || entry === undefined || textOf(entry) !== text) continue
       const { kind, at } = entry
       this.sql.dropVector.run(row.id, id)
-      this.sql.point.run(row.id, id, kind, at, model, values.length, new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
+      this.sql.point.run(
+        row.id,
+        id,
+        kind,
+        at,
+        model,
+        values.length,
+        new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+      )
       kept++
     }
     return kept
@@ -144,7 +191,10 @@ export class Writer {
   }
 
   /** Keeps an index, unless something that is in it went meanwhile; whether it did. */
-  snapshot(where: Where, { stamp, lineage, data }: { readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }): boolean {
+  snapshot(
+    where: Where,
+    { stamp, lineage, data }: { readonly stamp: number; readonly lineage: string; readonly data: Uint8Array },
+  ): boolean {
     const digest = digestOf(where.scope)
     if (lineage !== this.lineage(where, digest)) return false
     this.sql.snapshot.run(digestOf(nameOf(where)), digest, stamp, lineage, compressed(data))
@@ -213,7 +263,9 @@ export class Writer {
   private remove(row: SessionRow, key: Key, ids: readonly string[]): readonly string[] {
     const gone = ids.filter((id) => {
       const sequence = sequenceOf(id)
-      const isGone = (sequence === undefined ? this.sql.dropDerived.run(row.id, id) : this.sql.dropMessage.run(row.id, sequence)).changes === 1
+      const isGone =
+        (sequence === undefined ? this.sql.dropDerived.run(row.id, id) : this.sql.dropMessage.run(row.id, sequence))
+          .changes === 1
       if (!isGone) return false
       this.sql.dropVector.run(row.id, id)
       if (sequence === undefined) row.learnt++

@@ -1,9 +1,11 @@
 import type { FoundSecret } from './found.ts'
 
 // In front of every place where a number may begin: one that fails must not hide the next. Groups as they are printed, or none.
-const digits = /(?<![\w.+/#]|\d-)(?=(\d{4}([ -])(?:\d{4}\2\d{4}\2\d{4}|\d{6}\2\d{4,5}))((?:\2\d{1,3})?)(?![\w]|\.\d)|(\d{13,19})(?![\w]|[.-]\d))/g
+const digits =
+  /(?<![\w.+/#]|\d-)(?=(\d{4}([ -])(?:\d{4}\2\d{4}\2\d{4}|\d{6}\2\d{4,5}))((?:\2\d{1,3})?)(?![\w]|\.\d)|(\d{13,19})(?![\w]|[.-]\d))/g
 /** Visa; Mastercard; American Express; Diners Club; JCB, Discover and UnionPay, each with its lengths. */
-const issued = /^(?:4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[068]\d{12}|(?:35|6[0245])\d{14,17})$/
+const issued =
+  /^(?:4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[068]\d{12}|(?:35|6[0245])\d{14,17})$/
 /** A bank account's number may be told: its groups of digits are no card. */
 const account = /[A-Z]{2}\d\d(?: ?[A-Z0-9]{4}){0,7} ?$/
 const spoken = /card|visa/i
@@ -21,7 +23,12 @@ export function cardsIn(text: string): FoundSecret[] {
     const written = [grouped ?? '', `${grouped ?? plain}${rest}`].find(isCard)
     if (written === undefined || account.test(text.slice(Math.max(0, start - 40), start))) continue
     // A bare number of another length than most cards have is more often an id.
-    if (plain !== undefined && (plain.length < 14 || plain.length > 16) && !spoken.test(text.slice(Math.max(0, start - 80), start))) continue
+    if (
+      plain !== undefined &&
+      (plain.length < 14 || plain.length > 16) &&
+      !spoken.test(text.slice(Math.max(0, start - 80), start))
+    )
+      continue
     reached = start + written.length
     found.push({ kind: 'card', start, end: reached })
   }

@@ -2,7 +2,12 @@ export type SecretKind = 'key' | 'token' | 'password' | 'connection' | 'card' | 
 export type FoundSecret = { readonly kind: SecretKind; readonly start: number; readonly end: number }
 
 /** What a pattern finds: its first group, or all of it. Either ends where the match ends. */
-export function valuesOf(text: string, kind: SecretKind, pattern: RegExp, isOne: (value: string, start: number) => boolean): FoundSecret[] {
+export function valuesOf(
+  text: string,
+  kind: SecretKind,
+  pattern: RegExp,
+  isOne: (value: string, start: number) => boolean,
+): FoundSecret[] {
   const found: FoundSecret[] = []
   for (const { 0: whole, 1: value = whole, index } of text.matchAll(pattern)) {
     const end = index + whole.length

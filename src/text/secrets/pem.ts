@@ -5,7 +5,10 @@ const edge = /-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
 const gap = String.raw`(?:\\{1,4}[nrt]|[\s"'\`>|+,\\]){0,40}`
 const header = String.raw`(?:${gap}[A-Z][\w-]{1,20}: [^\n\\]{1,120}(?=[\n\\])){0,6}`
 /** The lines of a key; the last may be short when it stands alone. */
-const lines = new RegExp(String.raw`${header}(?:${gap}[A-Za-z0-9+/=]{16,})+(?:${gap}[A-Za-z0-9+/=]{1,15}(?=[ \t"'\`]{0,8}(?:[\n\r\\]|$)))?`, 'y')
+const lines = new RegExp(
+  String.raw`${header}(?:${gap}[A-Za-z0-9+/=]{16,})+(?:${gap}[A-Za-z0-9+/=]{1,15}(?=[ \t"'\`]{0,8}(?:[\n\r\\]|$)))?`,
+  'y',
+)
 /** A key of 16,384 bits takes 13,000 characters. */
 const longest = 20_000
 

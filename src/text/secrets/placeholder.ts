@@ -1,5 +1,6 @@
 const emptied = /x{4}|\*{3}|\.{3}|…|(.)\1{5}|\$\{|\{\{|^[$<{[%*#@]|[>}%]$/i
-const worded = /(?:^|[^a-z])(?:your|example|placeholder|change[-_]?(?:me|this)|replace|redacted|dummy|fake|here|my[-_](?:api|secret|token))|example(?:key)?$/i
+const worded =
+  /(?:^|[^a-z])(?:your|example|placeholder|change[-_]?(?:me|this)|replace|redacted|dummy|fake|here|my[-_](?:api|secret|token))|example(?:key)?$/i
 const nameOfOne =
   /^(?:[a-z]{1,9}[-_ ])?(?:(?:my|test|new|wrong|secret|valid|access|api)[-_]?){0,3}(?:pass(?:word|wd)?|pwd|secret|token|key|string|value|user(?:name)?)$/i
 

@@ -3,7 +3,8 @@ import { isPlaceholder } from './placeholder.ts'
 
 // The last @ before the path ends the password: some write theirs as it is.
 const inUrl = /:\/\/[^\s:/?#@"'`<>]{0,100}:([^\s/"'`<>]{1,200})(?=@[\w.[-])/g
-const authorization = /authorization\\{0,3}["'`]?[ \t]{0,2}[:=,][ \t"'`\\]{0,5}(?:bearer|basic|token)[ \t]{1,3}([\w.~+/-]{6,}={0,2})/gi
+const authorization =
+  /authorization\\{0,3}["'`]?[ \t]{0,2}[:=,][ \t"'`\\]{0,5}(?:bearer|basic|token)[ \t]{1,3}([\w.~+/-]{6,}={0,2})/gi
 const userFlag = /\s(?:-u|--user)[ =]?["']?[^\s:"']{1,64}:([^\s"']{1,200})/g
 const cookies = /cookie\\?["'`]?[ \t]{0,2}[:,=][^\n]+/gi
 const cookie = /(?<![\w.-])(?!path|domain|expires|max-age|samesite)([\w.-]{1,60})=([^;\s"'`,\\]{6,})/gi
@@ -33,7 +34,8 @@ function cookiesIn(text: string): FoundSecret[] {
   for (const { 0: line, index } of text.matchAll(cookies)) {
     for (const { 0: pair, 1: name = '', 2: value = '', index: at } of line.matchAll(cookie)) {
       const end = index + at + pair.length
-      if (isMixed(value) && (value.length > 15 || opensSession.test(name))) found.push({ kind: 'token', start: end - value.length, end })
+      if (isMixed(value) && (value.length > 15 || opensSession.test(name)))
+        found.push({ kind: 'token', start: end - value.length, end })
     }
   }
   return found

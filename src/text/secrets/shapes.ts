@@ -23,7 +23,9 @@ const keys = [
 
 const tokens = [
   // GitHub, GitLab, Slack, Shopify, Square, DigitalOcean, Docker, npm, PyPI, RubyGems, Heroku
-  beginning('gh[pousr]_|github_pat_|gl[a-z]{2,5}-|xox[a-z]-|xapp-|shp[a-z]{2}_|sq0[a-z]{3}-|EAAA|do[opr]_v1_|dckr_pat_|npm_|pypi-|rubygems_|HRKU-'),
+  beginning(
+    'gh[pousr]_|github_pat_|gl[a-z]{2,5}-|xox[a-z]-|xapp-|shp[a-z]{2}_|sq0[a-z]{3}-|EAAA|do[opr]_v1_|dckr_pat_|npm_|pypi-|rubygems_|HRKU-',
+  ),
   // Grafana, Vault, Doppler, PlanetScale, Supabase, Fly, Google, Sentry, Tailscale, Pulumi
   beginning(String.raw`glsa_|glc_|hv[bsr]\.|dp\.[a-z]+\.|pscale_[a-z]+_|sbp_|fo1_|ya29\.|1//0|sntry[su]_|tskey-|pul-`),
   String.raw`fm\d[a-z]?_[\w+/-]{40,}={0,2}`, // Fly
@@ -48,6 +50,7 @@ const chance = /(?=[A-Za-z]{0,11}\d)[A-Za-z\d]{12}|(?:[a-z]{1,9}[A-Z]{1,9}){4}|[
 export function shapesIn(text: string): FoundSecret[] {
   const found: FoundSecret[] = []
   for (const { 0: secret, 1: key, index } of text.matchAll(shape))
-    if (chance.test(secret) && !isPlaceholder(secret)) found.push({ kind: key ? 'key' : 'token', start: index, end: index + secret.length })
+    if (chance.test(secret) && !isPlaceholder(secret))
+      found.push({ kind: key ? 'key' : 'token', start: index, end: index + secret.length })
   return found
 }

@@ -7,7 +7,8 @@ const tail = /[^\s"'`⟨]*/y
 // Inside a string of a string the quotes are escaped: it ends at a quote with as many backslashes as it began with.
 const quoted = /(\\{0,7})(["'`])(?:(?!(?<!\\)\1\2)[^\n]){0,500}/y
 /** A comma, a bracket or a quote belongs to a bare value when neither a space nor another name follows it: `Password=a;b;Port=1`. */
-const bare = /^[“‘«„]?(?:[^\s"'`<,;&)}\]\\“”’»⟨]+|["'`<,;&)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/
+const bare =
+  /^[“‘«„]?(?:[^\s"'`<,;&)}\]\\“”’»⟨]+|["'`<,;&)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/
 const opening = /^[“‘«„]/
 const closing = /[.,:;?)\]}。，；？]+$/
 

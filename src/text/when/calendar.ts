@@ -14,7 +14,10 @@ export const dayOf = (at: Millis): Stretch => stretch(Math.floor(at / day) * day
 /** From Monday to Sunday. */
 const weekOf = (at: Millis): Stretch => stretch((Math.floor((Math.floor(at / day) - monday) / 7) * 7 + monday) * day, 7)
 /** Months count from 0; one before January or after December is one of another year. */
-export const monthOf = (year: number, month: number): Stretch => ({ from: Date.UTC(year, month, 1), to: Date.UTC(year, month + 1, 1) })
+export const monthOf = (year: number, month: number): Stretch => ({
+  from: Date.UTC(year, month, 1),
+  to: Date.UTC(year, month + 1, 1),
+})
 export const yearOf = (year: number): Stretch => ({ from: Date.UTC(year, 0, 1), to: Date.UTC(year + 1, 0, 1) })
 
 /** The first Monday there is: days are counted from a Thursday. */

@@ -12,7 +12,12 @@ export function clausesOf(text: string): Word[][] {
   let isOpen = false
   for (const { 0: found, index } of text.matchAll(run)) {
     const bare = withoutEnd(found)
-    const word = { text: bare.replace(/['’]s$/u, '').toLowerCase(), start: index, end: index + bare.length, isCapital: /^\p{Lu}/u.test(bare) }
+    const word = {
+      text: bare.replace(/['’]s$/u, '').toLowerCase(),
+      start: index,
+      end: index + bare.length,
+      isCapital: /^\p{Lu}/u.test(bare),
+    }
     if (isOpen && isJoint(text.slice(end, index))) clauses.at(-1)?.push(word)
     else clauses.push([word])
     end = index + found.length

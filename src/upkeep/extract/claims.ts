@@ -20,10 +20,13 @@ export function claimsIn(answer: unknown): readonly Claim[] {
   if (!isObject(answer)) return []
   const wrapped = own(answer, 'important_data')
   const data = isObject(wrapped) ? wrapped : answer
-  return fields.flatMap((field) => (isKeyed(field) ? keyedClaims(field, own(data, field)) : listClaims(field, own(data, field)))).slice(0, most)
+  return fields
+    .flatMap((field) => (isKeyed(field) ? keyedClaims(field, own(data, field)) : listClaims(field, own(data, field))))
+    .slice(0, most)
 }
 
-const own = (object: Record<string, unknown>, name: string): unknown => (Object.hasOwn(object, name) ? object[name] : undefined)
+const own = (object: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(object, name) ? object[name] : undefined
 
 function listClaims(field: Field, given: unknown): readonly Claim[] {
   if (given === undefined || given === null) return []
@@ -41,7 +44,8 @@ function textIn(item: unknown): string | undefined {
 }
 
 const scalar = (value: unknown): string | undefined => {
-  const text = typeof value === 'string' ? value.trim() : typeof value === 'number' && Number.isFinite(value) ? String(value) : ''
+  const text =
+    typeof value === 'string' ? value.trim() : typeof value === 'number' && Number.isFinite(value) ? String(value) : ''
   return text === '' || text.length > longestValue ? undefined : text
 }
 
@@ -55,7 +59,8 @@ function keyedClaims(field: Field, given: unknown): readonly Claim[] {
 /** A text where a key and a value should be: the key is made as the rules would make it. */
 function unnamed(field: Field, text: string | undefined): Claim {
   if (text === undefined) return { field, key: '', value: undefined }
-  const topic = field === 'user_preferences' ? topicIn(text.replace(/^.*\b(?:prefers?|uses?|likes?) /i, ''), 'chosen') : undefined
+  const topic =
+    field === 'user_preferences' ? topicIn(text.replace(/^.*\b(?:prefers?|uses?|likes?) /i, ''), 'chosen') : undefined
   return topic === undefined ? { field, key: keyFrom(text), value: text } : { field, ...topic }
 }
 
@@ -69,11 +74,17 @@ function entryClaims(field: Field, key: string, value: unknown, levels: number):
 }
 
 /** Rules have a key each, as those that are found without a model. */
-const ruleClaim = (text: string | undefined): Claim => ({ field: 'custom_fields', key: constraintKey(text ?? '') ?? '', value: text })
+const ruleClaim = (text: string | undefined): Claim => ({
+  field: 'custom_fields',
+  key: constraintKey(text ?? '') ?? '',
+  value: text,
+})
 
 function listIn(items: readonly unknown[]): Json | undefined {
   const texts = items.map(textIn)
-  return texts.length === 0 || texts.length > longestList || texts.some((text) => text === undefined) ? undefined : (texts as string[])
+  return texts.length === 0 || texts.length > longestList || texts.some((text) => text === undefined)
+    ? undefined
+    : (texts as string[])
 }
 
 /** `programmingLanguage`, `Time zone` and `IDE` as the rules write them: `programming_language`, `timezone`, `editor`. */

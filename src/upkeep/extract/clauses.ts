@@ -31,7 +31,8 @@ const supposed =
 const isAsked = /[?？][\s"'”’)\]*_]*$/
 const asks =
   /^(?:(?:and|but|so|or|also|then|please|hey|ok|okay|well),?\s)*(?:can|could|would|will|shall|should|do(?! not\b|n't)|does|did|is|are|am|was|were|has|have|any|what|what's|how|how's|why|which|who|where|when|don't you|isn't|aren't|right|ok|mind|wondering)\b/i
-const reports = /\b(?:said|says|told (?:me|us|him|her|them)|tells (?:me|us)|asked|asks|replied|wrote|writes|goes|claims?|claimed)[,:]?$/i
+const reports =
+  /\b(?:said|says|told (?:me|us|him|her|them)|tells (?:me|us)|asked|asks|replied|wrote|writes|goes|claims?|claimed)[,:]?$/i
 const mostLeadIns = 6
 
 /**
@@ -50,7 +51,8 @@ export function clausesOf(sentence: Sentence): readonly Clause[] {
     const isReported = reports.test(before)
     before = part.text
     const isQuestion = asks.test(part.text) || (isAsked.test(sentence.text) && part.isLast)
-    if (!isQuoted && !isReported && !isQuestion) clauses.push({ text: part.text, start: sentence.start + part.start, end: sentence.start + part.end })
+    if (!isQuoted && !isReported && !isQuestion)
+      clauses.push({ text: part.text, start: sentence.start + part.start, end: sentence.start + part.end })
   }
   return clauses
 }

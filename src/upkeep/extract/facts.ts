@@ -10,14 +10,17 @@ const marked: readonly RegExp[] = [
   ),
   pattern('(?:very |super |really )?important(?: note| fact| detail)?: ?(.+)$'),
   pattern('(?:key (?:fact|finding|point|result)|nb|reminder|for reference|note to self|fact): ?(.+)$'),
-  pattern("(?:just )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget|do not forget|make a note)(?: that|:) ?(.+)$"),
+  pattern(
+    "(?:just )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget|do not forget|make a note)(?: that|:) ?(.+)$",
+  ),
   pattern("(?:remember|don't forget|do not forget) ((?:my|our|i|i'm|we) .+)$"),
   pattern(
     "it(?:'s| is) (?:very |really |absolutely )?(?:important|critical|crucial|essential|vital) (?:to know |to note )?that ((?:i|i'm|we|my|our|the|you) .+)$",
   ),
 ]
 
-const month = '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
+const month =
+  '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
 const date = new RegExp(
   `\\b(?:${month}\\.? \\d{1,4}(?:st|nd|rd|th)?|\\d{1,2}(?:st|nd|rd|th)?(?: of)? ${month}|(?:in|since|by|until|from|of) ${month}|\\d{4}-\\d\\d-\\d\\d|\\d{1,2}[/.]\\d{1,2}[/.]\\d{2,4})\\b`,
   'i',
@@ -39,7 +42,9 @@ const things =
   "(?:dogs?|cats?|pets?|puppy|puppies|kittens?|horses?|sons?|daughters?|kids?|child|children|brothers?|sisters?|siblings?|twins|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|degree|phd|master'?s|bachelor'?s|diploma|job|company|business|startup|house|apartment|car|allergy|allergies|asthma|diabetes|adhd|dyslexia|interview|appointment|exam|meeting|deadline|flight|wedding|performance|competition|budget|team of)"
 
 const telling: readonly RegExp[] = [
-  pattern('(?:i|we) (?:currently |now |still |both |used to |also )*(?:live|work|study|teach|volunteer|reside) (?:in|at|for|as|on|with|near|from) (.+)$'),
+  pattern(
+    '(?:i|we) (?:currently |now |still |both |used to |also )*(?:live|work|study|teach|volunteer|reside) (?:in|at|for|as|on|with|near|from) (.+)$',
+  ),
   pattern(
     "(?:i'm|i am|we're|we are) (?:originally |currently |now |actually )*(?:from|based in|located in|living in|working (?:at|for|as)|studying|allergic to|married|engaged|divorced|pregnant|retired|diagnosed|\\d{1,3}(?: years old)?(?=$|,| and)) ?(.*)$",
   ),
@@ -49,7 +54,9 @@ const telling: readonly RegExp[] = [
   pattern(
     'i (?:just |recently |finally |also )*(?:was born|grew up|moved (?:to|from|here|out)|graduated|majored|got (?:married|engaged|divorced|promoted|hired|a (?:new )?(?:job|dog|cat|puppy|kitten|promotion|tattoo))|lost my|quit my|started (?:a|my|working|learning)|joined|adopted|signed up|enrolled|speak(?! (?:to|with|up))|own|drive (?:a|an)|was diagnosed|retired|served|founded|co-founded|opened (?:a|my)) ?(.*)$',
   ),
-  pattern(`(?:i|we)(?:'ve| have) (?:got )?(?:a |an |one |two |three |four |five |\\d+ )(?:[\\w-]+ ){0,2}?${things}\\b ?(.*)$`),
+  pattern(
+    `(?:i|we)(?:'ve| have) (?:got )?(?:a |an |one |two |three |four |five |\\d+ )(?:[\\w-]+ ){0,2}?${things}\\b ?(.*)$`,
+  ),
   pattern(
     "(?:i|we)(?:'ve| have) been (?:\\w+ing|married|together|friends|a|an|in|at|with) .*\\b(?:for|since) (?:(?:over|about|almost|nearly|around|more than|at least) )*(?:\\d|a (?:year|month|week|decade|few|couple)|the (?:past|last)|(?:two|three|four|five|six|seven|eight|nine|ten|many|several|some) (?:year|month|week|day|decade)|i\\b|my|last|childhood|college|high school)(.*)$",
   ),
@@ -59,7 +66,8 @@ const telling: readonly RegExp[] = [
 const happening = pattern(
   "(?:i|i'm|i've|i'll|we|we're|we've|we'll|my|our|the|\\w+ and i) (?!(?:was |am |also |just |kinda )*(?:wondering|not sure|curious|unsure|asking|trying to figure|need|want|wonder)\\b)",
 )
-const critical = /\b(?:critical|crucial|vital|essential|life-threatening|allergic|never forget|very important|most important)\b/i
+const critical =
+  /\b(?:critical|crucial|vital|essential|life-threatening|allergic|never forget|very important|most important)\b/i
 
 /** A sentence that speaks of the one before it. */
 const thereupon = /^[\s.!;,]{0,9}(?:this|that|it)\b[^.!?\n]{0,80}/i
@@ -73,7 +81,14 @@ export function factIn(clause: Clause, after: string): Noted | undefined {
   if (value === undefined || contentWords(value).length < 1 || !/\s/.test(value)) return undefined
   const isMarked = !clause.text.startsWith(value.slice(0, 20))
   const stressed = critical.test(clause.text) || critical.test(thereupon.exec(after)?.[0] ?? '')
-  return { field: 'important_facts', key: '', value: bounded(value), importance: stressed ? 9 : isMarked ? 7 : 6, from: clause.start, to: clause.end }
+  return {
+    field: 'important_facts',
+    key: '',
+    value: bounded(value),
+    importance: stressed ? 9 : isMarked ? 7 : 6,
+    from: clause.start,
+    to: clause.end,
+  }
 }
 
 /** The clause that a reminder such as `remember that …` leads in, which may be more than a fact. */
@@ -101,12 +116,19 @@ function tells(text: string): boolean {
 
 /** Names somebody, somewhere, a day or an amount. */
 const isDefinite = (text: string): boolean =>
-  date.test(text) || weekday.test(text) || amount.test(text) || /\b(?:called|named)\b/i.test(text) || /(?:^|\s)\p{Lu}\p{L}/u.test(text)
+  date.test(text) ||
+  weekday.test(text) ||
+  amount.test(text) ||
+  /\b(?:called|named)\b/i.test(text) ||
+  /(?:^|\s)\p{Lu}\p{L}/u.test(text)
 
-const matters = /^\W*(?:wichtig|importante?|belangrijk|viktig[t]?|vigtigt|tärkeää|важно|ważne|důležité|önemli|penting|重要|중요|مهم|महत्वपूर्ण)\W*[:：]\s?(.+)$/iu
+const matters =
+  /^\W*(?:wichtig|importante?|belangrijk|viktig[t]?|vigtigt|tärkeää|важно|ważne|důležité|önemli|penting|重要|중요|مهم|महत्वपूर्ण)\W*[:：]\s?(.+)$/iu
 
 /** Of a language whose sentences are not understood: a line said to be important, if there is a number in it. */
 export function numberThatMatters({ text, start, end }: Clause): Noted | undefined {
   const value = tidy(matters.exec(text)?.[1] ?? '')
-  return /\p{N}/u.test(value) ? { field: 'important_facts', key: '', value: bounded(value), importance: 7, from: start, to: end } : undefined
+  return /\p{N}/u.test(value)
+    ? { field: 'important_facts', key: '', value: bounded(value), importance: 7, from: start, to: end }
+    : undefined
 }

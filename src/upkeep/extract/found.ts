@@ -1,7 +1,15 @@
 import type { Json, Message, Millis, Source } from '../../domain/entry.ts'
 
 /** The fields of important data, in the order in which they are shown. */
-export const fields = ['user_preferences', 'key_decisions', 'important_facts', 'source_urls', 'document_structure', 'entities', 'custom_fields'] as const
+export const fields = [
+  'user_preferences',
+  'key_decisions',
+  'important_facts',
+  'source_urls',
+  'document_structure',
+  'entities',
+  'custom_fields',
+] as const
 export type Field = (typeof fields)[number]
 
 const keyed: ReadonlySet<string> = new Set<Field>(['user_preferences', 'document_structure', 'custom_fields'])
@@ -23,7 +31,10 @@ export type Found = {
 }
 
 /** Something found in one text: `text.slice(from, to)` is the clause or the value it was taken from. */
-export type Noted = Pick<Found, 'field' | 'key' | 'value' | 'importance'> & { readonly from: number; readonly to: number }
+export type Noted = Pick<Found, 'field' | 'key' | 'value' | 'importance'> & {
+  readonly from: number
+  readonly to: number
+}
 
 /** How much each field matters from 0 to 10, when nothing else is said about it. */
 export const importanceOf: Readonly<Record<Field, number>> = {

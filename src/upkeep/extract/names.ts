@@ -20,7 +20,14 @@ export function urlsIn({ text, start }: Sentence): readonly Noted[] {
   return noted
 }
 
-const source = (value: string, from: number): Noted => ({ field: 'source_urls', key: '', value, importance: 5, from, to: from + value.length })
+const source = (value: string, from: number): Noted => ({
+  field: 'source_urls',
+  key: '',
+  value,
+  importance: 5,
+  from,
+  to: from + value.length,
+})
 
 const capitalised =
   /(?<![\p{L}\p{N}\p{M}_./@#:'’-])\p{Lu}[\p{L}\p{M}\p{N}]*(?:[-'’&][\p{L}\p{N}]+)*(?: (?:of |the |de |van |von |der |del |di |da |al )?\p{Lu}[\p{L}\p{M}\p{N}]*(?:[-'’&][\p{L}\p{N}]+)*){0,4}(?![\p{L}\p{N}_@/]|[.:][\p{L}\p{N}])/gu
@@ -28,7 +35,9 @@ const humped = /^\p{Lu}?\p{Ll}+\p{Lu}/u
 const common = new Set(
   `monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december
   english german french spanish american british european god ok tv pm am hi hey hello thanks christmas easter halloween thanksgiving mr mrs ms dr sir
-  mom dad mum grandma grandpa bro lol omg wow btw fyi asap diy faq pdf url api json html css sql i'm i've i'd i'll internet web`.split(/\s+/),
+  mom dad mum grandma grandpa bro lol omg wow btw fyi asap diy faq pdf url api json html css sql i'm i've i'd i'll internet web`.split(
+    /\s+/,
+  ),
 )
 /** What stands before a word that does not begin a sentence. */
 const inside = /[\p{L}\p{N},)][’'”"]?\s$/u
@@ -48,7 +57,14 @@ export function namesIn(sentences: readonly Sentence[]): readonly Noted[] {
       const place = index + offset
       const isSure = humped.test(name) || (inside.test(text.slice(0, place)) && (isEnglish || name.includes(' ')))
       if (!isSure || found.has(name) || !isName(name)) continue
-      found.set(name, { field: 'entities', key: '', value: name, importance: 3, from: start + place, to: start + place + name.length })
+      found.set(name, {
+        field: 'entities',
+        key: '',
+        value: name,
+        importance: 3,
+        from: start + place,
+        to: start + place + name.length,
+      })
       if (found.size >= mostNames) return [...found.values()]
     }
   }
@@ -73,7 +89,9 @@ function withoutPlain(match: string): { readonly name: string; readonly offset: 
 }
 
 const isPlain = (word: string): boolean =>
-  common.has(word.toLowerCase().replace(/days$/, 'day')) || isStopword(word.toLowerCase().replace('’', "'")) || word.length < 2
+  common.has(word.toLowerCase().replace(/days$/, 'day')) ||
+  isStopword(word.toLowerCase().replace('’', "'")) ||
+  word.length < 2
 
 /** Letters in capitals throughout are shouted or stand for a technical term. */
 const isName = (name: string): boolean => name.length > 1 && /\p{Ll}/u.test(name)

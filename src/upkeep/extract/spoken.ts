@@ -27,7 +27,9 @@ const mostSentences = 2_000
 export const sentencesSpoken = (lines: readonly Line[]): readonly Sentence[] =>
   lines
     .filter(({ isOwn }) => isOwn)
-    .flatMap(({ text, start: offset }) => unquoted(sentencesOf(text)).map(({ text, start, end }) => ({ text, start: start + offset, end: end + offset })))
+    .flatMap(({ text, start: offset }) =>
+      unquoted(sentencesOf(text)).map(({ text, start, end }) => ({ text, start: start + offset, end: end + offset })),
+    )
     .filter(({ text }) => text.length <= longestSentence)
     .slice(0, mostSentences)
 
@@ -112,7 +114,8 @@ const pasted: readonly RegExp[] = [
   /^\s*\W{0,2}(?:assistant|ai|bot|system|tool|human|user|chatgpt|claude|gemini|copilot)\W{0,2}:/i,
 ]
 const label = /^\s*(\p{Lu}[\p{L}-]{1,20})(?: \p{Lu}[\p{L}-]{1,20})?: (?:["“]|(?:I|[Mm]y|[Ww]e|[Oo]ur)\b)/u
-const ownLabels = /^(?:also|background|context|correction|edit|fyi|goal|important|info|me|myself|note|preferences?|ps|remember|reminder|update)$/i
+const ownLabels =
+  /^(?:also|background|context|correction|edit|fyi|goal|important|info|me|myself|note|preferences?|ps|remember|reminder|update)$/i
 
 /** Whether a line is something else than prose of the user. `Ana: I live in Oslo` is Ana's. */
 function isPasted(line: string): boolean {

@@ -23,7 +23,9 @@ export function constraintIn({ text, start, end }: Clause): Noted | undefined {
   const [, said = '', matter = ''] = forbids.exec(text) ?? demands.exec(text) ?? []
   if (matter === '' || smallTalk.test(matter)) return undefined
   const key = constraintKey(matter)
-  return key === undefined ? undefined : { field: 'custom_fields', key, value: bounded(tidy(said)), importance: 9, from: start, to: end }
+  return key === undefined
+    ? undefined
+    : { field: 'custom_fields', key, value: bounded(tidy(said)), importance: 9, from: start, to: end }
 }
 
 /** What stands before the matter of every rule among the custom fields. */
@@ -45,7 +47,9 @@ const decisions: readonly RegExp[] = [
   pattern(
     "(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to) (?:just |definitely |then )*(?:use|go with|go for|stick (?:with|to)|switch to|adopt|choose|settle on) .+$",
   ),
-  pattern("(?:we|i)(?:'re| are|'m| am) (?:going with|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)) .+$"),
+  pattern(
+    "(?:we|i)(?:'re| are|'m| am) (?:going with|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)) .+$",
+  ),
   pattern('(?:the |our |my )?(?:final )?(?:decision|plan|choice)(?: is|:)(?: to| that)? .+$'),
 ]
 /** It or that is decided on: without what was said before, nothing. */

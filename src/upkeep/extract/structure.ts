@@ -34,11 +34,15 @@ function inSentence({ text, start }: Line): Noted | undefined {
   const from = match.index + match[0].length
   const list = /^[^.;!?\n]*/.exec(text.slice(from))?.[0].trimEnd() ?? ''
   const items = itemsOf(list)
-  return items.length < fewest ? undefined : structure(keyOf(match[1] ?? text), items, start + from, start + from + list.length)
+  return items.length < fewest
+    ? undefined
+    : structure(keyOf(match[1] ?? text), items, start + from, start + from + list.length)
 }
 
 function itemsOf(list: string): string[] {
-  const items = list.split(/,\s*(?:and\s|&\s)?|\s(?:and|&|→|->|then)\s|\s?[→|]\s?/).map((part) => part.replace(/^[\s"'“*_]+|[\s"'”*_:]+$/g, ''))
+  const items = list
+    .split(/,\s*(?:and\s|&\s)?|\s(?:and|&|→|->|then)\s|\s?[→|]\s?/)
+    .map((part) => part.replace(/^[\s"'“*_]+|[\s"'”*_:]+$/g, ''))
   const isList = items.every((part) => part.length <= longestItem && part.split(' ').length <= 6)
   return isList ? items.filter((part) => part !== '').slice(0, most) : []
 }
@@ -57,10 +61,19 @@ function belowLine(lines: readonly Line[], place: number): Noted | undefined {
     items.push(name)
     last = line
   }
-  return items.length < fewest ? undefined : structure(keyOf(head.text), items, head.start, last.start + last.text.trimEnd().length)
+  return items.length < fewest
+    ? undefined
+    : structure(keyOf(head.text), items, head.start, last.start + last.text.trimEnd().length)
 }
 
-const structure = (key: string, value: string[], from: number, to: number): Noted => ({ field: 'document_structure', key, value, importance: 7, from, to })
+const structure = (key: string, value: string[], from: number, to: number): Noted => ({
+  field: 'document_structure',
+  key,
+  value,
+  importance: 7,
+  from,
+  to,
+})
 
 /** Headings are sections; chapters, parts and slides are what they are called. */
 function keyOf(words: string): string {

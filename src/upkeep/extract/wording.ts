@@ -21,10 +21,13 @@ export function bounded(text: string): string {
 
 /** The words of a text that mean something, in lower case, in their order. */
 export const contentWords = (text: string): readonly string[] =>
-  (text.toLowerCase().match(/[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}+#]|['’./-](?=[\p{L}\p{N}]))*/gu) ?? []).filter((word) => !isStopword(word.replace('’', "'")))
+  (text.toLowerCase().match(/[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}+#]|['’./-](?=[\p{L}\p{N}]))*/gu) ?? []).filter(
+    (word) => !isStopword(word.replace('’', "'")),
+  )
 
 /** The name of what a text is about, made of its first words that mean something: `deploy_fridays`. */
-export const keyFrom = (text: string, words = 3): string => contentWords(text).slice(0, words).join('_').slice(0, longestKey)
+export const keyFrom = (text: string, words = 3): string =>
+  contentWords(text).slice(0, words).join('_').slice(0, longestKey)
 
 /** Where the phrase that a noun stands at the end of comes to an end. */
 const tail =

@@ -44,7 +44,9 @@ function remainder(names: readonly Named[]): (taken: readonly Unit[]) => readonl
   const wanted = new Set(names.map(({ text }) => text))
   const known = new Map<Unit, readonly string[]>()
   const shownBy = (unit: Unit): readonly string[] => {
-    const shown = known.get(unit) ?? unit.pieces.flatMap((piece) => anchorsIn(piece.text).map(({ text }) => text)).filter((text) => wanted.has(text))
+    const shown =
+      known.get(unit) ??
+      unit.pieces.flatMap((piece) => anchorsIn(piece.text).map(({ text }) => text)).filter((text) => wanted.has(text))
     known.set(unit, shown)
     return shown
   }
@@ -66,7 +68,12 @@ const isEarlier = ({ pieces: [first] }: Unit): boolean => first?.kind === 'earli
 const byWorth = (left: Unit, right: Unit): number => right.worth - left.worth || left.place - right.place
 
 /** Until there are as many words as there should be at least: a part of what did not fit whole. */
-function stretched(taken: readonly Unit[], all: readonly Unit[], tail: readonly Named[], target: Target): readonly Unit[] {
+function stretched(
+  taken: readonly Unit[],
+  all: readonly Unit[],
+  tail: readonly Named[],
+  target: Target,
+): readonly Unit[] {
   const [least, most] = target.words ?? [0, 0]
   let units = taken
   const isTaken = new Set(taken)
@@ -86,7 +93,9 @@ function stretched(taken: readonly Unit[], all: readonly Unit[], tail: readonly 
 function beginningOf(piece: Piece, words: number): Piece | undefined {
   const ends = Array.from(piece.text.matchAll(/\S+/g), ({ 0: word, index }) => index + word.length)
   const anchors = anchorsIn(piece.text).filter(({ kind }) => kind !== 'constraint')
-  const end = ends.slice(0, Math.max(0, words)).findLast((place) => !anchors.some((anchor) => anchor.start < place && place < anchor.end))
+  const end = ends
+    .slice(0, Math.max(0, words))
+    .findLast((place) => !anchors.some((anchor) => anchor.start < place && place < anchor.end))
   if (end === undefined) return undefined
   // Right behind a URL the mark would be taken for a part of it.
   const mark = end === piece.text.length || anchors.some((anchor) => anchor.end === end) ? '' : '…'
@@ -96,7 +105,11 @@ function beginningOf(piece: Piece, words: number): Piece | undefined {
 
 function withTail(pieces: readonly Piece[], names: readonly Named[], target: Target): Choice {
   const missing = unnamedIn(render(pieces, []), names)
-  const count = largest(missing.length, (taken) => isWithin(render(pieces, missing.slice(0, taken)), target), missing.length)
+  const count = largest(
+    missing.length,
+    (taken) => isWithin(render(pieces, missing.slice(0, taken)), target),
+    missing.length,
+  )
   return { pieces, tail: missing.slice(0, count) }
 }
 
@@ -125,7 +138,8 @@ function countUpTo<T>(some: readonly T[], size: (one: T) => number, characters: 
 }
 
 /** The pieces of some units as they were said. */
-const inOrder = (units: readonly Unit[]): readonly Piece[] => [...units].sort((left, right) => left.place - right.place).flatMap(({ pieces }) => pieces)
+const inOrder = (units: readonly Unit[]): readonly Piece[] =>
+  [...units].sort((left, right) => left.place - right.place).flatMap(({ pieces }) => pieces)
 
 /** A question with its short answer, or any other piece; none that says what an earlier one has said. */
 function* unitsOf(pieces: readonly Piece[]): Work<readonly Unit[]> {
@@ -143,7 +157,8 @@ function* unitsOf(pieces: readonly Piece[]): Work<readonly Unit[]> {
 }
 
 /** What keeps two sentences apart however alike they look: their numbers and names, and whether they deny something. */
-const signatureOf = (text: string): string => [...(text.match(/\d+|(?<=\S )\p{Lu}\S*/gu) ?? []), /\b(?:not|no|never|without)\b|n['’]t\b/i.test(text)].join(' ')
+const signatureOf = (text: string): string =>
+  [...(text.match(/\d+|(?<=\S )\p{Lu}\S*/gu) ?? []), /\b(?:not|no|never|without)\b|n['’]t\b/i.test(text)].join(' ')
 
 /** Of those that say the same only the first. */
 function* distinct(units: readonly Unit[]): Work<readonly Unit[]> {

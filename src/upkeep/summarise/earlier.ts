@@ -17,14 +17,22 @@ export type Earlier = { readonly pieces: readonly Piece[]; readonly names: reado
 export function earlierOf(previous: Summarised | undefined): Earlier {
   if (previous === undefined) return { pieces: [], names: [] }
   const { lines, names } = parse(previous.text)
-  const isOwn = lines.length + names.length === previous.sources.length && previous.sources.every(({ span }) => span !== undefined)
-  const sourcesAt = (place: number): readonly Source[] => (isOwn ? previous.sources.slice(place, place + 1) : previous.sources)
+  const isOwn =
+    lines.length + names.length === previous.sources.length && previous.sources.every(({ span }) => span !== undefined)
+  const sourcesAt = (place: number): readonly Source[] =>
+    isOwn ? previous.sources.slice(place, place + 1) : previous.sources
   const pieces = lines.flatMap(({ speaker, text }, at) =>
-    (isOwn ? [text] : sentencesOf(text).map((sentence) => sentence.text)).flatMap((said) => pieceOf(speaker, said, sourcesAt(at))),
+    (isOwn ? [text] : sentencesOf(text).map((sentence) => sentence.text)).flatMap((said) =>
+      pieceOf(speaker, said, sourcesAt(at)),
+    ),
   )
-  const named = names.map((text, at) => ({ text, sources: sourcesAt(lines.length + at) })).filter(({ text }) => isName(text))
+  const named = names
+    .map((text, at) => ({ text, sources: sourcesAt(lines.length + at) }))
+    .filter(({ text }) => isName(text))
   // A piece may have to go this time, and leave its names behind.
-  const shown = pieces.flatMap(({ text, sources }) => anchorsIn(text).flatMap((anchor) => (isNamed(anchor) ? [{ text: anchor.text, sources }] : [])))
+  const shown = pieces.flatMap(({ text, sources }) =>
+    anchorsIn(text).flatMap((anchor) => (isNamed(anchor) ? [{ text: anchor.text, sources }] : [])),
+  )
   return { pieces, names: [...named, ...shown] }
 }
 

@@ -57,7 +57,12 @@ const asks = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-
 function piecesIn(message: Told, whole: number): Piece[] {
   const { content, role } = message
   const orders = smuggledIn(content)
-  const isWhole = role !== 'tool' && orders.length === 0 && !/```|~~~/.test(content) && content.length <= 12 * whole && countWords(content) <= whole
+  const isWhole =
+    role !== 'tool' &&
+    orders.length === 0 &&
+    !/```|~~~/.test(content) &&
+    content.length <= 12 * whole &&
+    countWords(content) <= whole
   if (isWhole) return pieceOf(message, 'said', [content.length - content.trimStart().length, content.trimEnd().length])
   const lines = spansIn(content)
     .filter(({ span }) => !overlaps(orders, ...span))
@@ -65,20 +70,31 @@ function piecesIn(message: Told, whole: number): Piece[] {
   return role === 'tool' && countWords(content) > brief ? [...gistOf(message, orders), ...lines].sort(byStart) : lines
 }
 
-const byStart = (left: Piece, right: Piece): number => (left.sources[0]?.span?.[0] ?? 0) - (right.sources[0]?.span?.[0] ?? 0)
+const byStart = (left: Piece, right: Piece): number =>
+  (left.sources[0]?.span?.[0] ?? 0) - (right.sources[0]?.span?.[0] ?? 0)
 
 function pieceOf(message: Told, kind: PieceKind, span: Span, said = message.content.slice(...span)): Piece[] {
   const text = tidy(said)
   if (!/[\p{L}\p{N}]/u.test(text)) return []
   const own = { text, kind, words: countWords(text), sources: [{ message: message.id, span }] }
-  return [{ ...own, speaker: speakerOf(message), isPerson: isPerson(message), isPart: message.content.length > lengthy, answers: false, isAsked: false }]
+  return [
+    {
+      ...own,
+      speaker: speakerOf(message),
+      isPerson: isPerson(message),
+      isPart: message.content.length > lengthy,
+      answers: false,
+      isAsked: false,
+    },
+  ]
 }
 
 const isPerson = ({ role, name }: Told): boolean => role === 'user' || (role === 'assistant' && name !== undefined)
 
 /** Sentences, and lines of fenced code. */
 function spansIn(content: string): readonly { readonly span: Span; readonly isCode: boolean }[] {
-  const code = content.includes('```') || content.includes('~~~') ? linesOf(content).filter(({ fence }) => fence === 'inside') : []
+  const code =
+    content.includes('```') || content.includes('~~~') ? linesOf(content).filter(({ fence }) => fence === 'inside') : []
   let next = 0
   return sentencesOf(content).map(({ start, end }) => {
     while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++
@@ -89,8 +105,13 @@ function spansIn(content: string): readonly { readonly span: Span; readonly isCo
 /** What a tool's output comes down to, on one line: its errors, and what it names. */
 function gistOf(message: Told, orders: readonly Span[]): Piece[] {
   const isClear = ({ start, end }: FoundFact): boolean => !overlaps(orders, start, end)
-  const errors = distinct(findFacts(message.content).filter((fact) => failure.test(fact.text) && isClear(fact))).slice(0, 3)
-  const names = distinct(anchorsIn(message.content).filter((anchor) => naming.has(anchor.kind) && !isCompound(anchor) && isClear(anchor)))
+  const errors = distinct(findFacts(message.content).filter((fact) => failure.test(fact.text) && isClear(fact))).slice(
+    0,
+    3,
+  )
+  const names = distinct(
+    anchorsIn(message.content).filter((anchor) => naming.has(anchor.kind) && !isCompound(anchor) && isClear(anchor)),
+  )
   const unsaid = names.filter(({ text }) => !errors.some((error) => error.text.includes(text))).slice(0, 5)
   const gist = [...errors, ...unsaid]
   const span = [Math.min(...gist.map(({ start }) => start)), Math.max(...gist.map(({ end }) => end))] as const
@@ -99,7 +120,9 @@ function gistOf(message: Told, orders: readonly Span[]): Piece[] {
 
 const failure = /(?:error|exception|failure|fatal|panic|failed)[^\n]*\s/i
 const naming: ReadonlySet<AnchorKind> = new Set(['url', 'path', 'identifier'])
-const distinct = <T extends FoundFact>(facts: readonly T[]): T[] => [...new Map(facts.map((fact) => [fact.text, fact])).values()]
+const distinct = <T extends FoundFact>(facts: readonly T[]): T[] => [
+  ...new Map(facts.map((fact) => [fact.text, fact])).values(),
+]
 
 const bold = /(?<![\w/*])\*\*([^\s*](?:[^*\n]{0,200}[^\s*])?)\*\*(?![\w/*])/g
 const marks = /(?<=^|\n)[ \t]{0,16}(?:#{1,6}|[-*+•]) (?:\[[ x]\] )?/g

@@ -41,16 +41,30 @@ const flatten = (text: string): string => text.replace(/\s+/g, ' ')
 function standsAt(text: string, name: string, place: number): boolean {
   if (place < 0 || !text.startsWith(name, place)) return false
   const joins = (left: string, right: string): boolean => /[\p{L}\p{N}_]/u.test(left) && /[\p{L}\p{N}_]/u.test(right)
-  return !joins(text.charAt(place - 1), name.charAt(0)) && !joins(name.charAt(name.length - 1), text.charAt(place + name.length))
+  return (
+    !joins(text.charAt(place - 1), name.charAt(0)) &&
+    !joins(name.charAt(name.length - 1), text.charAt(place + name.length))
+  )
 }
 
 const negation =
   /\b(?:not|no|never|none|nor|without|avoid\w*|except\w*|only|unless|exclud\w+|forb[ia]d\w*|prohibit\w*|refrain\w*|ban\w{0,4}|instead|rather|cannot)\b|n['’]t\b/i
 const negating = new Set(
-  ['never', 'avoid', 'without', 'except', 'unless', 'not', 'only', 'must', 'shall', 'may', 'cannot', "mustn't", "don't"].flatMap((word) => [
-    word,
-    ...termsOf(word),
-  ]),
+  [
+    'never',
+    'avoid',
+    'without',
+    'except',
+    'unless',
+    'not',
+    'only',
+    'must',
+    'shall',
+    'may',
+    'cannot',
+    "mustn't",
+    "don't",
+  ].flatMap((word) => [word, ...termsOf(word)]),
 )
 
 /** Tells which constraints a text keeps: one sentence has most of their words, and a negation. */

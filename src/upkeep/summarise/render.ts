@@ -25,15 +25,25 @@ export function render(pieces: readonly Piece[], tail: readonly Named[]): string
 /** A summary with where it comes from: a source for each piece and each name in their order, if each has one. */
 export function summarised(pieces: readonly Piece[], tail: readonly Named[]): Summarised {
   const all = [...pieces, ...tail].map(({ sources }) => sources)
-  return { text: render(pieces, tail), sources: all.every(({ length }) => length === 1) ? all.flat() : unique(all.flat()) }
+  return {
+    text: render(pieces, tail),
+    sources: all.every(({ length }) => length === 1) ? all.flat() : unique(all.flat()),
+  }
 }
 
 function unique(sources: readonly Source[]): readonly Source[] {
-  return [...new Map(sources.map((source) => [`${source.session ?? ''}\n${source.message}\n${source.span?.join('-') ?? ''}`, source])).values()]
+  return [
+    ...new Map(
+      sources.map((source) => [`${source.session ?? ''}\n${source.message}\n${source.span?.join('-') ?? ''}`, source]),
+    ).values(),
+  ]
 }
 
 /** What a rendered summary consists of: its lines with who said them, and the names at its end. */
-export function parse(text: string): { readonly lines: readonly { readonly speaker: string; readonly text: string }[]; readonly names: readonly string[] } {
+export function parse(text: string): {
+  readonly lines: readonly { readonly speaker: string; readonly text: string }[]
+  readonly names: readonly string[]
+} {
   const lines: { speaker: string; text: string }[] = []
   const names: string[] = []
   let speaker = ''

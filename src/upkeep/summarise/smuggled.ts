@@ -22,7 +22,10 @@ const patterns = [
   `<\\|[\\w ]{1,40}\\|>|\\[/?INST\\]|<</?SYS>>|</?(?:system|instructions?|assistant|memory)\\b[^<>\\n]{0,80}>`,
   `(?<=^|\\n)[ \\t>#*\\[]{0,6}(?:system|developer)(?:[ \\t]{1,2}(?:prompt|message|note))?[ \\t*\\]]{0,4}:`,
 ]
-const order = new RegExp([...patterns, `(?:${ignoring})${near}(?:${instructing})`, `(?:${instructing})${near}(?:${ignoring})`].join('|'), 'giu')
+const order = new RegExp(
+  [...patterns, `(?:${ignoring})${near}(?:${instructing})`, `(?:${instructing})${near}(?:${ignoring})`].join('|'),
+  'giu',
+)
 /** Characters nobody sees between letters keep an order from being noticed, but not from being read. */
 const invisible = /[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]/g
 
@@ -48,7 +51,9 @@ function smuggledUnseen(text: string): readonly Span[] {
 
 /** A text with quotations blanked out, everything else at its place: who quotes an order does not give it. */
 export const withoutQuotations = (text: string): string =>
-  text.replace(/"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|`[^`\n]{1,300}`/g, (quotation) => ' '.repeat(quotation.length))
+  text.replace(/"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|`[^`\n]{1,300}`/g, (quotation) =>
+    ' '.repeat(quotation.length),
+  )
 
 /** Whether one of some spans, in their order, has something in common with a stretch of the text. */
 export function overlaps(spans: readonly Span[], start: number, end: number): boolean {

@@ -7,7 +7,8 @@ import type { Told } from './told.ts'
 /** What a name at the end of a summary is worth by itself: a plain number little, `user.id` and `well-known` less than a path. */
 function weightOf(anchor: Pick<Anchor, 'kind' | 'text'>): number {
   if (anchor.kind === 'url' || anchor.kind === 'path') return isCompound(anchor) ? 0.4 : 1
-  if (anchor.kind === 'number') return /\d[.,]?\d[.,]?\d[.,]?\d/.test(anchor.text) || /^[$€£¥].*\d\d/.test(anchor.text) ? 0.8 : 0.1
+  if (anchor.kind === 'number')
+    return /\d[.,]?\d[.,]?\d[.,]?\d/.test(anchor.text) || /^[$€£¥].*\d\d/.test(anchor.text) ? 0.8 : 0.1
   if (anchor.kind !== 'identifier') return 0
   return isCompound(anchor) ? 0.4 : /^#\d|^[a-z]+(?:\.[a-z]+)+$|^[$.@]/.test(anchor.text) ? 0.4 : 1
 }
@@ -16,10 +17,12 @@ function weightOf(anchor: Pick<Anchor, 'kind' | 'text'>): number {
 const said = { user: 3, person: 3, assistant: 1, tool: 0.5, system: 1 }
 
 /** What a summary names at its end if no piece of it does. */
-export const isNamed = (anchor: Pick<Anchor, 'kind' | 'text'>): boolean => !anchor.text.includes(', ') && weightOf(anchor) > 0.1
+export const isNamed = (anchor: Pick<Anchor, 'kind' | 'text'>): boolean =>
+  !anchor.text.includes(', ') && weightOf(anchor) > 0.1
 
 /** How much a mention counts: by who made it. */
-export const mentionOf = ({ role, name }: Pick<Told, 'role' | 'name'>): number => (role === 'assistant' && name !== undefined ? said.person : said[role])
+export const mentionOf = ({ role, name }: Pick<Told, 'role' | 'name'>): number =>
+  role === 'assistant' && name !== undefined ? said.person : said[role]
 
 /** A name with how much it is worth by itself and how much its mentions come to. */
 type Candidate = { readonly named: Named; readonly weight: number; readonly mentions: number }
@@ -35,13 +38,18 @@ export function* namesOf(messages: readonly Told[], earlier: readonly Named[]): 
   for (const message of messages) {
     for (const anchor of anchorsIn(message.content))
       if (isNamed(anchor))
-        add({ text: anchor.text, sources: [{ message: message.id, span: [anchor.start, anchor.end] }] }, weightOf(anchor), mentionOf(message))
+        add(
+          { text: anchor.text, sources: [{ message: message.id, span: [anchor.start, anchor.end] }] },
+          weightOf(anchor),
+          mentionOf(message),
+        )
     yield message.content.length
   }
   return [...found.values()].sort((left, right) => worthOf(right) - worthOf(left)).map(({ named }) => named)
 }
 
-const worthOf = ({ named, weight, mentions }: Candidate): number => (weight * Math.log(2 + mentions)) / (4 + named.text.length)
+const worthOf = ({ named, weight, mentions }: Candidate): number =>
+  (weight * Math.log(2 + mentions)) / (4 + named.text.length)
 
 /** The names that a text does not show. */
 export function unnamedIn(text: string, names: readonly Named[]): readonly Named[] {

@@ -6,7 +6,10 @@ import { smuggledIn } from './smuggled.ts'
 export type Told = Pick<Message, 'id' | 'sequence' | 'role' | 'name' | 'content' | 'at'>
 
 /** How long a summary may be; `fits` must hold for a text whenever it holds for a longer one. */
-export type Target = { readonly words?: readonly [least: number, most: number]; readonly fits?: (text: string) => boolean }
+export type Target = {
+  readonly words?: readonly [least: number, most: number]
+  readonly fits?: (text: string) => boolean
+}
 
 /** A summary, and where each of its pieces was said. */
 export type Summarised = { readonly text: string; readonly sources: readonly Source[] }

@@ -57,7 +57,8 @@ function isProse(text: string): boolean {
 }
 
 function interest({ text, answers }: Piece): number {
-  let interest = 1 + 1.2 * upTo(2, text, day) + 0.5 * upTo(2, text, amount) + 0.4 * upTo(3, text, name) + 0.5 * upTo(2, text, event)
+  let interest =
+    1 + 1.2 * upTo(2, text, day) + 0.5 * upTo(2, text, amount) + 0.4 * upTo(3, text, name) + 0.5 * upTo(2, text, event)
   if (firstPerson.test(text)) interest += 0.3
   if (constraint.test(text)) interest += 0.3
   if (identifier.test(text)) interest += 0.3

@@ -17,7 +17,10 @@ const say = (text: string) => ({ content: [{ type: 'text' as const, text }] })
 const never = new Promise<never>(() => undefined)
 
 function flood(): never {
-  for (;;) process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(1_000) } })}\n`)
+  for (;;)
+    process.stdout.write(
+      `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(1_000) } })}\n`,
+    )
 }
 
 function provider(): McpServer {
@@ -27,9 +30,14 @@ function provider(): McpServer {
   server.registerTool('long', {}, async () => say('x'.repeat(30_000)))
   server.registerTool('huge', {}, async () => say('x'.repeat(5_000_000)))
   server.registerTool('escapes', {}, async () => say('red \u001b[31m\u0000text\ud83d'))
-  server.registerTool('pictures', {}, async () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] }))
+  server.registerTool('pictures', {}, async () => ({
+    content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }],
+  }))
   server.registerTool('fails', {}, async () => ({ ...say('no such\nticket'), isError: true }))
-  server.registerTool('tells', {}, async () => ({ ...say(`the key ${process.env.TICKETS_KEY} is wrong`), isError: true }))
+  server.registerTool('tells', {}, async () => ({
+    ...say(`the key ${process.env.TICKETS_KEY} is wrong`),
+    isError: true,
+  }))
   server.registerTool('hangs', {}, () => never)
   server.registerTool('dies', {}, () => process.exit(1))
   server.registerTool('floods', {}, () => flood())
@@ -38,7 +46,9 @@ function provider(): McpServer {
     return never
   })
   const notes = new ResourceTemplate('notes://{workspace}', { list: undefined })
-  server.registerResource('notes', notes, {}, async (uri) => ({ contents: [{ uri: uri.href, text: `notes at ${uri.href}` }] }))
+  server.registerResource('notes', notes, {}, async (uri) => ({
+    contents: [{ uri: uri.href, text: `notes at ${uri.href}` }],
+  }))
   server.registerResource('leaks', 'leaks://all', {}, () => {
     throw new ProtocolError(-32_000, `the key ${process.env.TICKETS_KEY} \u001b[2J is wrong`)
   })
@@ -54,5 +64,7 @@ else if (over === 'stdio') serveStdio(provider)
 else {
   const answer = toNodeHandler(createMcpHandler(provider))
   const server = createServer((request, response) => void answer(request as NodeIncomingMessageLike, response))
-  server.listen(0, '127.0.0.1', () => process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp\n`))
+  server.listen(0, '127.0.0.1', () =>
+    process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp\n`),
+  )
 }

@@ -1,4 +1,12 @@
-import { Agent, type AgentInputItem, MemorySession, OpenAIConversationsSession, OpenAIProvider, Runner, tool } from '@openai/agents'
+import {
+  Agent,
+  type AgentInputItem,
+  MemorySession,
+  OpenAIConversationsSession,
+  OpenAIProvider,
+  Runner,
+  tool,
+} from '@openai/agents'
 import OpenAI from 'openai'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
@@ -8,11 +16,15 @@ import { calls, cuts, hangs, refuses, says, stalls } from './model.ts'
 import { failure, openStage, type Stage } from './stage.ts'
 
 const key = 'demo:ann'
-const client = ({ url }: Stage): OpenAI => new OpenAI({ baseURL: `${url}/v1/${key}`, apiKey: 'sk-client', maxRetries: 0 })
+const client = ({ url }: Stage): OpenAI =>
+  new OpenAI({ baseURL: `${url}/v1/${key}`, apiKey: 'sk-client', maxRetries: 0 })
 
 /** Told of another base address alone; spans of a run would otherwise go to the provider's own service. */
 const runner = (stage: Stage, useResponses: boolean): Runner =>
-  new Runner({ tracingDisabled: true, modelProvider: new OpenAIProvider({ useResponses, openAIClient: client(stage) }) })
+  new Runner({
+    tracingDisabled: true,
+    modelProvider: new OpenAIProvider({ useResponses, openAIClient: client(stage) }),
+  })
 
 const degrees: Record<string, string> = { Rome: '21 °C', Oslo: '4 °C' }
 const weather = tool({
@@ -35,16 +47,20 @@ const userItem = (text: string): AgentInputItem => ({ type: 'message', role: 'us
 
 for (const useResponses of [false, true]) {
   describe(`OpenAI's agents, with ${useResponses ? 'responses' : 'chat completions'}`, () => {
-    verifies(['S-03', 'T-02', 'T-15'], 'run their own tool loop with calls made at once, and go on with their history', async () => {
-      await using stage = await openStage([calls(rome, oslo), says('Rome is warmer.'), says('By 17 degrees.')])
-      const result = await runner(stage, useResponses).run(guide, 'Where is it warmer?')
-      expect(result.finalOutput).toBe('Rome is warmer.')
-      expect(result.state.usage).toMatchObject({ requests: 2, inputTokens: 42, outputTokens: 16 })
-      expect(await stage.said(key)).toEqual(loop)
-      const more = await runner(stage, useResponses).run(guide, [...result.history, userItem('By how much?')])
-      expect(more.finalOutput).toBe('By 17 degrees.')
-      expect(await stage.said(key)).toEqual([...loop, 'user: By how much?', 'assistant: By 17 degrees.'])
-    })
+    verifies(
+      ['S-03', 'T-02', 'T-15'],
+      'run their own tool loop with calls made at once, and go on with their history',
+      async () => {
+        await using stage = await openStage([calls(rome, oslo), says('Rome is warmer.'), says('By 17 degrees.')])
+        const result = await runner(stage, useResponses).run(guide, 'Where is it warmer?')
+        expect(result.finalOutput).toBe('Rome is warmer.')
+        expect(result.state.usage).toMatchObject({ requests: 2, inputTokens: 42, outputTokens: 16 })
+        expect(await stage.said(key)).toEqual(loop)
+        const more = await runner(stage, useResponses).run(guide, [...result.history, userItem('By how much?')])
+        expect(more.finalOutput).toBe('By 17 degrees.')
+        expect(await stage.said(key)).toEqual([...loop, 'user: By how much?', 'assistant: By 17 degrees.'])
+      },
+    )
 
     verifies(['S-03', 'T-02'], 'stream, however the bytes come', async () => {
       await using stage = await openStage([calls(rome, oslo), says('Rome is warmer.')])
@@ -57,8 +73,15 @@ for (const useResponses of [false, true]) {
     })
 
     verifies('S-03', 'hand over to each other, and say things in a shape', async () => {
-      await using stage = await openStage([calls({ id: 'call_1', name: 'transfer_to_Vet', input: {} }), says('{"name":"Miso","lives":9}')])
-      const vet = new Agent({ name: 'Vet', model: 'test-model', outputType: z.object({ name: z.string(), lives: z.number() }) })
+      await using stage = await openStage([
+        calls({ id: 'call_1', name: 'transfer_to_Vet', input: {} }),
+        says('{"name":"Miso","lives":9}'),
+      ])
+      const vet = new Agent({
+        name: 'Vet',
+        model: 'test-model',
+        outputType: z.object({ name: z.string(), lives: z.number() }),
+      })
       const front = Agent.create({ name: 'Front', model: 'test-model', handoffs: [vet] })
       const { finalOutput } = await runner(stage, useResponses).run(front, 'How is my cat?')
       expect(finalOutput).toEqual({ name: 'Miso', lives: 9 })
@@ -100,7 +123,12 @@ for (const useResponses of [false, true]) {
       expect(await asked).toBeInstanceOf(Error)
       expect(await over).toBe('hung up')
       expect((await runner(stage, useResponses).run(guide, 'Never mind')).finalOutput).toBe('Fine.')
-      expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Or a little', 'user: Never mind', 'assistant: Fine.'])
+      expect(await stage.said(key)).toEqual([
+        'user: Tell me all',
+        'user: Or a little',
+        'user: Never mind',
+        'assistant: Fine.',
+      ])
     })
 
     verifies('S-03', 'are told that a stream was cut, and the half reply is not kept', async () => {
@@ -111,24 +139,30 @@ for (const useResponses of [false, true]) {
       expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
     })
 
-    verifies(['S-03', 'T-15'], 'are remembered across a restart, and once, with a session of their own beside', async () => {
-      await using stage = await openStage([says('A fine name.'), says('Miso.'), says('Still Miso.')])
-      const session = new MemorySession()
-      await runner(stage, useResponses).run(guide, 'My cat is called Miso.', { session })
-      await stage.restart()
-      expect((await runner(stage, useResponses).run(guide, 'What is my cat called?', { session })).finalOutput).toBe('Miso.')
-      expect((await runner(stage, useResponses).run(guide, 'And now?')).finalOutput).toBe('Still Miso.')
-      const heard = JSON.stringify(stage.model.requests[2]?.body)
-      expect(heard).toContain('My cat is called Miso.')
-      expect(await stage.said(key)).toEqual([
-        'user: My cat is called Miso.',
-        'assistant: A fine name.',
-        'user: What is my cat called?',
-        'assistant: Miso.',
-        'user: And now?',
-        'assistant: Still Miso.',
-      ])
-    })
+    verifies(
+      ['S-03', 'T-15'],
+      'are remembered across a restart, and once, with a session of their own beside',
+      async () => {
+        await using stage = await openStage([says('A fine name.'), says('Miso.'), says('Still Miso.')])
+        const session = new MemorySession()
+        await runner(stage, useResponses).run(guide, 'My cat is called Miso.', { session })
+        await stage.restart()
+        expect((await runner(stage, useResponses).run(guide, 'What is my cat called?', { session })).finalOutput).toBe(
+          'Miso.',
+        )
+        expect((await runner(stage, useResponses).run(guide, 'And now?')).finalOutput).toBe('Still Miso.')
+        const heard = JSON.stringify(stage.model.requests[2]?.body)
+        expect(heard).toContain('My cat is called Miso.')
+        expect(await stage.said(key)).toEqual([
+          'user: My cat is called Miso.',
+          'assistant: A fine name.',
+          'user: What is my cat called?',
+          'assistant: Miso.',
+          'user: And now?',
+          'assistant: Still Miso.',
+        ])
+      },
+    )
 
     verifies('T-09', 'show pictures to the model; memory has a mark for each', async () => {
       await using stage = await openStage(says('A cat.'))
@@ -143,7 +177,10 @@ for (const useResponses of [false, true]) {
       }
       expect((await runner(stage, useResponses).run(guide, [shown])).finalOutput).toBe('A cat.')
       expect(JSON.stringify(stage.model.requests[0]?.body)).toContain(picture)
-      expect(await stage.said(key)).toEqual(['user: What is this?\n[image, 20 bytes, sha256 fe1a4ab1fb634703]', 'assistant: A cat.'])
+      expect(await stage.said(key)).toEqual([
+        'user: What is this?\n[image, 20 bytes, sha256 fe1a4ab1fb634703]',
+        'assistant: A cat.',
+      ])
     })
   })
 }
@@ -153,7 +190,9 @@ describe("OpenAI's agents, with what the server keeps for them", () => {
     await using stage = await openStage([calls(rome, oslo), says('Rome is warmer.'), says('By 17 degrees.')])
     const first = await runner(stage, true).run(guide, 'Where is it warmer?')
     await stage.restart()
-    const second = await runner(stage, true).run(guide, 'By how much?', { previousResponseId: String(first.lastResponseId) })
+    const second = await runner(stage, true).run(guide, 'By how much?', {
+      previousResponseId: String(first.lastResponseId),
+    })
     expect(second.finalOutput).toBe('By 17 degrees.')
     expect(await stage.said(key)).toEqual([...loop, 'user: By how much?', 'assistant: By 17 degrees.'])
   })
@@ -163,7 +202,9 @@ describe("OpenAI's agents, with what the server keeps for them", () => {
     const { id } = await client(stage).conversations.create()
     await runner(stage, true).run(guide, 'Where is it warmer?', { conversationId: id })
     await stage.restart()
-    expect((await runner(stage, true).run(guide, 'By how much?', { conversationId: id })).finalOutput).toBe('By 17 degrees.')
+    expect((await runner(stage, true).run(guide, 'By how much?', { conversationId: id })).finalOutput).toBe(
+      'By 17 degrees.',
+    )
     expect(await stage.said(`demo:${id}`)).toEqual([...loop, 'user: By how much?', 'assistant: By 17 degrees.'])
     expect(stage.model.requests[2]?.body.input.at(0)).toEqual(user('Where is it warmer?'))
     expect(stage.model.requests[2]?.body.input.at(-2)).toEqual(assistant('Rome is warmer.'))
@@ -177,7 +218,9 @@ describe("OpenAI's agents, with what the server keeps for them", () => {
     expect(await stage.said(`demo:${conversationId}`)).toEqual(loop)
     await stage.restart()
     const again = new OpenAIConversationsSession({ client: client(stage), conversationId })
-    expect((await runner(stage, true).run(guide, 'By how much?', { session: again })).finalOutput).toBe('By 17 degrees.')
+    expect((await runner(stage, true).run(guide, 'By how much?', { session: again })).finalOutput).toBe(
+      'By 17 degrees.',
+    )
     const line = [...loop, 'user: By how much?', 'assistant: By 17 degrees.']
     expect(await stage.said(`demo:${conversationId}`)).toEqual(line)
     // The runs themselves went to the session that the address names.

@@ -6,7 +6,12 @@ import { openStage, type Stage } from './stage.ts'
 const key = 'demo:ann'
 
 /** Sends what an agent sends and reads the whole answer, as it does. */
-async function send({ url }: Stage, path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+async function send(
+  { url }: Stage,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
   const response = await fetch(`${url}/v1/${key}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: 'Bearer sk-client', ...headers },
@@ -34,7 +39,10 @@ describe('Claude Code', () => {
     model: 'test-model',
     max_tokens: 32_000,
     stream: true,
-    system: [text("You are Claude Code, Anthropic's official CLI for Claude."), { ...text('You help users with software engineering tasks.'), ...cached }],
+    system: [
+      text("You are Claude Code, Anthropic's official CLI for Claude."),
+      { ...text('You help users with software engineering tasks.'), ...cached },
+    ],
     tools: [{ name: 'bash', description: 'Runs a command', input_schema: schema }],
     thinking: { type: 'enabled', budget_tokens: 31_999 },
     context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
@@ -64,7 +72,10 @@ describe('Claude Code', () => {
         { type: 'tool_use', id: 'toolu_1', name: 'bash', input: { command: 'ls' } },
       ],
     }
-    const found = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.ts\nb.ts', ...cached }] }
+    const found = {
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'a.ts\nb.ts', ...cached }],
+    }
     // What marks the cache moves on with each request.
     const opened = { role: 'user', content: [reminder, text('Which files are here?')] }
     await send(stage, path, { ...body, messages: [opened, looked, found] }, headers)
@@ -88,7 +99,12 @@ describe('Claude Code', () => {
 
   it('asks for its own purposes without leaving a trace', async () => {
     await using stage = await openStage(says('{"isNewTopic":true,"title":"Files"}'), 'anthropic')
-    const quota = { model: 'test-model', max_tokens: 1, messages: [{ role: 'user', content: 'quota' }], metadata: body.metadata }
+    const quota = {
+      model: 'test-model',
+      max_tokens: 1,
+      messages: [{ role: 'user', content: 'quota' }],
+      metadata: body.metadata,
+    }
     await send(stage, '/v1/messages?beta=true', quota, headers)
     const topic = {
       model: 'test-model',
@@ -101,9 +117,20 @@ describe('Claude Code', () => {
       ],
       messages: [{ role: 'user', content: 'Which files are here?' }],
     }
-    expect((await send(stage, '/v1/messages?beta=true', topic, headers)).headers.get('x-threadkeep-memory')).toBe('side')
-    await send(stage, '/v1/messages/count_tokens?beta=true', { model: 'test-model', messages: [first], tools: body.tools }, headers)
-    expect(stage.model.requests.map((request) => request.path)).toEqual(['/v1/messages', '/v1/messages', '/v1/messages/count_tokens'])
+    expect((await send(stage, '/v1/messages?beta=true', topic, headers)).headers.get('x-threadkeep-memory')).toBe(
+      'side',
+    )
+    await send(
+      stage,
+      '/v1/messages/count_tokens?beta=true',
+      { model: 'test-model', messages: [first], tools: body.tools },
+      headers,
+    )
+    expect(stage.model.requests.map((request) => request.path)).toEqual([
+      '/v1/messages',
+      '/v1/messages',
+      '/v1/messages/count_tokens',
+    ])
     expect(stage.model.requests[1]?.body).toEqual(topic)
     expect(await stage.said(key)).toEqual([])
   })
@@ -121,13 +148,22 @@ describe('Claude Code', () => {
 })
 
 describe('Codex', () => {
-  const item = (role: string, words: string) => ({ type: 'message', role, content: [{ type: 'input_text', text: words }] })
+  const item = (role: string, words: string) => ({
+    type: 'message',
+    role,
+    content: [{ type: 'input_text', text: words }],
+  })
   const body = {
     model: 'test-model',
     instructions: 'You are Codex, a coding agent running in a terminal.',
     tools: [
       { type: 'function', name: 'bash', description: 'Runs a command', strict: false, parameters: schema },
-      { type: 'custom', name: 'apply_patch', description: 'Edits files', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
+      {
+        type: 'custom',
+        name: 'apply_patch',
+        description: 'Edits files',
+        format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' },
+      },
       { type: 'web_search', external_web_access: false },
     ],
     tool_choice: 'auto',
@@ -160,7 +196,11 @@ describe('Codex', () => {
     input.push(wish, patch, { type: 'custom_tool_call_output', call_id: 'call_2', output: 'Success.' })
     await send(stage, '/responses', { ...body, input }, headers)
     const heard = stage.model.requests[2]?.body.input
-    expect(heard.slice(heard.findIndex((one: { content?: unknown }) => JSON.stringify(one.content) === JSON.stringify(wish.content)))).toEqual(input.slice(-3))
+    expect(
+      heard.slice(
+        heard.findIndex((one: { content?: unknown }) => JSON.stringify(one.content) === JSON.stringify(wish.content)),
+      ),
+    ).toEqual(input.slice(-3))
     expect(heard[0]).toEqual(rules)
     expect(await stage.said(key)).toEqual([
       'user: <environment_context>\n  <cwd>/project</cwd>\n</environment_context>',
@@ -182,18 +222,26 @@ const tools = Array.from({ length: 12 }, (_, at) => ({
 }))
 const streamed = { model: 'test-model', stream: true, stream_options: { include_usage: true } }
 const user = (content: unknown) => ({ role: 'user', content })
-const looked = { role: 'assistant', content: '', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'bash', arguments: '{"command":"ls"}' } }] }
+const looked = {
+  role: 'assistant',
+  content: '',
+  tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'bash', arguments: '{"command":"ls"}' } }],
+}
 const found = { role: 'tool', tool_call_id: 'call_1', content: 'a.ts\nb.ts' }
 
 describe('opencode', () => {
-  const system = { role: 'system', content: 'You are opencode, an interactive CLI tool that helps users with software engineering tasks.' }
+  const system = {
+    role: 'system',
+    content: 'You are opencode, an interactive CLI tool that helps users with software engineering tasks.',
+  }
   const title = {
     ...streamed,
     max_tokens: 32_000,
     messages: [
       {
         role: 'system',
-        content: 'You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a brief title for the thread.\n</task>',
+        content:
+          'You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a brief title for the thread.\n</task>',
       },
       user('Generate a title for this conversation:\n'),
       user('Which files are here?'),
@@ -207,7 +255,10 @@ describe('opencode', () => {
     })
     const body = { ...streamed, max_tokens: 32_000, tools, tool_choice: 'auto' }
     const messages = [system, user('Which files are here?')]
-    const [named] = await Promise.all([send(stage, '/chat/completions', title), send(stage, '/chat/completions', { ...body, messages })])
+    const [named] = await Promise.all([
+      send(stage, '/chat/completions', title),
+      send(stage, '/chat/completions', { ...body, messages }),
+    ])
     expect(named.headers.get('x-threadkeep-memory')).toBe('side')
     await send(stage, '/chat/completions', { ...body, messages: [...messages, looked, found] })
     expect(stage.model.requests.map((request) => request.body)).toEqual(
@@ -223,37 +274,56 @@ describe('opencode', () => {
 })
 
 describe('Continue', () => {
-  verifies(['S-03', 'T-15'], 'gets a title for its list of chats, which is no turn, and its turns are kept once', async () => {
-    await using stage = await openStage([calls(list), says('Two: a.ts and b.ts.'), says('Files here')])
-    const system = { role: 'system', content: '<important_rules>\n  You are in agent mode.\n</important_rules>' }
-    const body = { ...streamed, max_tokens: 4_096, tools, parallel_tool_calls: false }
-    const messages = [system, user([text('Which files are here?')])]
-    await send(stage, '/chat/completions', { ...body, messages })
-    await send(stage, '/chat/completions', { ...body, messages: [...messages, { ...looked, content: ' ' }, found] })
-    const wish = `Given the following... please reply with a title for the chat that is 3-4 words in length, all words used should be directly related to the content of the chat, avoid using verbs unless they are directly related to the content of the chat, no additional text or explanation, you don't need ending punctuation.\n\nTwo: a.ts and b.ts.`
-    const title = await send(stage, '/chat/completions', { model: 'test-model', max_tokens: 12, stream: true, messages: [user(wish)] })
-    expect(title.headers.get('x-threadkeep-memory')).toBe('side')
-    expect(await stage.said(key)).toEqual([
-      'user: Which files are here?',
-      'assistant: bash({"command":"ls"})',
-      'tool: a.ts\nb.ts',
-      'assistant: Two: a.ts and b.ts.',
-    ])
-  })
+  verifies(
+    ['S-03', 'T-15'],
+    'gets a title for its list of chats, which is no turn, and its turns are kept once',
+    async () => {
+      await using stage = await openStage([calls(list), says('Two: a.ts and b.ts.'), says('Files here')])
+      const system = { role: 'system', content: '<important_rules>\n  You are in agent mode.\n</important_rules>' }
+      const body = { ...streamed, max_tokens: 4_096, tools, parallel_tool_calls: false }
+      const messages = [system, user([text('Which files are here?')])]
+      await send(stage, '/chat/completions', { ...body, messages })
+      await send(stage, '/chat/completions', { ...body, messages: [...messages, { ...looked, content: ' ' }, found] })
+      const wish = `Given the following... please reply with a title for the chat that is 3-4 words in length, all words used should be directly related to the content of the chat, avoid using verbs unless they are directly related to the content of the chat, no additional text or explanation, you don't need ending punctuation.\n\nTwo: a.ts and b.ts.`
+      const title = await send(stage, '/chat/completions', {
+        model: 'test-model',
+        max_tokens: 12,
+        stream: true,
+        messages: [user(wish)],
+      })
+      expect(title.headers.get('x-threadkeep-memory')).toBe('side')
+      expect(await stage.said(key)).toEqual([
+        'user: Which files are here?',
+        'assistant: bash({"command":"ls"})',
+        'tool: a.ts\nb.ts',
+        'assistant: Two: a.ts and b.ts.',
+      ])
+    },
+  )
 })
 
 describe('Cline', () => {
   verifies(['S-03', 'T-15'], 'tells results of tools as a user, and each of its turns is kept once', async () => {
     const wants = '<thinking>List them.</thinking>\n<list_files>\n<path>.</path>\n</list_files>'
-    await using stage = await openStage([says(wants), says('<attempt_completion>\n<result>Two.</result>\n</attempt_completion>'), says('Yes.')])
+    await using stage = await openStage([
+      says(wants),
+      says('<attempt_completion>\n<result>Two.</result>\n</attempt_completion>'),
+      says('Yes.'),
+    ])
     const system = { role: 'system', content: 'You are Cline, a highly skilled software engineer.' }
     const around = (time: string) => text(`<environment_details>\n# Current Time\n${time}\n</environment_details>`)
     const body = { ...streamed, temperature: 0 }
     const messages: unknown[] = [system, user([text('<task>\nWhich files are here?\n</task>'), around('10:00')])]
     await send(stage, '/chat/completions', { ...body, messages })
-    messages.push({ role: 'assistant', content: [text(wants)] }, user([text("[list_files for '.'] Result:\na.ts\nb.ts"), around('10:01')]))
+    messages.push(
+      { role: 'assistant', content: [text(wants)] },
+      user([text("[list_files for '.'] Result:\na.ts\nb.ts"), around('10:01')]),
+    )
     await send(stage, '/chat/completions', { ...body, messages })
-    messages.push({ role: 'assistant', content: [text('<attempt_completion>\n<result>Two.</result>\n</attempt_completion>')] })
+    messages.push({
+      role: 'assistant',
+      content: [text('<attempt_completion>\n<result>Two.</result>\n</attempt_completion>')],
+    })
     const doubt = user([text('<feedback>\nSure?\n</feedback>'), around('10:02')])
     await send(stage, '/chat/completions', { ...body, messages: [...messages, doubt] })
     expect(stage.model.requests[2]?.body.messages.at(-1)).toEqual(doubt)

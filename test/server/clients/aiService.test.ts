@@ -26,7 +26,9 @@ describe('the unified AI service behind the server', () => {
       expect(chunks.join('')).toBe('About bees 🐝, and why they dance.')
       await stage.restart()
       // Another popup, whose own memory is empty.
-      expect((await all((await serviceAt(stage, provider)).processText({ text: 'Which bees?' }))).join('')).toBe('Honey bees.')
+      expect((await all((await serviceAt(stage, provider)).processText({ text: 'Which bees?' }))).join('')).toBe(
+        'Honey bees.',
+      )
       expect(stage.model.requests[1]?.body.messages).toEqual([
         { role: 'user', content: 'What is this article about?' },
         { role: 'assistant', content: 'About bees 🐝, and why they dance.' },
@@ -41,10 +43,16 @@ describe('the unified AI service behind the server', () => {
     })
 
     verifies('E-15', `keeps a question once whatever becomes of its answer: ${provider}`, async () => {
-      await using stage = await openStage([refuses(400), stalls('About bees, at length'), says('About bees.')], protocol)
+      await using stage = await openStage(
+        [refuses(400), stalls('About bees, at length'), says('About bees.')],
+        protocol,
+      )
       const memory = new SessionMemory()
       const service = await serviceAt(stage, provider, memory)
-      expect(await failure(all(service.processText({ text: 'What is this?' })))).toMatchObject({ name: 'MemoryError', code: 'upstream' })
+      expect(await failure(all(service.processText({ text: 'What is this?' })))).toMatchObject({
+        name: 'MemoryError',
+        code: 'upstream',
+      })
       for await (const chunk of service.processText({ text: 'What is this?' })) if (chunk !== '') break
       expect(await stage.model.requests[1]?.over).toBe('hung up')
       expect(await stage.said(tab)).toEqual(['user: What is this?'])

@@ -1,4 +1,11 @@
-import { AIMessage, type AIMessageChunk, type BaseMessage, HumanMessage, SystemMessage, type ToolMessage } from '@langchain/core/messages'
+import {
+  AIMessage,
+  type AIMessageChunk,
+  type BaseMessage,
+  HumanMessage,
+  SystemMessage,
+  type ToolMessage,
+} from '@langchain/core/messages'
 import { tool } from '@langchain/core/tools'
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai'
 import OpenAI from 'openai'
@@ -11,7 +18,13 @@ import { failure, openStage, type Stage } from './stage.ts'
 
 const key = 'demo:ann'
 const chat = ({ url }: Stage, useResponsesApi: boolean): ChatOpenAI =>
-  new ChatOpenAI({ model: 'test-model', apiKey: 'sk-client', maxRetries: 0, useResponsesApi, configuration: { baseURL: `${url}/v1/${key}` } })
+  new ChatOpenAI({
+    model: 'test-model',
+    apiKey: 'sk-client',
+    maxRetries: 0,
+    useResponsesApi,
+    configuration: { baseURL: `${url}/v1/${key}` },
+  })
 
 const degrees: Record<string, string> = { Rome: '21 °C', Oslo: '4 °C' }
 const weather = tool(async ({ city }: { city: string }) => degrees[city] ?? 'unknown', {
@@ -32,7 +45,10 @@ for (const useResponsesApi of [false, true]) {
   describe(`LangChain, with ${useResponsesApi ? 'responses' : 'chat completions'}`, () => {
     verifies(['S-03', 'T-02'], 'chats', async () => {
       await using stage = await openStage(says('Grüße! 👋'))
-      const reply = await chat(stage, useResponsesApi).invoke([new SystemMessage('Be brief.'), new HumanMessage('Hello')])
+      const reply = await chat(stage, useResponsesApi).invoke([
+        new SystemMessage('Be brief.'),
+        new HumanMessage('Hello'),
+      ])
       expect(reply.text).toBe('Grüße! 👋')
       expect(reply.usage_metadata).toMatchObject({ input_tokens: 21, output_tokens: 8, total_tokens: 29 })
       expect(await stage.said(key)).toEqual(['user: Hello', 'assistant: Grüße! 👋'])
@@ -72,7 +88,10 @@ for (const useResponsesApi of [false, true]) {
     verifies('S-03', 'parses structured output', async () => {
       await using stage = await openStage(says('{"name":"Miso","lives":9}'))
       const schema = z.object({ name: z.string(), lives: z.number() })
-      const structured = chat(stage, useResponsesApi).withStructuredOutput(schema, { name: 'pet', method: 'jsonSchema' })
+      const structured = chat(stage, useResponsesApi).withStructuredOutput(schema, {
+        name: 'pet',
+        method: 'jsonSchema',
+      })
       expect(await structured.invoke('My cat?')).toEqual({ name: 'Miso', lives: 9 })
       expect(await stage.said(key)).toEqual(['user: My cat?', 'assistant: {"name":"Miso","lives":9}'])
     })
@@ -88,7 +107,11 @@ for (const useResponsesApi of [false, true]) {
         await using stage = await openStage(refuses(status, { 'retry-after': '30' }))
         const error = await failure(chat(stage, useResponsesApi).invoke('Hello'))
         expect(error).toBeInstanceOf(kind)
-        expect(error).toMatchObject({ status, code: `scripted_${status}`, ...(code === undefined ? {} : { lc_error_code: code }) })
+        expect(error).toMatchObject({
+          status,
+          code: `scripted_${status}`,
+          ...(code === undefined ? {} : { lc_error_code: code }),
+        })
         expect(await failure(chat(stage, useResponsesApi).stream('Hello'))).toBeInstanceOf(kind)
         expect(await stage.said(key)).toEqual(['user: Hello'])
       })
@@ -110,7 +133,12 @@ for (const useResponsesApi of [false, true]) {
       expect(await asked).toBeInstanceOf(Error)
       expect(await over).toBe('hung up')
       expect((await chat(stage, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
-      expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Or a little', 'user: Never mind', 'assistant: Fine.'])
+      expect(await stage.said(key)).toEqual([
+        'user: Tell me all',
+        'user: Or a little',
+        'user: Never mind',
+        'assistant: Fine.',
+      ])
     })
 
     verifies('S-03', 'is told that a stream was cut, and the half reply is not kept', async () => {
@@ -121,24 +149,39 @@ for (const useResponsesApi of [false, true]) {
       expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
     })
 
-    verifies(['S-03', 'T-15'], 'is remembered from turn to turn and across a restart, once, whether it resends its history or not', async () => {
-      await using stage = await openStage([says('A fine name.'), says('Miso.'), says('Rex.')])
-      const first = await chat(stage, useResponsesApi).invoke('My cat is called Miso.')
-      await stage.restart()
-      const second = await chat(stage, useResponsesApi).invoke('What is my cat called?')
-      expect(second.text).toBe('Miso.')
-      expect(told(stage, 1)).toEqual([user('My cat is called Miso.'), assistant('A fine name.'), user('What is my cat called?')])
-      const history = [new HumanMessage('My cat is called Miso.'), first, new HumanMessage('What is my cat called?'), new AIMessage('Miso.')]
-      expect((await chat(stage, useResponsesApi).invoke([...history, new HumanMessage('My dog is called Rex.')])).text).toBe('Rex.')
-      expect(await stage.said(key)).toEqual([
-        'user: My cat is called Miso.',
-        'assistant: A fine name.',
-        'user: What is my cat called?',
-        'assistant: Miso.',
-        'user: My dog is called Rex.',
-        'assistant: Rex.',
-      ])
-    })
+    verifies(
+      ['S-03', 'T-15'],
+      'is remembered from turn to turn and across a restart, once, whether it resends its history or not',
+      async () => {
+        await using stage = await openStage([says('A fine name.'), says('Miso.'), says('Rex.')])
+        const first = await chat(stage, useResponsesApi).invoke('My cat is called Miso.')
+        await stage.restart()
+        const second = await chat(stage, useResponsesApi).invoke('What is my cat called?')
+        expect(second.text).toBe('Miso.')
+        expect(told(stage, 1)).toEqual([
+          user('My cat is called Miso.'),
+          assistant('A fine name.'),
+          user('What is my cat called?'),
+        ])
+        const history = [
+          new HumanMessage('My cat is called Miso.'),
+          first,
+          new HumanMessage('What is my cat called?'),
+          new AIMessage('Miso.'),
+        ]
+        expect(
+          (await chat(stage, useResponsesApi).invoke([...history, new HumanMessage('My dog is called Rex.')])).text,
+        ).toBe('Rex.')
+        expect(await stage.said(key)).toEqual([
+          'user: My cat is called Miso.',
+          'assistant: A fine name.',
+          'user: What is my cat called?',
+          'assistant: Miso.',
+          'user: My dog is called Rex.',
+          'assistant: Rex.',
+        ])
+      },
+    )
 
     verifies('T-09', 'shows pictures to the model; memory has a mark for each', async () => {
       await using stage = await openStage(says('A cat.'))
@@ -151,7 +194,10 @@ for (const useResponsesApi of [false, true]) {
       })
       expect((await chat(stage, useResponsesApi).invoke([shown])).text).toBe('A cat.')
       expect(JSON.stringify(stage.model.requests[0]?.body)).toContain(picture)
-      expect(await stage.said(key)).toEqual(['user: What is this?\n[image, 20 bytes, sha256 fe1a4ab1fb634703]', 'assistant: A cat.'])
+      expect(await stage.said(key)).toEqual([
+        'user: What is this?\n[image, 20 bytes, sha256 fe1a4ab1fb634703]',
+        'assistant: A cat.',
+      ])
     })
   })
 }

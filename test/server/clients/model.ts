@@ -39,7 +39,11 @@ export type ModelServer = AsyncDisposable & {
 export const says = (text: string): Act => ({ does: 'say', said: { text } })
 export const thinks = (thinking: string, text: string): Act => ({ does: 'say', said: { thinking, text } })
 export const calls = (...made: readonly Call[]): Act => ({ does: 'say', said: { calls: made } })
-export const refuses = (status: number, headers: Readonly<Record<string, string>> = {}): Act => ({ does: 'refuse', status, headers })
+export const refuses = (status: number, headers: Readonly<Record<string, string>> = {}): Act => ({
+  does: 'refuse',
+  status,
+  headers,
+})
 export const stalls = (text: string): Act => ({ does: 'stall', said: { text } })
 export const cuts = (text: string): Act => ({ does: 'cut', said: { text } })
 export const hangs: Act = { does: 'hang' }
@@ -90,7 +94,9 @@ export async function startModel(script: Script = counts()): Promise<ModelServer
 }
 
 async function receive(request: IncomingMessage, response: ServerResponse): Promise<Received> {
-  const over = once(response, 'close').then(() => (response.writableFinished ? ('answered' as const) : ('hung up' as const)))
+  const over = once(response, 'close').then(() =>
+    response.writableFinished ? ('answered' as const) : ('hung up' as const),
+  )
   const body = request.method === 'GET' ? undefined : await json(request)
   return { path: request.url ?? '', headers: request.headers, body, over }
 }
@@ -115,12 +121,14 @@ const others: Readonly<Record<string, unknown>> = {
 
 async function answer(received: Received, place: number, script: Script, response: ServerResponse): Promise<void> {
   const wording = wordings[received.path]
-  if (wording === undefined) return send(response, others[received.path] === undefined ? 404 : 200, others[received.path] ?? {})
+  if (wording === undefined)
+    return send(response, others[received.path] === undefined ? 404 : 200, others[received.path] ?? {})
   const [fault] = faultsIn(received)
   if (fault !== undefined) return send(response, 400, wording.refusal(400, fault))
   const act = actFor(script, received, place)
   if (act.does === 'hang') return
-  if (act.does === 'refuse') return send(response, act.status, wording.refusal(act.status, `Scripted ${act.status}.`), act.headers)
+  if (act.does === 'refuse')
+    return send(response, act.status, wording.refusal(act.status, `Scripted ${act.status}.`), act.headers)
   if (received.body.stream !== true) return send(response, 200, wording.whole(act.said, place))
   await stream(response, wording.events(act.said, place, received.body), act.does)
 }
@@ -131,14 +139,23 @@ function actFor(script: Script, received: Received, place: number): Act {
   return acts[place - 1] ?? acts.at(-1) ?? hangs
 }
 
-function send(response: ServerResponse, status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): void {
+function send(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
 }
 
 /** Sizes that fall inside lines, inside characters of several bytes and on the boundaries of events. */
 const sizes = [1, 2, 3, 50, 5, 300, 7, 1_000]
 
-async function stream(response: ServerResponse, events: readonly string[], does: 'say' | 'stall' | 'cut'): Promise<void> {
+async function stream(
+  response: ServerResponse,
+  events: readonly string[],
+  does: 'say' | 'stall' | 'cut',
+): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
   const half = Math.ceil(events.length / 2)
   const bytes = Buffer.from((does === 'say' ? events : events.slice(0, half)).join(''))

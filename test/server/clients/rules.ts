@@ -1,8 +1,11 @@
 import type { AnthropicMessage, ChatMessage } from '../../../src/domain/ledger.ts'
-import { anthropicFaults, openaiFaults } from '../../recall/validity.ts'
+import { anthropicFaults, openaiFaults } from '../../context/validity.ts'
 
 type Fields = Readonly<Record<string, unknown>>
-type Request = { readonly path: string; readonly body: { readonly messages: readonly Fields[]; readonly input: string | readonly Fields[] } & Fields }
+type Request = {
+  readonly path: string
+  readonly body: { readonly messages: readonly Fields[]; readonly input: string | readonly Fields[] } & Fields
+}
 
 /** What the service itself would refuse in a request. */
 export function faultsIn({ path, body }: Request): readonly string[] {
@@ -42,6 +45,8 @@ function responsesFaults({ input, previous_response_id: previous, conversation }
   const [made, answered] = [ids('function_call'), ids('function_call_output')]
   return [
     ...made.filter((id) => !answered.includes(id)).map((id) => `No tool output found for function call ${id}.`),
-    ...answered.filter((id) => !made.includes(id)).map((id) => `No tool call found for function call output with call_id ${id}.`),
+    ...answered
+      .filter((id) => !made.includes(id))
+      .map((id) => `No tool call found for function call output with call_id ${id}.`),
   ]
 }

@@ -28,10 +28,18 @@ type Protocol = UpstreamOptions['protocol']
  * await using stage = await openStage(says('Hello.'))
  * const client = new OpenAI({ baseURL: `${stage.url}/v1/demo:ann`, apiKey: 'sk-client' })
  */
-export async function openStage(script?: Script, protocol: Protocol = 'openai', others: readonly { base: string; protocol: Protocol }[] = []): Promise<Stage> {
+export async function openStage(
+  script?: Script,
+  protocol: Protocol = 'openai',
+  others: readonly { base: string; protocol: Protocol }[] = [],
+): Promise<Stage> {
   const model = await startModel(script)
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-clients-'))
-  const config = { store: `sqlite:${join(folder, 'threadkeep.db')}`, upstreams: [{ base: model.url, protocol }, ...others], retries: { wait: 1 } }
+  const config = {
+    store: `sqlite:${join(folder, 'threadkeep.db')}`,
+    upstreams: [{ base: model.url, protocol }, ...others],
+    retries: { wait: 1 },
+  }
   const open = () => stage(join(folder, 'threadkeep.config.json'), config)
   const faults: string[] = []
   let running = await open()

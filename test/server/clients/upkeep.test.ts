@@ -14,7 +14,9 @@ type Asking = (stage: Stage, content: string) => Promise<string | null>
 
 const byChat: Asking = async ({ url }, content) => {
   const { chat } = new OpenAI({ baseURL: `${url}/v1/${key}`, apiKey: 'sk-client', maxRetries: 0 })
-  const { data, response } = await chat.completions.create({ model, seed: 1, messages: [{ role: 'user', content }] }).withResponse()
+  const { data, response } = await chat.completions
+    .create({ model, seed: 1, messages: [{ role: 'user', content }] })
+    .withResponse()
   expect(data.choices[0]?.message.content).toBe('Noted.')
   return response.headers.get('x-threadkeep-degraded')
 }
@@ -26,7 +28,9 @@ const byResponses: Asking = async ({ url }, content) => {
 }
 const byMessages: Asking = async ({ url }, content) => {
   const { messages } = new Anthropic({ baseURL: `${url}/v1/${key}`, apiKey: 'sk-client', maxRetries: 0 })
-  const { data, response } = await messages.create({ model, max_tokens: 50, messages: [{ role: 'user', content }] }).withResponse()
+  const { data, response } = await messages
+    .create({ model, max_tokens: 50, messages: [{ role: 'user', content }] })
+    .withResponse()
   expect(data.content).toMatchObject([{ type: 'text', text: 'Noted.' }])
   return response.headers.get('x-threadkeep-degraded')
 }
@@ -55,20 +59,32 @@ async function talkLong(stage: Stage, asking: Asking): Promise<void> {
 }
 
 describe('a model server that does its clients well and upkeep badly', () => {
-  for (const [name, asking] of Object.entries({ 'chat completions': byChat, responses: byResponses, messages: byMessages })) {
-    verifies('C-11', `is asked once more, then the built-in summary serves, and clients are told: ${name}`, async () => {
-      const script = (request: Received): Act => (isUpkeep(request) ? refuses(500) : says('Noted.'))
-      await using stage = await openStage(script)
-      await talkLong(stage, asking)
-      const asked = stage.model.requests.filter(isUpkeep)
-      // For a summary and for the facts in it, each of them twice.
-      expect(asked.map(({ body, headers }) => [body.model, headers.authorization])).toEqual(Array(4).fill([model, 'Bearer sk-client']))
-      expect(await stage.memory.upkeep.summaries(key)).toMatchObject([{ by: 'builtin', version: 1 }])
-      expect(await asking(stage, 'What comes next?')).toContain('summary failed')
-      expect(await (await fetch(`${stage.url}/healthz`)).json()).toMatchObject({ status: 'degraded' })
-      const receipts = (await (await fetch(`${stage.url}/api/sessions/${key}/receipts?limit=1`)).json()) as { items: { degraded: string[] }[] }
-      expect(receipts.items[0]?.degraded).toContain('summary failed')
-    })
+  for (const [name, asking] of Object.entries({
+    'chat completions': byChat,
+    responses: byResponses,
+    messages: byMessages,
+  })) {
+    verifies(
+      'C-11',
+      `is asked once more, then the built-in summary serves, and clients are told: ${name}`,
+      async () => {
+        const script = (request: Received): Act => (isUpkeep(request) ? refuses(500) : says('Noted.'))
+        await using stage = await openStage(script)
+        await talkLong(stage, asking)
+        const asked = stage.model.requests.filter(isUpkeep)
+        // For a summary and for the facts in it, each of them twice.
+        expect(asked.map(({ body, headers }) => [body.model, headers.authorization])).toEqual(
+          Array(4).fill([model, 'Bearer sk-client']),
+        )
+        expect(await stage.memory.upkeep.summaries(key)).toMatchObject([{ by: 'builtin', version: 1 }])
+        expect(await asking(stage, 'What comes next?')).toContain('summary failed')
+        expect(await (await fetch(`${stage.url}/healthz`)).json()).toMatchObject({ status: 'degraded' })
+        const receipts = (await (await fetch(`${stage.url}/api/sessions/${key}/receipts?limit=1`)).json()) as {
+          items: { degraded: string[] }[]
+        }
+        expect(receipts.items[0]?.degraded).toContain('summary failed')
+      },
+    )
   }
 })
 
@@ -84,10 +100,14 @@ describe('upkeep', () => {
     const isOwn = ({ body }: Received): boolean => body.max_tokens === 50
     await using stage = await openStage((request) => says(isOwn(request) ? 'Noted.' : 'A summary.'), 'anthropic')
     await talkLong(stage, byOlderMessages)
-    const asked = stage.model.requests.filter((request) => !isOwn(request)).map(({ path, headers }) => `${path} ${headers['x-api-key']}`)
+    const asked = stage.model.requests
+      .filter((request) => !isOwn(request))
+      .map(({ path, headers }) => `${path} ${headers['x-api-key']}`)
     expect(new Set(asked)).toEqual(new Set(['/v1/messages sk-client']))
     // What it says was read, and found wanting.
-    expect(stage.memory.health().degraded).toContainEqual(expect.objectContaining({ step: 'summary', why: 'refused, too short' }))
+    expect(stage.memory.health().degraded).toContainEqual(
+      expect.objectContaining({ step: 'summary', why: 'refused, too short' }),
+    )
   })
 
   it('shows the key of a client to no other model server than the one it was meant for', async () => {

@@ -20,10 +20,20 @@ const named = (event: Event): string => `event: ${event.type}\n${data(event)}`
 
 /** What both of OpenAI's protocols say with a status. */
 const openaiRefusal = (status: number, message: string): unknown => ({
-  error: { message, type: status >= 500 ? 'server_error' : 'invalid_request_error', param: null, code: `scripted_${status}` },
+  error: {
+    message,
+    type: status >= 500 ? 'server_error' : 'invalid_request_error',
+    param: null,
+    code: `scripted_${status}`,
+  },
 })
 
-const chatUsage = { prompt_tokens: 21, completion_tokens: 8, total_tokens: 29, prompt_tokens_details: { cached_tokens: 13 } }
+const chatUsage = {
+  prompt_tokens: 21,
+  completion_tokens: 8,
+  total_tokens: 29,
+  prompt_tokens_details: { cached_tokens: 13 },
+}
 
 /** OpenAI's chat completions. */
 export const chatWording: Wording = {
@@ -35,7 +45,12 @@ export const chatWording: Wording = {
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: text ?? null, refusal: null, ...(calls === undefined ? {} : { tool_calls: calls.map(chatCall) }) },
+        message: {
+          role: 'assistant',
+          content: text ?? null,
+          refusal: null,
+          ...(calls === undefined ? {} : { tool_calls: calls.map(chatCall) }),
+        },
         logprobs: null,
         finish_reason: calls === undefined ? 'stop' : 'tool_calls',
       },
@@ -73,7 +88,9 @@ const chatCall = ({ id, name, input }: Omit<Call, 'input'> & { readonly input: u
 /** One piece of each list after the other, with the number of its list. */
 function interleaved(lists: readonly (readonly string[])[]): readonly (readonly [number, string])[] {
   const longest = Math.max(0, ...lists.map((list) => list.length))
-  return Array.from({ length: longest }, (_, at) => lists.flatMap((list, index) => (at < list.length ? [[index, list[at] as string] as const] : []))).flat()
+  return Array.from({ length: longest }, (_, at) =>
+    lists.flatMap((list, index) => (at < list.length ? [[index, list[at] as string] as const] : [])),
+  ).flat()
 }
 
 const responsesUsage = {
@@ -86,7 +103,12 @@ const responsesUsage = {
 
 /** OpenAI's responses. */
 export const responsesWording: Wording = {
-  whole: (said, place) => ({ ...responseOf(place), status: 'completed', output: itemsOf(said, place), usage: responsesUsage }),
+  whole: (said, place) => ({
+    ...responseOf(place),
+    status: 'completed',
+    output: itemsOf(said, place),
+    usage: responsesUsage,
+  }),
   events: (said, place) => {
     const begun = { ...responseOf(place), status: 'in_progress' }
     const output = itemsOf(said, place)
@@ -122,11 +144,22 @@ const partOf = (text: string) => ({ type: 'output_text', text, annotations: [] }
 
 function itemsOf({ text, calls = [], thinking }: Said, place: number): readonly Item[] {
   const made = calls.map(({ id, name, input }): Item => {
-    return { type: 'function_call', id: `fc_${id}`, call_id: id, name, arguments: JSON.stringify(input), status: 'completed' }
+    return {
+      type: 'function_call',
+      id: `fc_${id}`,
+      call_id: id,
+      name,
+      arguments: JSON.stringify(input),
+      status: 'completed',
+    }
   })
   return [
-    ...(thinking === undefined ? [] : [{ type: 'reasoning', id: `rs_${place}`, summary: [{ type: 'summary_text', text: thinking }] }]),
-    ...(text === undefined ? [] : [{ type: 'message', id: `msg_${place}`, role: 'assistant', status: 'completed', content: [partOf(text)] }]),
+    ...(thinking === undefined
+      ? []
+      : [{ type: 'reasoning', id: `rs_${place}`, summary: [{ type: 'summary_text', text: thinking }] }]),
+    ...(text === undefined
+      ? []
+      : [{ type: 'message', id: `msg_${place}`, role: 'assistant', status: 'completed', content: [partOf(text)] }]),
     ...made,
   ]
 }
@@ -134,11 +167,22 @@ function itemsOf({ text, calls = [], thinking }: Said, place: number): readonly 
 function itemEvents(item: Item, output_index: number): readonly Event[] {
   const at = { output_index, item_id: item.id }
   const done: Event = { type: 'response.output_item.done', output_index, item }
-  const added = (fields: object): Event => ({ type: 'response.output_item.added', output_index, item: { ...item, ...fields, status: 'in_progress' } })
+  const added = (fields: object): Event => ({
+    type: 'response.output_item.added',
+    output_index,
+    item: { ...item, ...fields, status: 'in_progress' },
+  })
   if (item.type === 'function_call') {
     const text = String(item.arguments)
-    const deltas = piecesOf(text).map((delta): Event => ({ type: 'response.function_call_arguments.delta', ...at, delta }))
-    return [added({ arguments: '' }), ...deltas, { type: 'response.function_call_arguments.done', ...at, name: item.name, arguments: text }, done]
+    const deltas = piecesOf(text).map(
+      (delta): Event => ({ type: 'response.function_call_arguments.delta', ...at, delta }),
+    )
+    return [
+      added({ arguments: '' }),
+      ...deltas,
+      { type: 'response.function_call_arguments.done', ...at, name: item.name, arguments: text },
+      done,
+    ]
   }
   if (item.type !== 'message') return [{ ...done, type: 'response.output_item.added' }, done]
   const [part] = item.content as readonly ReturnType<typeof partOf>[]
@@ -166,16 +210,29 @@ const kinds: Readonly<Record<number, string>> = {
 
 /** Anthropic's messages. */
 export const messagesWording: Wording = {
-  whole: (said, place) => ({ ...messageOf(place), content: blocksOf(said), stop_reason: reasonOf(said), usage: messagesUsage }),
+  whole: (said, place) => ({
+    ...messageOf(place),
+    content: blocksOf(said),
+    stop_reason: reasonOf(said),
+    usage: messagesUsage,
+  }),
   events: (said, place) =>
     [
       { type: 'message_start', message: { ...messageOf(place), usage: { ...messagesUsage, output_tokens: 1 } } },
       { type: 'ping' },
       ...blocksOf(said).flatMap(blockEvents),
-      { type: 'message_delta', delta: { stop_reason: reasonOf(said), stop_sequence: null }, usage: { output_tokens: 8 } },
+      {
+        type: 'message_delta',
+        delta: { stop_reason: reasonOf(said), stop_sequence: null },
+        usage: { output_tokens: 8 },
+      },
       { type: 'message_stop' },
     ].map(named),
-  refusal: (status, message) => ({ type: 'error', error: { type: kinds[status] ?? 'api_error', message }, request_id: 'req_scripted' }),
+  refusal: (status, message) => ({
+    type: 'error',
+    error: { type: kinds[status] ?? 'api_error', message },
+    request_id: 'req_scripted',
+  }),
 }
 
 const reasonOf = ({ calls }: Said): string => (calls === undefined ? 'end_turn' : 'tool_use')
@@ -199,13 +256,29 @@ const blocksOf = ({ text, calls = [], thinking }: Said): readonly Block[] => [
 
 function blockEvents(block: Block, index: number): readonly Event[] {
   const delta = (fields: Event): Event => ({ type: 'content_block_delta', index, delta: fields })
-  const begins = (fields: object): Event => ({ type: 'content_block_start', index, content_block: { ...block, ...fields } })
+  const begins = (fields: object): Event => ({
+    type: 'content_block_start',
+    index,
+    content_block: { ...block, ...fields },
+  })
   const ends: Event = { type: 'content_block_stop', index }
-  if (block.type === 'text') return [begins({ text: '' }), ...piecesOf(block.text ?? '').map((text) => delta({ type: 'text_delta', text })), ends]
+  if (block.type === 'text')
+    return [
+      begins({ text: '' }),
+      ...piecesOf(block.text ?? '').map((text) => delta({ type: 'text_delta', text })),
+      ends,
+    ]
   if (block.type === 'tool_use') {
-    const pieces = piecesOf(JSON.stringify(block.input)).map((json) => delta({ type: 'input_json_delta', partial_json: json }))
+    const pieces = piecesOf(JSON.stringify(block.input)).map((json) =>
+      delta({ type: 'input_json_delta', partial_json: json }),
+    )
     return [begins({ input: {} }), ...pieces, ends]
   }
   const thought = piecesOf(block.thinking ?? '').map((thinking) => delta({ type: 'thinking_delta', thinking }))
-  return [begins({ thinking: '', signature: '' }), ...thought, delta({ type: 'signature_delta', signature: 'c2lnbmVk' }), ends]
+  return [
+    begins({ thinking: '', signature: '' }),
+    ...thought,
+    delta({ type: 'signature_delta', signature: 'c2lnbmVk' }),
+    ends,
+  ]
 }

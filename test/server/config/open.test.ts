@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
-import { Credentials } from '../../../src/server/gate/credentials.ts'
-import { replies, sends, startUpstream } from '../../models/upstream.ts'
+import { Credentials } from '../../../src/server/auth/credentials.ts'
+import { replies, sends, startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { freshFiles } from '../../stores/places.ts'
 import { stage } from './stage.ts'
@@ -21,11 +21,11 @@ describe('a server opened by its configuration', () => {
     await using staged = await stage(config(), { profile: 'support', store: `sqlite:${store}`, templates })
     const told = async (key: string, pet: string, headers = {}) =>
       (await staged.ask(key, `My pet is called ${pet}.`, headers)).headers.get('x-threadkeep-profile')
-    expect([await told('acme', 'Tenantpet'), await told('acme:a', 'Rampet'), await told('acme:b', 'Keptpet', { 'x-threadkeep-template': 'kept' })]).toEqual([
-      'thread',
-      'support',
-      'thread',
-    ])
+    expect([
+      await told('acme', 'Tenantpet'),
+      await told('acme:a', 'Rampet'),
+      await told('acme:b', 'Keptpet', { 'x-threadkeep-template': 'kept' }),
+    ]).toEqual(['thread', 'support', 'thread'])
     await staged.server.close(0)
     const bytes = readFileSync(store)
     expect(['Tenantpet', 'Keptpet', 'Rampet'].map((name) => bytes.includes(name))).toEqual([true, true, false])
@@ -42,7 +42,12 @@ describe('a server opened by its configuration', () => {
   verifies('T-17', 'begins sessions by templates, with their first words and lifetimes', async () => {
     await using upstream = await startUpstream(replies('Fine.'))
     const templates = { sales: { profile: 'summary', idle: '2h', age: '1d', preamble: 'You sell lamps.', budget: 900 } }
-    await using staged = await stage(config(), { store: 'ram:', templates, upkeep: 'off', upstreams: [{ base: upstream.url }] })
+    await using staged = await stage(config(), {
+      store: 'ram:',
+      templates,
+      upkeep: 'off',
+      upstreams: [{ base: upstream.url }],
+    })
     const { headers } = await staged.ask('acme:ann', 'Hello', { 'x-threadkeep-template': 'sales' })
     expect(decodeURIComponent(headers.get('x-threadkeep-profile') ?? '')).toBe('summary+sales')
     expect(headers.get('x-threadkeep-tokens')).toMatch(/^\d+\/900$/)
@@ -55,25 +60,32 @@ describe('a server opened by its configuration', () => {
     })
   })
 
-  verifies('T-12', "tells a client in OpenAI's shape that a tenant has no room for another session, or makes room", async () => {
-    await using refusing = await stage(config(), { store: 'ram:', ...support({ sessionsPerScope: 1, whenFull: 'refuse' }) })
-    await refusing.ask('acme:ann', 'Hello')
-    const { status, headers, error } = await refusing.ask('acme:bob', 'Hello')
-    expect([status, headers.get('x-should-retry'), error]).toEqual([
-      429,
-      'false',
-      {
-        message: 'acme has 1 sessions and its profile allows 1. End one of them, or raise lifetime.sessionsPerScope.',
-        type: 'rate_limit_error',
-        param: 'lifetime.sessionsPerScope',
-        code: 'full',
-      },
-    ])
-    await using evicting = await stage(config(), { store: 'ram:', ...support({ sessionsPerScope: 1 }) })
-    await evicting.ask('acme:ann', 'My cat is called Miso.')
-    expect((await evicting.ask('acme:bob', 'Hello')).status).toBe(200)
-    expect((await evicting.ask('acme:ann', 'What is my cat called?')).text).not.toContain('Miso')
-  })
+  verifies(
+    'T-12',
+    "tells a client in OpenAI's shape that a tenant has no room for another session, or makes room",
+    async () => {
+      await using refusing = await stage(config(), {
+        store: 'ram:',
+        ...support({ sessionsPerScope: 1, whenFull: 'refuse' }),
+      })
+      await refusing.ask('acme:ann', 'Hello')
+      const { status, headers, error } = await refusing.ask('acme:bob', 'Hello')
+      expect([status, headers.get('x-should-retry'), error]).toEqual([
+        429,
+        'false',
+        {
+          message: 'acme has 1 sessions and its profile allows 1. End one of them, or raise lifetime.sessionsPerScope.',
+          type: 'rate_limit_error',
+          param: 'lifetime.sessionsPerScope',
+          code: 'full',
+        },
+      ])
+      await using evicting = await stage(config(), { store: 'ram:', ...support({ sessionsPerScope: 1 }) })
+      await evicting.ask('acme:ann', 'My cat is called Miso.')
+      expect((await evicting.ask('acme:bob', 'Hello')).status).toBe(200)
+      expect((await evicting.ask('acme:ann', 'What is my cat called?')).text).not.toContain('Miso')
+    },
+  )
 
   verifies('T-12', 'refuses more messages and more bytes than a session may have, when it is to refuse', async () => {
     for (const [lifetime, param] of [
@@ -82,7 +94,10 @@ describe('a server opened by its configuration', () => {
     ] as const) {
       await using staged = await stage(config(), { store: 'ram:', ...support({ ...lifetime, whenFull: 'refuse' }) })
       await staged.ask('acme:ann', 'My cat is called Miso.')
-      expect(await staged.ask('acme:ann', 'x'.repeat(300))).toMatchObject({ status: 429, error: { type: 'rate_limit_error', param, code: 'full' } })
+      expect(await staged.ask('acme:ann', 'x'.repeat(300))).toMatchObject({
+        status: 429,
+        error: { type: 'rate_limit_error', param, code: 'full' },
+      })
     }
   })
 
@@ -97,16 +112,22 @@ describe('a server opened by its configuration', () => {
     await using hook = await startUpstream(sends('application/json', '{}'))
     const webhook = { url: `${hook.origin}/ended`, secretEnv: 'HOOK' }
     const templates = { other: { profile: 'support' }, kept: { profile: 'thread' } }
-    await using staged = await stage(config(), { store: 'ram:', profile: 'support', templates, webhook }, { environment: { HOOK: 'sesame' } })
+    await using staged = await stage(
+      config(),
+      { store: 'ram:', profile: 'support', templates, webhook },
+      { environment: { HOOK: 'sesame' } },
+    )
     await staged.ask('acme:ann', 'My cat is called Miso.')
     expect((await fetch(`${staged.server.url}/api/sessions/acme:ann`, { method: 'DELETE' })).status).toBe(204)
     await Promise.all(staged.server.memories.all().map((memory) => memory.sweep()))
     await Promise.all(staged.server.memories.all().map((memory) => memory.lifecycle.settled()))
-    expect(hook.requests.map(({ path, body }) => [path, body.type, body.key, body.reason, body.data.messageCount])).toEqual([
-      ['/ended', 'session.ended', 'acme:ann', 'ended', 2],
-    ])
+    expect(
+      hook.requests.map(({ path, body }) => [path, body.type, body.key, body.reason, body.data.messageCount]),
+    ).toEqual([['/ended', 'session.ended', 'acme:ann', 'ended', 2]])
     const { headers, text } = hook.requests[0] as (typeof hook.requests)[number]
-    const signed = createHmac('sha256', 'sesame').update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`).digest('base64')
+    const signed = createHmac('sha256', 'sesame')
+      .update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`)
+      .digest('base64')
     expect(headers['webhook-signature']).toBe(`v1,${signed}`)
   })
 
@@ -128,7 +149,11 @@ describe('a server opened by its configuration', () => {
   it('asks for keys from the first one on, and lets each see its own tenants', async () => {
     const file = config()
     let now = Date.now()
-    await using staged = await stage(file, { store: 'ram:', keys: { file: 'keys.json', required: false } }, { clock: () => now })
+    await using staged = await stage(
+      file,
+      { store: 'ram:', keys: { file: 'keys.json', required: false } },
+      { clock: () => now },
+    )
     expect((await staged.ask('acme:ann', 'Hello')).status).toBe(200)
     const { key } = await new Credentials(join(dirname(file), 'keys.json')).create({ scopes: ['acme'] }, now)
     now += 1_000
@@ -142,7 +167,9 @@ describe('a server opened by its configuration', () => {
     const store = fresh()
     await using first = await stage(config(), { store: 'ram:' })
     const { port } = new URL(first.server.url)
-    await expect(stage(config(), { store: `sqlite:${store}`, listen: { port: Number(port) } })).rejects.toThrow('EADDRINUSE')
+    await expect(stage(config(), { store: `sqlite:${store}`, listen: { port: Number(port) } })).rejects.toThrow(
+      'EADDRINUSE',
+    )
     // A store that was closed has taken its log with it.
     expect([existsSync(store), existsSync(`${store}-wal`)]).toEqual([true, false])
   })

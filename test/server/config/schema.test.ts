@@ -33,7 +33,13 @@ describe('a configuration', () => {
   it('may be empty', () => expect(parseConfig({})).toEqual({}))
 
   it('holds times in milliseconds, however they are written', () =>
-    expect(parseConfig({ sweepEvery: '1m', timeouts: { first: '5m', idle: 1_000 }, templates: { sales: { idle: '2h', age: '3d' } } })).toEqual({
+    expect(
+      parseConfig({
+        sweepEvery: '1m',
+        timeouts: { first: '5m', idle: 1_000 },
+        templates: { sales: { idle: '2h', age: '3d' } },
+      }),
+    ).toEqual({
       sweepEvery: 60_000,
       timeouts: { first: 300_000, idle: 1_000 },
       templates: { sales: { idle: 7_200_000, age: 259_200_000 } },
@@ -41,14 +47,22 @@ describe('a configuration', () => {
 
   it('is in order in the example', () => {
     const example: unknown = JSON.parse(readFileSync(`${root}examples/threadkeep.config.json`, 'utf8'))
-    expect(parseConfig(example).templates).toEqual({ sales: { profile: 'short', idle: 7_200_000, preamble: 'You sell lamps. Be brief.' } })
+    expect(parseConfig(example).templates).toEqual({
+      sales: { profile: 'short', idle: 7_200_000, preamble: 'You sell lamps. Be brief.' },
+    })
   })
 
   const duration = 'a number of milliseconds, or text such as 500ms, 30s, 15m, 24h or 7d'
   const wrong: readonly (readonly [value: unknown, message: string])[] = [
     [{ listen: { prot: 1 } }, 'listen.prot is unknown; listen has only host, port, names, origins.'],
-    [{ upstreams: [{ bas: 'x' }] }, 'upstreams[0].bas is unknown; upstreams[0] has only name, base, protocol, key, keyEnv, models, rename.'],
-    [{ templates: { a: { profil: 'x' } } }, 'templates.a.profil is unknown; templates.a has only profile, idle, age, preamble, budget.'],
+    [
+      { upstreams: [{ bas: 'x' }] },
+      'upstreams[0].bas is unknown; upstreams[0] has only name, base, protocol, key, keyEnv, models, rename.',
+    ],
+    [
+      { templates: { a: { profil: 'x' } } },
+      'templates.a.profil is unknown; templates.a has only profile, idle, age, preamble, budget.',
+    ],
     [{ listen: { port: '80' } }, 'listen.port is "80"; it must be a whole number, from 0 to 65535.'],
     [{ listen: 4848 }, 'listen is 4848; it must be an object with host, port, names, origins.'],
     [{ sweepEvery: 'soon' }, `sweepEvery is "soon"; it must be ${duration}.`],
@@ -61,7 +75,8 @@ describe('a configuration', () => {
     [{ prices: 5 }, 'prices is 5; it must be the path of a JSON file, or a table of prices.'],
     ['text', expect.stringMatching(/^The configuration is "text"; it must be an object with listen, store, /)],
   ]
-  for (const [value, message] of wrong) it(`is refused: ${JSON.stringify(value)}`, () => expect(refusal(value)).toEqual(message))
+  for (const [value, message] of wrong)
+    it(`is refused: ${JSON.stringify(value)}`, () => expect(refusal(value)).toEqual(message))
 
   it('names every field there is when one is unknown', () =>
     expect(refusal({ upstream: [] })).toBe(

@@ -10,8 +10,10 @@ import { verifies } from '../../requirements/verifies.ts'
 import { freshFiles } from '../../stores/places.ts'
 
 const fresh = freshFiles()
-const settled = (file: Config, ...sources: readonly Given[]) => settle([...sources, givenIn(parseConfig(file), 'file')], 'threadkeep.config.json')
-const planned = (config: unknown, environment: Readonly<Record<string, string>> = {}) => planOf(settled(config as Config), environment)
+const settled = (file: Config, ...sources: readonly Given[]) =>
+  settle([...sources, givenIn(parseConfig(file), 'file')], 'threadkeep.config.json')
+const planned = (config: unknown, environment: Readonly<Record<string, string>> = {}) =>
+  planOf(settled(config as Config), environment)
 
 describe('settings', () => {
   it('say of every value where it comes from: flag over environment over file over default', () => {
@@ -20,7 +22,11 @@ describe('settings', () => {
       ['listen.port', { value: 2, from: 'environment', name: 'THREADKEEP_PORT' }],
       ['profile', { value: 'summary', from: 'environment', name: 'THREADKEEP_PROFILE' }],
     ])
-    const { given, config } = settled({ listen: { port: 3, host: '::1' }, profile: 'agent', limits: { perMinute: 9 } }, flags, environment)
+    const { given, config } = settled(
+      { listen: { port: 3, host: '::1' }, profile: 'agent', limits: { perMinute: 9 } },
+      flags,
+      environment,
+    )
     const { listen, profile, limits } = config
     expect({ listen, profile, limits }).toEqual({
       listen: { host: '::1', port: 1, names: [], origins: [] },
@@ -46,7 +52,9 @@ describe('settings', () => {
     expect(settled({ profile: 'support' }).config.store).toBe('sqlite:threadkeep.db')
     expect(settled({ profile: 'ephemeral' }).config.store).toBe('ram:')
     expect(settled({ profile: 'ephemeral', tenantProfile: 'thread' }).config.store).toBe('sqlite:threadkeep.db')
-    expect(settled({ profile: 'ephemeral', templates: { a: { profile: 'thread' } } }).config.store).toBe('sqlite:threadkeep.db')
+    expect(settled({ profile: 'ephemeral', templates: { a: { profile: 'thread' } } }).config.store).toBe(
+      'sqlite:threadkeep.db',
+    )
   })
 
   it('are shown without secrets', () => {
@@ -67,7 +75,10 @@ describe('settings', () => {
 
 describe('a plan', () => {
   it('takes secrets from the variables that are named', () => {
-    const upstreams = [{ base: 'http://localhost:11434/v1' }, { name: 'openai', base: 'https://api.openai.com/v1', keyEnv: 'A_KEY' }]
+    const upstreams = [
+      { base: 'http://localhost:11434/v1' },
+      { name: 'openai', base: 'https://api.openai.com/v1', keyEnv: 'A_KEY' },
+    ]
     expect(planned({ upstreams }, { A_KEY: ' sk-1 ' }).upstreams).toMatchObject([
       { name: 'localhost:11434', protocol: 'openai', key: undefined },
       { name: 'openai', protocol: 'openai', key: 'sk-1' },
@@ -84,22 +95,46 @@ describe('a plan', () => {
   it('reads a table of prices from a file', () => {
     const [file, table] = [fresh('.json'), { asOf: '2026-11-01', models: { mine: { input: 1, output: 2 } } }]
     writeFileSync(file, JSON.stringify(table))
-    expect([planned({ prices: file }).prices, planned({ prices: table }).prices, planned({}).prices]).toEqual([table, table, undefined])
+    expect([planned({ prices: file }).prices, planned({ prices: table }).prices, planned({}).prices]).toEqual([
+      table,
+      table,
+      undefined,
+    ])
   })
 
-  const address = 'must be an http:// or https:// address without a user name and password, such as http://localhost:11434/v1.'
+  const address =
+    'must be an http:// or https:// address without a user name and password, such as http://localhost:11434/v1.'
   const wrong: readonly (readonly [config: unknown, message: string])[] = [
-    [{ upstreams: [{ base: 'http://a', keyEnv: 'NOBODY' }] }, 'upstreams[0].keyEnv is "NOBODY"; it must be a variable that is set.'],
-    [{ upstreams: [{ base: 'http://a', key: 'sk-1', keyEnv: 'A' }] }, 'upstreams[0].key is …; it must be left out where keyEnv names a variable.'],
-    [{ upstreams: [{ base: 'http://a' }, { base: 'http://a/v1' }] }, 'upstreams[1].name is "a"; it must be different from the names of the others.'],
+    [
+      { upstreams: [{ base: 'http://a', keyEnv: 'NOBODY' }] },
+      'upstreams[0].keyEnv is "NOBODY"; it must be a variable that is set.',
+    ],
+    [
+      { upstreams: [{ base: 'http://a', key: 'sk-1', keyEnv: 'A' }] },
+      'upstreams[0].key is …; it must be left out where keyEnv names a variable.',
+    ],
+    [
+      { upstreams: [{ base: 'http://a' }, { base: 'http://a/v1' }] },
+      'upstreams[1].name is "a"; it must be different from the names of the others.',
+    ],
     [{ upstreams: [{ base: 'localhost' }] }, `upstreams[0].base ${address}`],
-    [{ webhook: { url: 'https://example.com' } }, 'webhook.secretEnv is missing; it must be the name of the variable that holds the secret'],
-    [{ webhook: { url: 'http://example.com', secret: 'x' } }, 'it must be an https: address, or http: on this machine.'],
+    [
+      { webhook: { url: 'https://example.com' } },
+      'webhook.secretEnv is missing; it must be the name of the variable that holds the secret',
+    ],
+    [
+      { webhook: { url: 'http://example.com', secret: 'x' } },
+      'it must be an https: address, or http: on this machine.',
+    ],
     [{ prices: 'nowhere.json' }, 'prices is "nowhere.json", which cannot be opened. Name a JSON file that is there.'],
     [{ listen: { origins: ['*'] } }, 'it must be an origin such as https://chat.example.com, without a path.'],
-    [{ store: 'sqlite:x.db', profile: 'ephemeral' }, 'Profile ephemeral lives in RAM only and refuses a durable store.'],
+    [
+      { store: 'sqlite:x.db', profile: 'ephemeral' },
+      'Profile ephemeral lives in RAM only and refuses a durable store.',
+    ],
   ]
-  for (const [config, message] of wrong) it(`is refused: ${JSON.stringify(config)}`, () => expect(() => planned(config)).toThrow(message))
+  for (const [config, message] of wrong)
+    it(`is refused: ${JSON.stringify(config)}`, () => expect(() => planned(config)).toThrow(message))
 })
 
 describe('a configuration file', () => {
@@ -111,7 +146,10 @@ describe('a configuration file', () => {
   }
 
   it('is JSON or a module, and its paths begin where it is', async () => {
-    const json = written('.json', '{ "store": "sqlite:a.db", "storeKey": "file:k", "keys": { "file": "/etc/keys.json" }, "prices": "p.json" }')
+    const json = written(
+      '.json',
+      '{ "store": "sqlite:a.db", "storeKey": "file:k", "keys": { "file": "/etc/keys.json" }, "prices": "p.json" }',
+    )
     const here = dirname(json)
     expect(await readConfig(json)).toEqual({
       store: `sqlite:${here}/a.db`,
@@ -119,7 +157,9 @@ describe('a configuration file', () => {
       keys: { file: '/etc/keys.json' },
       prices: `${here}/p.json`,
     })
-    expect(await readConfig(written('.ts', 'const port: number = 8080\nexport default { listen: { port } }\n'))).toEqual({ listen: { port: 8080 } })
+    expect(
+      await readConfig(written('.ts', 'const port: number = 8080\nexport default { listen: { port } }\n')),
+    ).toEqual({ listen: { port: 8080 } })
     expect(await readConfig(written('.mjs', "export default { store: 'ram:' }\n"))).toEqual({ store: 'ram:' })
   })
 
@@ -132,10 +172,22 @@ describe('a configuration file', () => {
 
   it('says what is wrong with it, and repeats nothing of it', async () => {
     const cases = [
-      ['/nowhere/c.json', 'The configuration /nowhere/c.json cannot be used: it cannot be opened. Name a file that is there.'],
-      [written('.json', '{\n  "upstreams": "sk-secret",\n}'), 'cannot be used: it is not JSON from line 3 on. Mind commas and quotes.'],
-      [written('.mjs', 'export const config = {}\n'), 'cannot be used: it has no default export. Write export default { … }.'],
-      [written('.mjs', 'const key = sk-secret\n'), 'cannot be used: it cannot be loaded (ReferenceError). Run it with node to see why.'],
+      [
+        '/nowhere/c.json',
+        'The configuration /nowhere/c.json cannot be used: it cannot be opened. Name a file that is there.',
+      ],
+      [
+        written('.json', '{\n  "upstreams": "sk-secret",\n}'),
+        'cannot be used: it is not JSON from line 3 on. Mind commas and quotes.',
+      ],
+      [
+        written('.mjs', 'export const config = {}\n'),
+        'cannot be used: it has no default export. Write export default { … }.',
+      ],
+      [
+        written('.mjs', 'const key = sk-secret\n'),
+        'cannot be used: it cannot be loaded (ReferenceError). Run it with node to see why.',
+      ],
       [written('.json', '{ "stor": "ram:" }'), '.json: stor is unknown; the configuration has only listen, store, '],
     ] as const
     for (const [file, message] of cases) {

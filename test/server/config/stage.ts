@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { Following } from '../../../src/server/config/follow.ts'
 import { planOf } from '../../../src/server/config/plan.ts'
-import { type Loaded, loadSettings, type Said } from '../../../src/server/config.ts'
+import { type Loaded, loadSettings, type Said } from '../../../src/server/config/load.ts'
 import { type Opened, type OpenOptions, openServer } from '../../../src/server/open.ts'
-import type { Log } from '../../../src/server/watch/log.ts'
+import type { Log } from '../../../src/server/observability/log.ts'
 
 export type Staged = AsyncDisposable & {
   readonly server: Opened
@@ -14,7 +14,12 @@ export type Staged = AsyncDisposable & {
   /** A chat completion: its status, its headers and what it says. */
   ask(key: string, content: string, headers?: Readonly<Record<string, string>>): Promise<Asked>
 }
-export type Asked = { readonly status: number; readonly headers: Headers; readonly text: string; readonly error: unknown }
+export type Asked = {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly error: unknown
+}
 
 /** Opens a server by its configuration file, on a free port, as the command does. */
 export async function stage(
@@ -26,7 +31,11 @@ export async function stage(
   const said: Said = { file, sources: [] }
   const loaded: Loaded = await loadSettings(said)
   const faults: string[] = []
-  const log: Log = { request: () => undefined, note: () => undefined, fault: (id, trace) => faults.push(`${id} ${trace}`) }
+  const log: Log = {
+    request: () => undefined,
+    note: () => undefined,
+    fault: (id, trace) => faults.push(`${id} ${trace}`),
+  }
   const server = await openServer(planOf(loaded.settings, options.environment ?? {}), { ...options, log })
   const following = new Following({ said, loaded, log, replace: (ways) => server.memories.replace(ways) })
   return {
@@ -43,7 +52,14 @@ export async function stage(
 
 async function ask(url: string, content: string, headers: Readonly<Record<string, string>>): Promise<Asked> {
   const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content }] })
-  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body })
-  const { choices, error } = (await response.json()) as { choices?: { message: { content: string } }[]; error?: unknown }
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  })
+  const { choices, error } = (await response.json()) as {
+    choices?: { message: { content: string } }[]
+    error?: unknown
+  }
   return { status: response.status, headers: response.headers, text: choices?.[0]?.message.content ?? '', error }
 }

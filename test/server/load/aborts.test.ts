@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { chanceOf } from '../../fault/chance.ts'
 import { newFolder } from '../../fault/folder.ts'
-import { type Behaviour, type Received, startUpstream, type Upstream } from '../../models/upstream.ts'
-import { campaign, seed } from '../../recall/campaign.ts'
+import { type Behaviour, type Received, startUpstream, type Upstream } from '../../providers/upstream.ts'
+import { campaign, seed } from '../../context/campaign.ts'
 import { abreast } from './crowd.ts'
 import { type Stand, startStand, transcriptAt } from './stand.ts'
 
@@ -31,7 +31,10 @@ const behaviourOf = ({ moment, tag }: Step): Behaviour => {
 function* stepsOf(many: number, chance: () => number, from = 0): Iterable<Step> {
   for (let at = from; at < from + many; at++) {
     const [how, after] = [Math.floor(chance() * 6), Math.floor(chance() * (pieces + 1))]
-    const moment: Moment = { while: (['thinks', 'waits', 'waits', 'goes on', 'goes on', 'finishes'] as const)[how] ?? 'waits', after }
+    const moment: Moment = {
+      while: (['thinks', 'waits', 'waits', 'goes on', 'goes on', 'finishes'] as const)[how] ?? 'waits',
+      after,
+    }
     const tag = `tag${at}`
     yield { key: `acme:s${at % sessions}`, tag, content: `Step ${tag}: go on.`, moment }
   }
@@ -40,7 +43,11 @@ function* stepsOf(many: number, chance: () => number, from = 0): Iterable<Step> 
 /** Asks, hangs up at the moment, and resolves to what had come by then. */
 async function step(url: string, { key, tag, content, moment }: Step, arrived: Promise<Received>): Promise<string> {
   let text = ''
-  const asking = request(`${url}/v1/${key}/chat/completions`, { method: 'POST', agent: false, headers: { 'content-type': 'application/json' } })
+  const asking = request(`${url}/v1/${key}/chat/completions`, {
+    method: 'POST',
+    agent: false,
+    headers: { 'content-type': 'application/json' },
+  })
   const over = new Promise<void>((resolve) => asking.once('close', resolve))
   const look = (): void => {
     const seen = text.split(`"${tag}-`).length - 1
@@ -70,7 +77,8 @@ async function startTeller(): Promise<Upstream & { expects(step: Step): Promise<
     resolve(received)
     return behaviourOf(step)
   })
-  const expects = (step: Step): Promise<Received> => new Promise((resolve) => void waiting.set(step.content, { step, resolve }))
+  const expects = (step: Step): Promise<Received> =>
+    new Promise((resolve) => void waiting.set(step.content, { step, resolve }))
   return { ...upstream, expects }
 }
 
@@ -83,7 +91,11 @@ async function settled(stand: Stand): Promise<Awaited<ReturnType<Stand['measure'
 }
 
 /** One step after the other in each session, so that it is known in which order they were said. */
-async function walk(stand: Stand, teller: Awaited<ReturnType<typeof startTeller>>, steps: Iterable<Step>): Promise<readonly Step[]> {
+async function walk(
+  stand: Stand,
+  teller: Awaited<ReturnType<typeof startTeller>>,
+  steps: Iterable<Step>,
+): Promise<readonly Step[]> {
   const bySession = Map.groupBy(steps, ({ key }) => key)
   await abreast(clients, bySession.values(), async (own) => {
     for (const one of own) {
@@ -96,10 +108,16 @@ async function walk(stand: Stand, teller: Awaited<ReturnType<typeof startTeller>
 }
 
 describe('clients that hang up at any moment', () => {
-  it('leave no connection and no memory behind; their messages are kept, half replies are not', { timeout: 1_800_000 }, async () => {
+  it('leave no connection and no memory behind; their messages are kept, half replies are not', {
+    timeout: 1_800_000,
+  }, async () => {
     using folder = newFolder()
     await using teller = await startTeller()
-    await using stand = await startStand({ upstream: teller.url, profile: 'thread', store: `sqlite:${join(folder.path, 'aborts.db')}` })
+    await using stand = await startStand({
+      upstream: teller.url,
+      profile: 'thread',
+      store: `sqlite:${join(folder.path, 'aborts.db')}`,
+    })
     const chance = chanceOf(seed)
     const first = await walk(stand, teller, stepsOf(aborts / 5, chance))
     const before = await settled(stand)

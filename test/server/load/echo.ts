@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { wholeReply, wordedReply } from '../../models/protocols.ts'
+import { wholeReply, wordedReply } from '../../providers/protocols.ts'
 
 /** Each session has a tag of its own, and everything said in it bears the tag. */
 const tagsIn = (text: string): readonly string[] => text.match(/\btag\d+\b/g) ?? []
@@ -18,7 +18,10 @@ export type Echo = AsyncDisposable & {
   connections(): Promise<number>
 }
 
-type Asked = { readonly stream?: boolean; readonly messages: readonly { readonly role: string; readonly content: string }[] }
+type Asked = {
+  readonly stream?: boolean
+  readonly messages: readonly { readonly role: string; readonly content: string }[]
+}
 
 /** A model server that repeats what it was told last, and looks out for what belongs to other sessions. */
 export async function startEcho(): Promise<Echo> {
@@ -31,10 +34,14 @@ export async function startEcho(): Promise<Echo> {
     const tags = new Set(tagsIn(text))
     if (tags.size !== 1) seen.mixed.push([...tags].join(' '))
     const words = replyTo(messages.at(-1)?.content ?? '').split(/(?= )/)
-    if (stream === true) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(wordedReply('openai', words, true))
+    if (stream === true)
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(wordedReply('openai', words, true))
     else response.writeHead(200, { 'content-type': 'application/json' }).end(wholeReply('openai', words))
   }
-  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => void answer(request, response)).listen(0, '127.0.0.1')
+  const server = createServer(
+    { keepAliveTimeout: 60_000 },
+    (request, response) => void answer(request, response),
+  ).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { newFolder } from '../../fault/folder.ts'
-import { campaign } from '../../recall/campaign.ts'
+import { campaign } from '../../context/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { abreast, type Crowd, crowdAt, type Talk, talksOf } from './crowd.ts'
 import { startEcho } from './echo.ts'
@@ -11,7 +11,10 @@ const [clients, tenants, sessions] = [200, 100, campaign ? 10_000 : 1_000]
 const minute = 60_000
 
 /** Every session in turn, so many times, or again and again for so long. */
-function* rounds(talks: readonly Talk[], { times = Number.POSITIVE_INFINITY, millis = Number.POSITIVE_INFINITY }): Iterable<Talk> {
+function* rounds(
+  talks: readonly Talk[],
+  { times = Number.POSITIVE_INFINITY, millis = Number.POSITIVE_INFINITY },
+): Iterable<Talk> {
   const end = performance.now() + millis
   for (let round = 0; round < times; round++) {
     for (const talk of talks) {
@@ -42,7 +45,11 @@ describe('many sessions at the same time', () => {
       using folder = newFolder()
       await using echo = await startEcho()
       // On a disk: in RAM what is said stays, and adds up.
-      await using stand = await startStand({ upstream: echo.url, profile: 'thread', store: `sqlite:${join(folder.path, 'load.db')}` })
+      await using stand = await startStand({
+        upstream: echo.url,
+        profile: 'thread',
+        store: `sqlite:${join(folder.path, 'load.db')}`,
+      })
       await using crowd = crowdAt(stand.url, clients)
       const talks = talksOf(sessions, tenants)
       // It is warm when all is compiled and the sessions at hand are as many as there may be: that takes some forty thousand turns.

@@ -3,7 +3,12 @@ import { once } from 'node:events'
 import { expect } from 'vitest'
 
 /** What a server holds: bytes of its heap and buffers, of its process, open connections, and what went wrong inside. */
-export type Taken = { readonly held: number; readonly rss: number; readonly sockets: number; readonly faults: readonly string[] }
+export type Taken = {
+  readonly held: number
+  readonly rss: number
+  readonly sockets: number
+  readonly faults: readonly string[]
+}
 export type Order = 'measure' | 'rest' | 'close'
 export type Told = Taken | { readonly url: string }
 
@@ -24,7 +29,9 @@ export type Options = {
 
 /** Starts a server in a process of its own, in front of this model server. */
 export async function startStand({ store = 'ram:', awake = 1_000_000, ...options }: Options): Promise<Stand> {
-  const child = fork(new URL('./worker.ts', import.meta.url), [JSON.stringify({ store, awake, ...options })], { execArgv: ['--expose-gc'] })
+  const child = fork(new URL('./worker.ts', import.meta.url), [JSON.stringify({ store, awake, ...options })], {
+    execArgv: ['--expose-gc'],
+  })
   const ended = once(child, 'exit')
   const heard = (): Promise<Told> => {
     const { promise, resolve } = Promise.withResolvers<Told>()
@@ -48,14 +55,18 @@ export async function startStand({ store = 'ram:', awake = 1_000_000, ...options
 export type Stored = { readonly sequence: number; readonly role: string; readonly content: string }
 
 /** Everything that is kept of a session. */
-export const transcriptAt = (url: string, key: string): Promise<readonly Stored[]> => everyPage<Stored>(`${url}/api/sessions/${key}/messages?limit=500`)
+export const transcriptAt = (url: string, key: string): Promise<readonly Stored[]> =>
+  everyPage<Stored>(`${url}/api/sessions/${key}/messages?limit=500`)
 
 /** All pages of a list. */
 export async function everyPage<T>(address: string): Promise<readonly T[]> {
   const all: T[] = []
   for (let after: string | number | null = ''; after !== null; ) {
     const response = await fetch(after === '' ? address : `${address}&after=${encodeURIComponent(after)}`)
-    const { items, next } = (await response.json()) as { readonly items: readonly T[]; readonly next: string | number | null }
+    const { items, next } = (await response.json()) as {
+      readonly items: readonly T[]
+      readonly next: string | number | null
+    }
     all.push(...items)
     after = next
   }

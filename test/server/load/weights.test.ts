@@ -18,7 +18,11 @@ type Weights = { readonly empty: number; readonly text: number; readonly active:
 async function begin(url: string, name: string, many: number): Promise<void> {
   const keys = Array.from({ length: many }, (_, at) => `${name}${at % tenants}:e${at}`)
   await abreast(clients, keys, async (key) => {
-    const response = await fetch(`${url}/api/sessions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ key }) })
+    const response = await fetch(`${url}/api/sessions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ key }),
+    })
     await response.arrayBuffer()
     expect(response.status).toBe(201)
   })

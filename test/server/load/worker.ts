@@ -10,7 +10,13 @@ const { upstream, profile, store, awake } = JSON.parse(process.argv[2] ?? '{}') 
 const faults: string[] = []
 const sessions = ramStore({ ...(zstd === undefined ? {} : { pack: zstd }), awake })
 const memory = await openMemory({ profile, store, ...(profile === 'support' ? { sessions } : {}) })
-const serving = await serve({ memory, port: 0, upstream, persistence: { tries: 1 }, onFault: (_, trace) => faults.push(trace) })
+const serving = await serve({
+  memory,
+  port: 0,
+  upstream,
+  persistence: { tries: 1 },
+  onFault: (_, trace) => faults.push(trace),
+})
 const tell = (told: Told): boolean | undefined => process.send?.(told)
 
 /** What the process holds once it has let go of what it does not need. Compiled code is not counted: it comes and goes by itself. */

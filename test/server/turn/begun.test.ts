@@ -8,7 +8,10 @@ import { type Answered, ann, openScene, type Scene } from './scene.ts'
 type Written = {
   readonly role: string
   readonly content: string | null
-  readonly tool_calls?: readonly { readonly id: string; readonly function: { readonly name: string; readonly arguments: string } }[]
+  readonly tool_calls?: readonly {
+    readonly id: string
+    readonly function: { readonly name: string; readonly arguments: string }
+  }[]
   readonly tool_call_id?: string
 }
 
@@ -26,29 +29,42 @@ function sent({ model, server }: Scene): number {
   return costs.reduce((sum, cost) => sum + cost, tokenizer.overhead.reply)
 }
 
-const told = ({ headers }: Answered): readonly (string | null)[] => [headers.get('x-threadkeep-tokens'), headers.get('x-threadkeep-degraded')]
+const told = ({ headers }: Answered): readonly (string | null)[] => [
+  headers.get('x-threadkeep-tokens'),
+  headers.get('x-threadkeep-degraded'),
+]
 
 const begun = [user('Write a poem.'), assistant('Old pond,')]
 const goesOn = () => ({ text: ' a frog leaps in.' })
 
 describe('a reply that the client has begun', () => {
-  verifies('T-15', 'is one reply in a chat, and stays one in the next turns, with its beginning or without', async () => {
-    await using scene = await openScene({ reply: goesOn })
-    await scene.chat(begun)
-    expect(scene.model.requests.at(-1)?.body.messages).toEqual(begun)
-    expect(await scene.said()).toEqual(['user: Write a poem.', 'assistant: Old pond, a frog leaps in.'])
-    await scene.chat([user('Write a poem.'), assistant('Old pond, a frog leaps in.'), user('More')])
-    await scene.chat([user('Write a poem.'), assistant('a frog leaps in.'), user('More'), assistant('a frog leaps in.'), user('Enough')])
-    expect(await scene.said()).toEqual([
-      'user: Write a poem.',
-      'assistant: Old pond, a frog leaps in.',
-      'user: More',
-      'assistant:  a frog leaps in.',
-      'user: Enough',
-      'assistant:  a frog leaps in.',
-    ])
-    expect(await scene.branches()).toEqual({})
-  })
+  verifies(
+    'T-15',
+    'is one reply in a chat, and stays one in the next turns, with its beginning or without',
+    async () => {
+      await using scene = await openScene({ reply: goesOn })
+      await scene.chat(begun)
+      expect(scene.model.requests.at(-1)?.body.messages).toEqual(begun)
+      expect(await scene.said()).toEqual(['user: Write a poem.', 'assistant: Old pond, a frog leaps in.'])
+      await scene.chat([user('Write a poem.'), assistant('Old pond, a frog leaps in.'), user('More')])
+      await scene.chat([
+        user('Write a poem.'),
+        assistant('a frog leaps in.'),
+        user('More'),
+        assistant('a frog leaps in.'),
+        user('Enough'),
+      ])
+      expect(await scene.said()).toEqual([
+        'user: Write a poem.',
+        'assistant: Old pond, a frog leaps in.',
+        'user: More',
+        'assistant:  a frog leaps in.',
+        'user: Enough',
+        'assistant:  a frog leaps in.',
+      ])
+      expect(await scene.branches()).toEqual({})
+    },
+  )
 
   it.each([false, true])("is one reply in Anthropic's messages, streamed: %s", async (stream) => {
     await using scene = await openScene({ reply: goesOn })
@@ -81,8 +97,13 @@ describe('a reply that the client has begun', () => {
 })
 
 describe('a message that a client tells at greater length inside a tool loop', () => {
-  const reply = (asked: string) => (asked === 'What is X?' ? { calls: [{ id: 'call_1', name: 'look', input: {} }] } : { text: 'Well.' })
-  const call = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }] }
+  const reply = (asked: string) =>
+    asked === 'What is X?' ? { calls: [{ id: 'call_1', name: 'look', input: {} }] } : { text: 'Well.' }
+  const call = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }],
+  }
   const loop = (words: number) => [
     user(`What is X?\n<context>${'lorem ipsum dolor '.repeat(words)}</context>`),
     call,

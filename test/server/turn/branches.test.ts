@@ -3,14 +3,15 @@ import { formatKey, type Key } from '../../../src/domain/key.ts'
 import type { Index, Store } from '../../../src/domain/ports.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../rest/places.ts'
+import { places } from '../api/places.ts'
 import { assistant, user } from '../start.ts'
 import { meddled } from './meddled.ts'
 import { ann, openScene } from './scene.ts'
 
 const one = [user('One'), assistant('Re: One')]
 const two = [...one, user('Two'), assistant('Re: Two')]
-const turns = (...words: readonly string[]): readonly string[] => words.flatMap((each) => [`user: ${each}`, `assistant: Re: ${each}`])
+const turns = (...words: readonly string[]): readonly string[] =>
+  words.flatMap((each) => [`user: ${each}`, `assistant: Re: ${each}`])
 const facts = ['My name is Ann.', 'I live in Rome.', 'What is my name?']
 
 describe('what a client tells before each of its questions', () => {
@@ -53,12 +54,18 @@ describe('two conversations of one person who is known by name only', () => {
     for (const turn of [1, 2, 3, 4]) {
       for (const [place, talk] of talks.entries()) {
         talk.push(user(`Talk ${place}, turn ${turn}`))
-        const { body } = await scene.send('POST /v1/chat/completions', { model: 'test-model', user: 'ann', messages: talk })
+        const { body } = await scene.send('POST /v1/chat/completions', {
+          model: 'test-model',
+          user: 'ann',
+          messages: talk,
+        })
         talk.push(body.choices[0].message)
       }
     }
     expect(await scene.branches()).toEqual({})
-    expect(await scene.said()).toEqual(turns(...[1, 2, 3, 4].flatMap((turn) => [`Talk 0, turn ${turn}`, `Talk 1, turn ${turn}`])))
+    expect(await scene.said()).toEqual(
+      turns(...[1, 2, 3, 4].flatMap((turn) => [`Talk 0, turn ${turn}`, `Talk 1, turn ${turn}`])),
+    )
   })
 })
 
@@ -94,16 +101,20 @@ describe.each(places)('a client that takes something back, kept in %s', (_, stor
     expect(await scene.branches()).toEqual({ 4: ['assistant: Re: Two', ...turns('Three')] })
   })
 
-  verifies('T-15', 'only wants a reply that has not reached it, if it sends the same request again: one turn, the new reply in its place', async () => {
-    const reply = (asked: string, place: number) => ({ text: place === 2 ? 'Done.' : `Re: ${asked}` })
-    await using scene = await openScene({ memory: { store: store() }, reply })
-    await scene.chat([user('Transfer 100')])
-    await scene.chat([user('Transfer 100')], { 'x-stainless-retry-count': '1' })
-    expect(await scene.said()).toEqual(['user: Transfer 100', 'assistant: Done.'])
-    expect(await scene.branches()).toEqual({ 2: ['assistant: Re: Transfer 100'] })
-    await scene.chat([user('Transfer 100')], { 'x-stainless-retry-count': '0' })
-    expect(await scene.said()).toEqual(['user: Transfer 100', 'assistant: Done.', ...turns('Transfer 100')])
-  })
+  verifies(
+    'T-15',
+    'only wants a reply that has not reached it, if it sends the same request again: one turn, the new reply in its place',
+    async () => {
+      const reply = (asked: string, place: number) => ({ text: place === 2 ? 'Done.' : `Re: ${asked}` })
+      await using scene = await openScene({ memory: { store: store() }, reply })
+      await scene.chat([user('Transfer 100')])
+      await scene.chat([user('Transfer 100')], { 'x-stainless-retry-count': '1' })
+      expect(await scene.said()).toEqual(['user: Transfer 100', 'assistant: Done.'])
+      expect(await scene.branches()).toEqual({ 2: ['assistant: Re: Transfer 100'] })
+      await scene.chat([user('Transfer 100')], { 'x-stainless-retry-count': '0' })
+      expect(await scene.said()).toEqual(['user: Transfer 100', 'assistant: Done.', ...turns('Transfer 100')])
+    },
+  )
 })
 
 /** A store that fails once, when the next entries of a session are to be erased. */

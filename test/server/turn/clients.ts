@@ -26,7 +26,12 @@ export type Client = {
 const outcome = fc.constantFrom<Outcome>('answered', 'answered', 'answered', 'lost', 'failed')
 const text = fc.constantFrom(undefined, undefined, undefined, 'ok', 'yes', 'go on')
 const turn = fc.nat({ max: 50 })
-const say = fc.record({ does: fc.constant('say' as const), text, usesTool: fc.constantFrom(false, false, true), outcome })
+const say = fc.record({
+  does: fc.constant('say' as const),
+  text,
+  usesTool: fc.constantFrom(false, false, true),
+  outcome,
+})
 const deed = fc.oneof(
   { weight: 6, arbitrary: say },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('edit' as const), turn, text, outcome }) },
@@ -109,7 +114,9 @@ export class Talk {
   #utter(words: string | undefined): void {
     const id = this.#next()
     // Saying once more what waits for its reply is a retry, and saying what stood here before is going back.
-    const isSame = [this.#line.at(-1), this.#line[this.#base + this.#view.length]].some((message) => message?.content === words)
+    const isSame = [this.#line.at(-1), this.#line[this.#base + this.#view.length]].some(
+      (message) => message?.content === words,
+    )
     const content = words === undefined || isSame || !this.#view.some(isReply) ? `Question ${id}` : words
     this.#view.push({ id, role: 'user', content })
   }
@@ -121,13 +128,16 @@ export class Talk {
     const decided = this.#decide(sent)
     this.hows.add(decided.how)
     const before = this.#line
-    const kept = decided.cut === undefined ? before.length : before.findIndex(({ sequence }) => sequence === decided.cut)
+    const kept =
+      decided.cut === undefined ? before.length : before.findIndex(({ sequence }) => sequence === decided.cut)
     this.#branches.push(...before.slice(kept))
     const news = sent.slice(decided.fresh)
     this.#line = [...before.slice(0, kept), ...news.map((message, at) => ({ ...message, sequence: kept + at + 1 }))]
     const expected = [...before.slice(0, this.#base), ...this.#view]
     if (shown(this.#line) !== shown(expected)) {
-      this.faults.push(`${decided.how}: sent ${shown(sent)} to ${shown(before)}, which became ${shown(this.#line)} instead of ${shown(expected)}`)
+      this.faults.push(
+        `${decided.how}: sent ${shown(sent)} to ${shown(before)}, which became ${shown(this.#line)} instead of ${shown(expected)}`,
+      )
     }
     if (result !== 'failed') this.#reply(result === 'answered', withCall)
   }
@@ -157,7 +167,9 @@ export class Talk {
   #decide(sent: readonly Said[]): Reconciled {
     const read = this.#line.slice(-(sent.length + 4))
     const decided = reconcile(frozen(read), frozen(sent), { hasEarlier: read.length < this.#line.length })
-    return decided.how === 'disjoint' && read.length < this.#line.length ? reconcile(frozen(this.#line), frozen(sent), { hasEarlier: false }) : decided
+    return decided.how === 'disjoint' && read.length < this.#line.length
+      ? reconcile(frozen(this.#line), frozen(sent), { hasEarlier: false })
+      : decided
   }
 
   #reply(isSeen: boolean, withCall: boolean): void {
@@ -175,7 +187,9 @@ export class Talk {
     const [before, after] = [all[place - 1], all[place + 1]]
     const { content, calls } = message
     if (manner === 'dresses its question' && isUser(message)) {
-      return after !== undefined && isReply(after) ? message : { ...message, content: `${content}\n<found>Page ${message.id}</found>` }
+      return after !== undefined && isReply(after)
+        ? message
+        : { ...message, content: `${content}\n<found>Page ${message.id}</found>` }
     }
     if (manner === 'tidies replies' && isReply(message)) {
       const tidy = content.replace(/<think>.*<\/think>/, '').trim()
@@ -205,4 +219,5 @@ const tidied = (call: { id: string; name: string; arguments: string }) => {
 }
 
 /** Deciding changes nothing that it is given. */
-const frozen = <T extends object>(list: readonly T[]): readonly T[] => Object.freeze(list.map((each) => Object.freeze({ ...each })))
+const frozen = <T extends object>(list: readonly T[]): readonly T[] =>
+  Object.freeze(list.map((each) => Object.freeze({ ...each })))

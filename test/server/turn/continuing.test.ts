@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFile, places } from '../rest/places.ts'
+import { freshFile, places } from '../api/places.ts'
 import { openScene, type Scene } from './scene.ts'
 
 /** Says something, after the response of this id if there is one, and resolves to the id of the response. */
@@ -25,17 +25,29 @@ describe.each(places)('a client that names the response it goes on from, kept in
     expect(await scene.branches()).toEqual({})
   })
 
-  verifies(['T-15', 'C-10'], 'may go back to the first of twenty: what came after it is a branch, of which its model hears nothing', async () => {
-    await using scene = await openScene({ memory: { store: store() } })
-    const ids: string[] = []
-    for (let turn = 1; turn <= 20; turn++) ids.push(await say(scene, `Question ${turn}`, ids.at(-1)))
-    await say(scene, 'Another way', ids[0])
-    expect(scene.prompt()).toEqual(['Question 1', 'Re: Question 1', 'Another way'])
-    expect(await scene.said()).toEqual(['user: Question 1', 'assistant: Re: Question 1', 'user: Another way', 'assistant: Re: Another way'])
-    const cut = Array.from({ length: 19 }, (_, at) => [`user: Question ${at + 2}`, `assistant: Re: Question ${at + 2}`]).flat()
-    expect(await scene.branches()).toEqual({ 3: cut })
-    expect(await refusal(scene, ids[19] as string)).toEqual(gone)
-  })
+  verifies(
+    ['T-15', 'C-10'],
+    'may go back to the first of twenty: what came after it is a branch, of which its model hears nothing',
+    async () => {
+      await using scene = await openScene({ memory: { store: store() } })
+      const ids: string[] = []
+      for (let turn = 1; turn <= 20; turn++) ids.push(await say(scene, `Question ${turn}`, ids.at(-1)))
+      await say(scene, 'Another way', ids[0])
+      expect(scene.prompt()).toEqual(['Question 1', 'Re: Question 1', 'Another way'])
+      expect(await scene.said()).toEqual([
+        'user: Question 1',
+        'assistant: Re: Question 1',
+        'user: Another way',
+        'assistant: Re: Another way',
+      ])
+      const cut = Array.from({ length: 19 }, (_, at) => [
+        `user: Question ${at + 2}`,
+        `assistant: Re: Question ${at + 2}`,
+      ]).flat()
+      expect(await scene.branches()).toEqual({ 3: cut })
+      expect(await refusal(scene, ids[19] as string)).toEqual(gone)
+    },
+  )
 
   verifies('T-15', 'says once more what it said before, if it means to', async () => {
     await using scene = await openScene({ memory: { store: store() } })
@@ -55,18 +67,24 @@ describe.each(places)('a client that names the response it goes on from, kept in
     await say(scene, 'Quicker', quick)
     expect(await refusal(scene, late)).toEqual(gone)
     expect(await refusal(scene, 'resp_404')).toEqual(gone)
-    expect(await scene.said()).toEqual(['One', 'Quick', 'Quicker'].flatMap((words) => [`user: ${words}`, `assistant: Re: ${words}`]))
+    expect(await scene.said()).toEqual(
+      ['One', 'Quick', 'Quicker'].flatMap((words) => [`user: ${words}`, `assistant: Re: ${words}`]),
+    )
     expect(await scene.branches()).toEqual({ 3: ['user: Slow', 'assistant: Re: Slow'] })
   })
 
-  verifies('T-15', 'cannot go on from one of another session, which is not told apart from one that never was', async () => {
-    await using scene = await openScene({ memory: { store: store() } })
-    const { body } = await scene.send('POST /v1/demo:bea/responses', { model: 'test-model', input: 'Mine' })
-    await say(scene, 'One')
-    expect(await refusal(scene, body.id)).toEqual(gone)
-    expect(scene.model.requests).toHaveLength(2)
-    expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One'])
-  })
+  verifies(
+    'T-15',
+    'cannot go on from one of another session, which is not told apart from one that never was',
+    async () => {
+      await using scene = await openScene({ memory: { store: store() } })
+      const { body } = await scene.send('POST /v1/demo:bea/responses', { model: 'test-model', input: 'Mine' })
+      await say(scene, 'One')
+      expect(await refusal(scene, body.id)).toEqual(gone)
+      expect(scene.model.requests).toHaveLength(2)
+      expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One'])
+    },
+  )
 })
 
 describe('after a restart', () => {
@@ -84,7 +102,9 @@ describe('after a restart', () => {
     expect(scene.prompt()).toEqual(['One', 'Re: One', 'Two', 'Re: Two', 'Three'])
     await say(scene, 'Another way', ids[0])
     expect(scene.prompt()).toEqual(['One', 'Re: One', 'Another way'])
-    expect(await scene.branches()).toEqual({ 3: ['user: Two', 'assistant: Re: Two', 'user: Three', 'assistant: Re: Three'] })
+    expect(await scene.branches()).toEqual({
+      3: ['user: Two', 'assistant: Re: Two', 'user: Three', 'assistant: Re: Three'],
+    })
   })
 })
 
@@ -92,7 +112,8 @@ describe('a conversation that was deleted', () => {
   verifies('X-05', 'does not come back with a turn', async () => {
     await using scene = await openScene()
     const { body } = await scene.send('POST /v1/demo/conversations', {})
-    const turn = () => scene.send('POST /v1/demo/responses', { model: 'test-model', input: 'Hello', conversation: body.id })
+    const turn = () =>
+      scene.send('POST /v1/demo/responses', { model: 'test-model', input: 'Hello', conversation: body.id })
     expect((await turn()).status).toBe(200)
     await scene.server.ask(`DELETE /v1/demo/conversations/${body.id}`)
     const after = await turn()

@@ -54,7 +54,9 @@ export async function startHeld(reply: Reply = (asked) => ({ text: `Re: ${asked}
     await passed(holds, asked)
     answer(received, reply(asked, place), first + place - 1, response)
   }
-  const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy())).listen(0, '127.0.0.1')
+  const server = createServer(
+    (request, response) => void serve(request, response).catch(() => response.destroy()),
+  ).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
@@ -83,9 +85,12 @@ async function passed(holds: Waiting[], asked: string): Promise<void> {
 function answer(received: Received, said: Said, place: number, response: ServerResponse): void {
   const wording = wordings[received.path] as Wording
   const [fault] = faultsIn(received)
-  if (fault !== undefined) response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(wording.refusal(400, fault)))
+  if (fault !== undefined)
+    response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(wording.refusal(400, fault)))
   else if (received.body.stream === true)
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(wording.events(said, place, received.body).join(''))
+    response
+      .writeHead(200, { 'content-type': 'text/event-stream' })
+      .end(wording.events(said, place, received.body).join(''))
   else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wording.whole(said, place)))
 }
 
@@ -93,11 +98,14 @@ type Told = { readonly content?: unknown; readonly output?: unknown }
 
 /** The words that a request ends with. */
 function askedIn({ body }: Received): string {
-  const list: readonly Told[] = typeof body.input === 'string' ? [{ content: body.input }] : (body.messages ?? body.input)
+  const list: readonly Told[] =
+    typeof body.input === 'string' ? [{ content: body.input }] : (body.messages ?? body.input)
   const { content, output } = list.at(-1) ?? {}
   return textOf(content ?? output)
 }
 
 /** The words of a message, whether they are one text or several parts. */
 export const textOf = (content: unknown): string =>
-  Array.isArray(content) ? content.map((part: { readonly text?: string }) => part.text ?? '').join('') : String(content ?? '')
+  Array.isArray(content)
+    ? content.map((part: { readonly text?: string }) => part.text ?? '').join('')
+    : String(content ?? '')

@@ -11,7 +11,10 @@ type Ask = { readonly who: Who; readonly turn: number }
 /** Some ask, or some replies that are under way come; which ones is told by numbers that are taken modulo their count. */
 type Step = { readonly asks: readonly Ask[] } | { readonly replies: readonly number[] }
 
-const asks = fc.array(fc.record({ who: fc.constantFrom<Who>('whole', 'newest', 'editing'), turn: fc.nat({ max: 20 }) }), { minLength: 1, maxLength: 3 })
+const asks = fc.array(
+  fc.record({ who: fc.constantFrom<Who>('whole', 'newest', 'editing'), turn: fc.nat({ max: 20 }) }),
+  { minLength: 1, maxLength: 3 },
+)
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(fc.record({ asks }), fc.record({ replies: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 3 }) })),
   { minLength: 2, maxLength: 8, size: 'max' },
@@ -55,11 +58,17 @@ class Crowd {
   private async ask({ who, turn }: Ask): Promise<void> {
     const words = `Question ${++this.asked} of ${this.key}`
     const seen = this.isInStep ? await this.scene.server.memory.transcript(this.key) : this.views[who]
-    const history = { whole: seen, newest: [], editing: upTo(seen, turn) }[who].map(({ role, content }) => ({ role, content }))
+    const history = { whole: seen, newest: [], editing: upTo(seen, turn) }[who].map(({ role, content }) => ({
+      role,
+      content,
+    }))
     this.views[who] = [...history, user(words)]
     const hold = this.scene.model.hold(words)
     const answer = this.scene.chat([...history, user(words)], {}, this.key)
-    await Promise.race([hold.arrived, answer.then(({ status }) => Promise.reject(new Error(`answered ${status} before the model was asked`)))])
+    await Promise.race([
+      hold.arrived,
+      answer.then(({ status }) => Promise.reject(new Error(`answered ${status} before the model was asked`))),
+    ])
     this.acknowledged.push(words)
     this.pending.push({ who, words, hold, answer })
   }
@@ -69,7 +78,9 @@ class Crowd {
     const released = new Set(places.flatMap((place) => this.pending[place % this.pending.length] ?? []))
     this.pending = this.pending.filter((each) => !released.has(each))
     for (const { hold } of released) hold.release()
-    const heard = await Promise.all([...released].map(async ({ who, words, answer }) => ({ who, words, reply: textIn(await answer) })))
+    const heard = await Promise.all(
+      [...released].map(async ({ who, words, answer }) => ({ who, words, reply: textIn(await answer) })),
+    )
     const lines = await this.lines()
     for (const { who, words, reply } of heard) {
       const homes = lines.filter((line) => line.includes(reply))
@@ -95,15 +106,19 @@ describe('three clients of one session, in whatever order they ask and replies c
   })
   afterAll(() => scene[Symbol.asyncDispose]())
 
-  verifies(['T-15', 'C-10'], 'lose nothing and store nothing twice: all is in the session or in one branch, each reply where its question is', async () => {
-    const check = async (all: readonly Step[]): Promise<void> => {
-      const crowd = new Crowd(scene, `demo:step-${runs++}`, true)
-      await crowd.run(all)
-      expect((await crowd.lines()).flat().sort()).toEqual(crowd.acknowledged.toSorted())
-    }
-    await fc.assert(fc.asyncProperty(steps, check), { numRuns: 60 })
-    expect(scene.server.faults).toEqual([])
-  })
+  verifies(
+    ['T-15', 'C-10'],
+    'lose nothing and store nothing twice: all is in the session or in one branch, each reply where its question is',
+    async () => {
+      const check = async (all: readonly Step[]): Promise<void> => {
+        const crowd = new Crowd(scene, `demo:step-${runs++}`, true)
+        await crowd.run(all)
+        expect((await crowd.lines()).flat().sort()).toEqual(crowd.acknowledged.toSorted())
+      }
+      await fc.assert(fc.asyncProperty(steps, check), { numRuns: 60 })
+      expect(scene.server.faults).toEqual([])
+    },
+  )
 
   verifies(['T-15', 'C-10'], 'lose nothing when each knows only its own part and all ask at once', async () => {
     const check = async (all: readonly Step[]): Promise<void> => {

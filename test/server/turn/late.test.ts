@@ -2,13 +2,17 @@ import { describe, expect, it } from 'vitest'
 import type { Change } from '../../../src/domain/session.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../rest/places.ts'
+import { places } from '../api/places.ts'
 import { assistant, user } from '../start.ts'
 import { meddled } from './meddled.ts'
 import { type Answered, openScene, type Scene, textIn } from './scene.ts'
 
 /** Asks, and comes back once the model has the question and keeps its reply to itself. */
-async function asked(scene: Scene, words: string, history: readonly unknown[] = []): Promise<{ release(): Promise<Answered> }> {
+async function asked(
+  scene: Scene,
+  words: string,
+  history: readonly unknown[] = [],
+): Promise<{ release(): Promise<Answered> }> {
   const hold = scene.model.hold(words)
   const answer = scene.chat([...history, user(words)])
   await hold.arrived
@@ -21,7 +25,8 @@ async function asked(scene: Scene, words: string, history: readonly unknown[] = 
 }
 
 const one = [user('One'), assistant('Re: One')]
-const forget = (scene: Scene, target: Readonly<Record<string, string>>): Promise<Answered> => scene.send('POST /api/forget', target)
+const forget = (scene: Scene, target: Readonly<Record<string, string>>): Promise<Answered> =>
+  scene.send('POST /api/forget', target)
 
 describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
   verifies('T-15', 'goes with its question to the branch that an edit has made meanwhile', async () => {
@@ -31,7 +36,12 @@ describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
     await scene.chat([...one, user('Two, but edited')])
     const answer = await slow.release()
     expect([answer.status, textIn(answer)]).toEqual([200, 'Re: Two'])
-    expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One', 'user: Two, but edited', 'assistant: Re: Two, but edited'])
+    expect(await scene.said()).toEqual([
+      'user: One',
+      'assistant: Re: One',
+      'user: Two, but edited',
+      'assistant: Re: Two, but edited',
+    ])
     expect(await scene.branches()).toEqual({ 3: ['user: Two', 'assistant: Re: Two'] })
     expect(scene.server.faults).toEqual([])
   })
@@ -42,18 +52,26 @@ describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
     ['B', 'A', 'C'],
   ] as const
   for (const order of orders)
-    verifies('T-15', `stands behind its own question when three clients with their whole history talk at once: ${order.join(', ')}`, async () => {
-      await using scene = await openScene({ memory: { store: store() } })
-      await scene.chat([user('One')])
-      const late = { A: await asked(scene, 'A', one), B: await asked(scene, 'B', one), C: await asked(scene, 'C', one) }
-      for (const words of order) await late[words].release()
-      expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One', 'user: C', 'assistant: Re: C'])
-      expect(Object.values(await scene.branches())).toEqual([
-        ['user: A', 'assistant: Re: A'],
-        ['user: B', 'assistant: Re: B'],
-      ])
-      expect(scene.server.faults).toEqual([])
-    })
+    verifies(
+      'T-15',
+      `stands behind its own question when three clients with their whole history talk at once: ${order.join(', ')}`,
+      async () => {
+        await using scene = await openScene({ memory: { store: store() } })
+        await scene.chat([user('One')])
+        const late = {
+          A: await asked(scene, 'A', one),
+          B: await asked(scene, 'B', one),
+          C: await asked(scene, 'C', one),
+        }
+        for (const words of order) await late[words].release()
+        expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One', 'user: C', 'assistant: Re: C'])
+        expect(Object.values(await scene.branches())).toEqual([
+          ['user: A', 'assistant: Re: A'],
+          ['user: B', 'assistant: Re: B'],
+        ])
+        expect(scene.server.faults).toEqual([])
+      },
+    )
 
   verifies('T-15', 'finds its question in whichever of several branches that is', async () => {
     await using scene = await openScene({ memory: { store: store() } })
@@ -74,7 +92,9 @@ describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
     await using scene = await openScene({ memory: { store: store() } })
     await scene.chat([user('One')])
     const slow = await asked(scene, 'I am ill with X')
-    expect((await forget(scene, { key: 'demo:ann', messageId: 'm3' })).body.sessions).toEqual([{ key: 'demo:ann', entries: ['m3'] }])
+    expect((await forget(scene, { key: 'demo:ann', messageId: 'm3' })).body.sessions).toEqual([
+      { key: 'demo:ann', entries: ['m3'] },
+    ])
     expect(textIn(await slow.release())).toBe('Re: I am ill with X')
     expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One'])
     expect(scene.server.faults).toEqual([])
@@ -124,7 +144,11 @@ describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
       if (isEdited) await scene.chat([...one, user('Two')])
       meddle = () => forget(scene, { scope: 'demo', text: 'I am ill with X' })
       await slow.release()
-      expect(await scene.said()).toEqual(['user: One', 'assistant: Re: One', ...(isEdited ? ['user: Two', 'assistant: Re: Two'] : [])])
+      expect(await scene.said()).toEqual([
+        'user: One',
+        'assistant: Re: One',
+        ...(isEdited ? ['user: Two', 'assistant: Re: Two'] : []),
+      ])
       expect(Object.values(await scene.branches()).flat()).toEqual([])
       expect(scene.server.faults).toEqual([])
     })
@@ -134,7 +158,9 @@ describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
     await using scene = await openScene({ memory: { store: store() } })
     await scene.chat([user('One')])
     const slow = await asked(scene, 'Two')
-    expect((await scene.send('POST /api/sessions/demo:ann/transfer', { to: 'demo:bea' })).body).toEqual({ key: 'demo:bea' })
+    expect((await scene.send('POST /api/sessions/demo:ann/transfer', { to: 'demo:bea' })).body).toEqual({
+      key: 'demo:bea',
+    })
     expect(textIn(await slow.release())).toBe('Re: Two')
     expect(await scene.said('demo:bea')).toEqual(['user: One', 'assistant: Re: One', 'user: Two', 'assistant: Re: Two'])
     expect(scene.server.faults).toEqual([])
@@ -147,7 +173,12 @@ describe.each(places)('a reply that comes late, kept in %s', (_, store) => {
     await scene.chat([...one, user('Three')])
     await scene.send('POST /api/sessions/demo:ann/transfer', { to: 'demo:bea' })
     await slow.release()
-    expect(await scene.said('demo:bea')).toEqual(['user: One', 'assistant: Re: One', 'user: Three', 'assistant: Re: Three'])
+    expect(await scene.said('demo:bea')).toEqual([
+      'user: One',
+      'assistant: Re: One',
+      'user: Three',
+      'assistant: Re: Three',
+    ])
     expect(await scene.branches('demo:bea')).toEqual({ 3: ['user: Two', 'assistant: Re: Two'] })
   })
 

@@ -1,22 +1,28 @@
 import { describe, expect, it } from 'vitest'
 import { formatKey, parseKey } from '../../../src/domain/key.ts'
 import { profiles } from '../../../src/profiles/index.ts'
-import { SessionModels } from '../../../src/server/sessionModels.ts'
+import { SessionModels } from '../../../src/server/upstreams/sessionModels.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../rest/places.ts'
+import { places } from '../api/places.ts'
 import { assistant, user } from '../start.ts'
 import { ann, off, openScene, type Scene } from './scene.ts'
 
 /** Everything the store holds, by the name of its session. */
 const kept = async ({ server }: Scene): Promise<readonly string[]> =>
-  (await server.memory.parts.sessions.list({ limit: 1_000 })).map(({ key, messages }) => `${formatKey(key)} ${messages}`)
+  (await server.memory.parts.sessions.list({ limit: 1_000 })).map(
+    ({ key, messages }) => `${formatKey(key)} ${messages}`,
+  )
 
 const one = [user('My cat is called Miso.'), assistant('Re: My cat is called Miso.')]
 const file = (name: string, text: string) => ({
   type: 'file',
   file: { filename: name, file_data: `data:text/plain;base64,${Buffer.from(text).toString('base64')}` },
 })
-const call = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }] }
+const call = {
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }],
+}
 const result = { role: 'tool', tool_call_id: 'call_1', content: 'It is 12 °C.' }
 
 describe.each(places)('a turn off the record, beside what is kept in %s', (_, store) => {
@@ -27,7 +33,11 @@ describe.each(places)('a turn off the record, beside what is kept in %s', (_, st
     const tallied = await scene.server.ask(`GET /api/sessions/${ann}/metrics`)
     for (const word of ['false', 'False', ' FALSE ']) {
       const { status, headers } = await scene.chat([user('What is my cat called?')], { 'x-threadkeep-store': word })
-      expect([status, headers.get('x-threadkeep-memory'), headers.get('x-threadkeep-receipt')]).toEqual([200, 'off the record', null])
+      expect([status, headers.get('x-threadkeep-memory'), headers.get('x-threadkeep-receipt')]).toEqual([
+        200,
+        'off the record',
+        null,
+      ])
       expect(scene.prompt()).toEqual(['My cat is called Miso.', 'Re: My cat is called Miso.', 'What is my cat called?'])
     }
     expect(await scene.said()).toEqual(['user: My cat is called Miso.', 'assistant: Re: My cat is called Miso.'])
@@ -39,7 +49,10 @@ describe.each(places)('a turn off the record, beside what is kept in %s', (_, st
 
   verifies('S-08', 'begins no session, not even one of a template', async () => {
     const kiosk = { profile: { ...profiles.thread, name: 'kiosk' }, preamble: 'You are a kiosk.' }
-    await using scene = await openScene({ memory: { store: store() }, ways: { scope: profiles.thread, session: profiles.thread, templates: { kiosk } } })
+    await using scene = await openScene({
+      memory: { store: store() },
+      ways: { scope: profiles.thread, session: profiles.thread, templates: { kiosk } },
+    })
     expect((await scene.chat([user('Hello')], { ...off, 'x-threadkeep-template': 'kiosk' })).status).toBe(200)
     expect(await kept(scene)).toEqual([])
     expect((await scene.server.ask('GET /api/sessions')).body).toEqual({ items: [], next: null })
@@ -58,13 +71,20 @@ describe.each(places)('a turn off the record, beside what is kept in %s', (_, st
   })
 
   verifies('S-08', 'leaves nothing in the middle of a tool loop either', async () => {
-    const reply = (asked: string) => (asked === 'Is it warm?' ? { calls: [{ id: 'call_1', name: 'look', input: {} }] } : { text: `Re: ${asked}` })
+    const reply = (asked: string) =>
+      asked === 'Is it warm?' ? { calls: [{ id: 'call_1', name: 'look', input: {} }] } : { text: `Re: ${asked}` }
     await using scene = await openScene({ memory: { store: store() }, reply })
     await scene.chat(one.slice(0, 1))
     await scene.chat([...one, user('Is it warm?')])
     const before = [await scene.said(), await kept(scene)]
     expect((await scene.chat([...one, user('Is it warm?'), call, result], off)).status).toBe(200)
-    expect(scene.prompt()).toEqual(['My cat is called Miso.', 'Re: My cat is called Miso.', 'Is it warm?', '', 'It is 12 °C.'])
+    expect(scene.prompt()).toEqual([
+      'My cat is called Miso.',
+      'Re: My cat is called Miso.',
+      'Is it warm?',
+      '',
+      'It is 12 °C.',
+    ])
     expect([await scene.said(), await kept(scene)]).toEqual(before)
   })
 })
@@ -73,11 +93,17 @@ describe('a turn off the record', () => {
   verifies('S-08', 'to a tenant leaves no file, and on the record the same does', async () => {
     await using scene = await openScene()
     const ask = (headers: Readonly<Record<string, string>>) =>
-      scene.chat([user([file('secret.txt', 'The code is zebra.'), { type: 'text', text: 'Read this.' }] as never)], headers, 'demo')
+      scene.chat(
+        [user([file('secret.txt', 'The code is zebra.'), { type: 'text', text: 'Read this.' }] as never)],
+        headers,
+        'demo',
+      )
     expect((await ask(off)).status).toBe(200)
     expect((await scene.server.ask('GET /api/scopes/demo/files')).body).toEqual({ items: [], next: null })
     expect((await ask({})).status).toBe(200)
-    expect((await scene.server.ask('GET /api/scopes/demo/files')).body).toMatchObject({ items: [{ name: 'secret.txt' }] })
+    expect((await scene.server.ask('GET /api/scopes/demo/files')).body).toMatchObject({
+      items: [{ name: 'secret.txt' }],
+    })
   })
 
   verifies('S-08', 'tells nobody whom to ask for the upkeep of its session', async () => {
@@ -89,13 +115,16 @@ describe('a turn off the record', () => {
     expect(models.for(parseKey(ann))?.name).toBe('test-model')
   })
 
-  it.each(['0', 'no', 'off', 'never', 'false, true'])('is not what x-threadkeep-store: %s says; that is refused, and nothing is stored', async (word) => {
-    await using scene = await openScene()
-    const { status, body } = await scene.chat([user('Hello')], { 'x-threadkeep-store': word })
-    expect([status, body.error.code]).toEqual([400, 'bad_header'])
-    expect(body.error.message).toBe(`x-threadkeep-store is ${JSON.stringify(word)}; it must be true or false.`)
-    expect([scene.model.requests, await kept(scene)]).toEqual([[], []])
-  })
+  it.each(['0', 'no', 'off', 'never', 'false, true'])(
+    'is not what x-threadkeep-store: %s says; that is refused, and nothing is stored',
+    async (word) => {
+      await using scene = await openScene()
+      const { status, body } = await scene.chat([user('Hello')], { 'x-threadkeep-store': word })
+      expect([status, body.error.code]).toEqual([400, 'bad_header'])
+      expect(body.error.message).toBe(`x-threadkeep-store is ${JSON.stringify(word)}; it must be true or false.`)
+      expect([scene.model.requests, await kept(scene)]).toEqual([[], []])
+    },
+  )
 
   verifies(['S-08', 'T-17'], 'is sent on from a session that has moved, like any other', async () => {
     await using scene = await openScene()

@@ -2,22 +2,37 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { align, alignClosely } from '../../../src/server/turn/align.ts'
 import { type Compared, type Reconciled, reconcile, type Stored } from '../../../src/server/turn/reconcile.ts'
-import { campaign, patience, seed } from '../../recall/campaign.ts'
+import { campaign, patience, seed } from '../../context/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { clients, Talk } from './clients.ts'
 
 const user = (content: string): Compared => ({ role: 'user', content })
 const reply = (content: string): Compared => ({ role: 'assistant', content })
-const calling = (id: string, args = '{}'): Compared => ({ role: 'assistant', content: '', calls: [{ id, name: 'look', arguments: args }] })
+const calling = (id: string, args = '{}'): Compared => ({
+  role: 'assistant',
+  content: '',
+  calls: [{ id, name: 'look', arguments: args }],
+})
 const result = (answers: string, content = 'found'): Compared => ({ role: 'tool', content, answers })
 
 /** Stored messages, numbered from 1, or from another number where there are earlier ones. */
-const stored = (messages: readonly Compared[], first = 1): Stored[] => messages.map((message, place) => ({ ...message, sequence: first + place }))
-const decide = (old: readonly Compared[], sent: readonly Compared[]): Reconciled => reconcile(stored(old), sent, { hasEarlier: false })
-const decideLate = (old: readonly Compared[], sent: readonly Compared[]): Reconciled => reconcile(stored(old, 101), sent, { hasEarlier: true })
+const stored = (messages: readonly Compared[], first = 1): Stored[] =>
+  messages.map((message, place) => ({ ...message, sequence: first + place }))
+const decide = (old: readonly Compared[], sent: readonly Compared[]): Reconciled =>
+  reconcile(stored(old), sent, { hasEarlier: false })
+const decideLate = (old: readonly Compared[], sent: readonly Compared[]): Reconciled =>
+  reconcile(stored(old, 101), sent, { hasEarlier: true })
 const on = (fresh: number, how: Reconciled['how'], cut?: number): Reconciled => ({ fresh, cut, how })
 
-const [u1, a1, u2, a2, u3, a3, u4] = [user('Hello'), reply('Hi'), user('How?'), reply('So.'), user('Why?'), reply('Because.'), user('Where?')] as const
+const [u1, a1, u2, a2, u3, a3, u4] = [
+  user('Hello'),
+  reply('Hi'),
+  user('How?'),
+  reply('So.'),
+  user('Why?'),
+  reply('Because.'),
+  user('Where?'),
+] as const
 const [ok, other] = [user('ok'), user('Something else')]
 
 describe('a client that sends its whole history', () => {
@@ -38,7 +53,9 @@ describe('a client that sends its whole history', () => {
 
   it('wants another reply when it asks again what has one', () => {
     expect(decide([u1, a1, u2, a2], [u1, a1, u2])).toEqual(on(3, 'regenerated', 4))
-    expect(decide([u1, calling('a'), result('a'), a1], [u1, calling('a'), result('a')])).toEqual(on(3, 'regenerated', 4))
+    expect(decide([u1, calling('a'), result('a'), a1], [u1, calling('a'), result('a')])).toEqual(
+      on(3, 'regenerated', 4),
+    )
     expect(decide([u1, calling('a'), result('a'), a1], [u1, calling('b'), result('b')])).toEqual(on(1, 'edited', 2))
   })
 
@@ -120,7 +137,9 @@ describe('a client that sends the end of its history', () => {
 
   it('puts a summary in the place of what it leaves out', () => {
     expect(decideLate([u1, a1, u2, a2], [user('Summary: they greeted.'), u2, a2, u3])).toEqual(on(3, 'continued'))
-    expect(decideLate([u1, a1, u2, a2], [user('Summary: all of it.'), reply('Understood.'), u3])).toEqual(on(0, 'disjoint'))
+    expect(decideLate([u1, a1, u2, a2], [user('Summary: all of it.'), reply('Understood.'), u3])).toEqual(
+      on(0, 'disjoint'),
+    )
   })
 })
 
@@ -147,7 +166,9 @@ describe('a client that leaves its history to memory', () => {
     expect(decide([u1, calling('a'), result('a')], [result('a')])).toEqual(on(1, 'exact'))
     expect(decide([u1, calling('a'), result('a'), a1], [result('a')])).toEqual(on(1, 'regenerated', 4))
     // Some servers give the calls of every reply the same names: this is the second result.
-    expect(decide([u1, calling('call_0'), result('call_0'), calling('call_0')], [result('call_0')])).toEqual(on(0, 'newest-only'))
+    expect(decide([u1, calling('call_0'), result('call_0'), calling('call_0')], [result('call_0')])).toEqual(
+      on(0, 'newest-only'),
+    )
     expect(decide([u1, calling('a'), result('a'), a1, u2, a2], [result('a')])).toEqual(on(0, 'newest-only'))
   })
 
@@ -164,8 +185,10 @@ describe('a client that leaves its history to memory', () => {
 })
 
 describe('what a client makes of a message on the way', () => {
-  const same = (kept: Compared, told: Compared): void => expect(decide([u1, kept], [u1, told, u2])).toEqual(on(2, 'continued'))
-  const differs = (kept: Compared, told: Compared): void => expect(decide([u1, kept], [u1, told, u2])).toEqual(on(1, 'edited', 2))
+  const same = (kept: Compared, told: Compared): void =>
+    expect(decide([u1, kept], [u1, told, u2])).toEqual(on(2, 'continued'))
+  const differs = (kept: Compared, told: Compared): void =>
+    expect(decide([u1, kept], [u1, told, u2])).toEqual(on(1, 'edited', 2))
 
   it('is no edit, while it says the same', () => {
     same(reply('\nHi there \n'), reply('Hi there'))
@@ -245,11 +268,13 @@ describe('whatever is stored and sent', () => {
         const kept = lines.filter(({ sequence }) => cut === undefined || sequence < cut)
         expect(cut === undefined).toBe(!['regenerated', 'edited', 'truncated'].includes(how))
         const known = sent.slice(0, fresh)
-        const isKept = (message: Compared): boolean => kept.some(({ role, content }) => role === message.role && content === message.content)
+        const isKept = (message: Compared): boolean =>
+          kept.some(({ role, content }) => role === message.role && content === message.content)
         if (cut !== undefined) expect(known.some(isKept)).toBe(true)
         const asked = known.findLastIndex(({ role }) => role === 'user')
         // A question in other words is known by the reply to it.
-        if (asked >= 0 && asked === sent.findLastIndex(({ role }) => role === 'user')) expect(sent.slice(asked, fresh).some(isKept)).toBe(true)
+        if (asked >= 0 && asked === sent.findLastIndex(({ role }) => role === 'user'))
+          expect(sent.slice(asked, fresh).some(isKept)).toBe(true)
       }),
       { numRuns: campaign ? 50_000 : 2_000, seed },
     )
@@ -259,11 +284,18 @@ describe('whatever is stored and sent', () => {
     const edited = fc.tuple(fc.nat(9), fc.constantFrom(...letters))
     const news = fc.array(fc.constantFrom(...letters), { maxLength: 2 })
     fc.assert(
-      fc.property(list, fc.nat(9), news, fc.option(edited, { nil: undefined }), fc.boolean(), (old, from, more, edit, hasEarlier) => {
-        const told = [...old.slice(hasEarlier ? from : 0), ...more]
-        if (edit !== undefined && edit[0] < told.length) told[edit[0]] = edit[1]
-        expect(align(old, told, hasEarlier)).toEqual(alignClosely(old, told, hasEarlier))
-      }),
+      fc.property(
+        list,
+        fc.nat(9),
+        news,
+        fc.option(edited, { nil: undefined }),
+        fc.boolean(),
+        (old, from, more, edit, hasEarlier) => {
+          const told = [...old.slice(hasEarlier ? from : 0), ...more]
+          if (edit !== undefined && edit[0] < told.length) told[edit[0]] = edit[1]
+          expect(align(old, told, hasEarlier)).toEqual(alignClosely(old, told, hasEarlier))
+        },
+      ),
       { numRuns: campaign ? 50_000 : 2_000, seed },
     )
   })
@@ -273,7 +305,8 @@ describe('whatever is stored and sent', () => {
     expect(decide([...same(100_000), a1], same(100_000))).toEqual(on(100_000, 'regenerated', 100_001))
     expect(decide(same(100_000), [...same(100_000), a1, u2])).toEqual(on(100_000, 'continued'))
     expect(decide(same(50_000, a1), [...same(50_000, a1), u2])).toEqual(on(50_000, 'continued'))
-    const talk = (many: number, word: string) => Array.from({ length: many }, (_, at) => (at % 2 === 0 ? ok : reply(`${word} ${at % 4}`)))
+    const talk = (many: number, word: string) =>
+      Array.from({ length: many }, (_, at) => (at % 2 === 0 ? ok : reply(`${word} ${at % 4}`)))
     expect(decide(talk(50_000, 'yes'), [...talk(50_000, 'no'), u2])).toEqual(on(49_999, 'edited', 50_000))
   })
 })
@@ -293,7 +326,15 @@ describe('whatever a client does', () => {
         }),
         { numRuns: campaign ? 50_000 : 1_000, seed, interruptAfterTimeLimit: patience, markInterruptAsFailure: true },
       )
-      expect([...hows].sort()).toEqual(['continued', 'edited', 'exact', 'first', 'newest-only', 'regenerated', 'truncated'])
+      expect([...hows].sort()).toEqual([
+        'continued',
+        'edited',
+        'exact',
+        'first',
+        'newest-only',
+        'regenerated',
+        'truncated',
+      ])
     },
     patience,
   )

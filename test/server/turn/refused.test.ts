@@ -8,7 +8,10 @@ const seesPersons = { memory: { profile: { ...profiles.thread, sees: ['session',
 describe('a turn that cannot be taken as it is', () => {
   it('is answered though a file in it cannot be read, and the client is told', async () => {
     await using scene = await openScene()
-    const file = { type: 'file', file: { filename: 'noise.bin', file_data: 'data:application/octet-stream;base64,AAEC/w==' } }
+    const file = {
+      type: 'file',
+      file: { filename: 'noise.bin', file_data: 'data:application/octet-stream;base64,AAEC/w==' },
+    }
     const parts = [file, { type: 'text', text: 'What is in it?' }]
     const { status, headers } = await scene.chat([{ role: 'user', content: parts }], {}, 'demo')
     expect([status, headers.get('x-threadkeep-degraded')]).toEqual([200, 'file bad-message'])

@@ -59,17 +59,23 @@ export async function openScene({ reply, first, ...options }: Options = {}): Pro
     model,
     server,
     send,
-    chat: (messages, headers, key = ann) => send(`POST /v1/${key}/chat/completions`, { model: 'test-model', messages }, headers),
+    chat: (messages, headers, key = ann) =>
+      send(`POST /v1/${key}/chat/completions`, { model: 'test-model', messages }, headers),
     respond: (body, headers) => send(`POST /v1/${ann}/responses`, { model: 'test-model', ...body }, headers),
     said: (key = ann) => server.said(key),
     branches: async (key = ann) => {
       const found = await branchesOf(server.memory, parseKey(key))
-      const lines = async (branch: number) => (await branchMessages(server.memory, parseKey(key), branch)).map(({ role, content }) => `${role}: ${content}`)
-      return Object.fromEntries(await Promise.all(found.map(async ({ branch }) => [branch, await lines(branch)] as const)))
+      const lines = async (branch: number) =>
+        (await branchMessages(server.memory, parseKey(key), branch)).map(({ role, content }) => `${role}: ${content}`)
+      return Object.fromEntries(
+        await Promise.all(found.map(async ({ branch }) => [branch, await lines(branch)] as const)),
+      )
     },
     prompt: () => {
       const { messages, input } = model.requests.at(-1)?.body ?? {}
-      return typeof input === 'string' ? [input] : (messages ?? input).map(({ content }: { readonly content: unknown }) => textOf(content))
+      return typeof input === 'string'
+        ? [input]
+        : (messages ?? input).map(({ content }: { readonly content: unknown }) => textOf(content))
     },
     [Symbol.asyncDispose]: async () => {
       await server.close(0)

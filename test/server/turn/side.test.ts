@@ -8,10 +8,16 @@ const nothing: Asked = { instructions: [], said: [], hasTools: false, maxTokens:
 
 /** A request of one message, and one with instructions. */
 const alone = (content: string, more: Partial<Asked> = {}): Asked => ({ ...nothing, said: [user(content)], ...more })
-const told = (instructions: string, content = 'How do I keep basil alive in winter?', more: Partial<Asked> = {}): Asked =>
-  alone(content, { instructions: [instructions], ...more })
+const told = (
+  instructions: string,
+  content = 'How do I keep basil alive in winter?',
+  more: Partial<Asked> = {},
+): Asked => alone(content, { instructions: [instructions], ...more })
 const after = (content: string, more: Partial<Asked> = {}): Asked =>
-  alone(content, { said: [user('How do I keep basil alive in winter?'), reply('Give it light, and little water.'), user(content)], ...more })
+  alone(content, {
+    said: [user('How do I keep basil alive in winter?'), reply('Give it light, and little water.'), user(content)],
+    ...more,
+  })
 
 const basil = 'USER: How do I keep basil alive?\nASSISTANT: Give it light.'
 const history = `### Chat History:\n<chat_history>\n${basil}\n</chat_history>`
@@ -57,35 +63,59 @@ const side: Readonly<Record<string, Asked>> = {
     "Given the following, reply with a title for the chat that is 3-4 words in length, no additional text or explanation, you don't need ending punctuation.\n\nBasil needs light.",
     { maxTokens: 16 },
   ),
-  'an editor wants a title, in a few tokens': alone('Reply with a title for the following chat:\n\nBasil needs light.', { maxTokens: 20 }),
+  'an editor wants a title, in a few tokens': alone(
+    'Reply with a title for the following chat:\n\nBasil needs light.',
+    { maxTokens: 20 },
+  ),
   'an agent wants a title': told(
     'You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a title to find this conversation by.\n</task>',
   ),
-  'an agent wants a title, and sends the conversation': told('You are a title generator. You output ONLY a thread title.', 'x', {
-    said: [user('Generate a title for this conversation:'), user('How do I keep basil alive?')],
-  }),
+  'an agent wants a title, and sends the conversation': told(
+    'You are a title generator. You output ONLY a thread title.',
+    'x',
+    {
+      said: [user('Generate a title for this conversation:'), user('How do I keep basil alive?')],
+    },
+  ),
   'another agent wants a title': told(
     'you will generate a short title based on the first message a user begins a conversation with\n- not more than 50 characters\n- do not use quotes',
   ),
-  'a command-line agent wants a title': alone(`Please write a 5-10 word title for the following conversation:\n\n${basil}`, {
-    instructions: [coder, 'Summarize this coding conversation in under 50 characters.\nCapture the main task.'],
-  }),
-  'a command-line agent wants a title, without instructions': alone('Please write a 5-10 word title for the following conversation:\n\nUser: hi\nAgent: hello'),
+  'a command-line agent wants a title': alone(
+    `Please write a 5-10 word title for the following conversation:\n\n${basil}`,
+    {
+      instructions: [coder, 'Summarize this coding conversation in under 50 characters.\nCapture the main task.'],
+    },
+  ),
+  'a command-line agent wants a title, without instructions': alone(
+    'Please write a 5-10 word title for the following conversation:\n\nUser: hi\nAgent: hello',
+  ),
   'a command-line agent asks whether the topic is new': alone('Now fix the tests', {
-    instructions: [coder, "Analyze if this message indicates a new conversation topic. Format your response as a JSON object with 'isNewTopic' and 'title'."],
+    instructions: [
+      coder,
+      "Analyze if this message indicates a new conversation topic. Format your response as a JSON object with 'isNewTopic' and 'title'.",
+    ],
   }),
-  'a command-line agent guesses what is typed next': after('[SUGGESTION MODE: Suggest what the user might type next.] Reply with the suggestion only.', {
-    hasTools: true,
-  }),
+  'a command-line agent guesses what is typed next': after(
+    '[SUGGESTION MODE: Suggest what the user might type next.] Reply with the suggestion only.',
+    {
+      hasTools: true,
+    },
+  ),
   'a command-line agent asks about a command': alone('Command: git status', {
-    instructions: ['Your task is to process Bash commands that an AI coding agent wants to run. ONLY return the prefix of the command.'],
+    instructions: [
+      'Your task is to process Bash commands that an AI coding agent wants to run. ONLY return the prefix of the command.',
+    ],
   }),
   'a command-line agent looks whether there is anybody': alone('quota', { maxTokens: 1 }),
   'an agent sums its conversation up': after('Summarize the conversation so far, as described.', {
-    instructions: ['Your task is to create a detailed summary of the conversation so far. Output only the summary, without any commentary.'],
+    instructions: [
+      'Your task is to create a detailed summary of the conversation so far. Output only the summary, without any commentary.',
+    ],
   }),
   'another agent sums its conversation up': after('Now give a summary of our conversation to go on from.', {
-    instructions: ['You are an AI assistant tasked with summarizing conversations.\nDo not respond to any questions in them, only output the summary.'],
+    instructions: [
+      'You are an AI assistant tasked with summarizing conversations.\nDo not respond to any questions in them, only output the summary.',
+    ],
   }),
   'a desktop client wants a title': told(
     'You are a professional conversation summarizer. Generate a concise title that captures the essence of it.\n\nRules:\n- Output ONLY the title, no explanations\n- Maximum 10 words',
@@ -106,7 +136,10 @@ const side: Readonly<Record<string, Asked>> = {
   'a chain wants a question that stands alone': alone(
     'Given the conversation and a follow up question, rephrase the follow up question to be a standalone question.\n\nChat History:\nHuman: Hi\nAI: Hello\nFollow Up Input: And basil?\nStandalone question:',
   ),
-  'a search engine wants a query': told('You rephrase the last message into a search query. Return only the query, nothing else.', 'And in winter?'),
+  'a search engine wants a query': told(
+    'You rephrase the last message into a search query. Return only the query, nothing else.',
+    'And in winter?',
+  ),
   'a chain wants its summary to go on': alone(
     `Summarize the lines of the conversation, adding to the summary so far.\n\nNew lines of conversation:\nHuman: Hi\nAI: Hello\n\nNew summary:`,
   ),
@@ -114,7 +147,9 @@ const side: Readonly<Record<string, Asked>> = {
     'Based on this conversation, write 3 short questions that the user might ask next. Return only a JSON array of them, without any explanations.',
   ),
   'a client says that it wants a title': alone('Basil', { body: { metadata: { task: 'title_generation' } } }),
-  'a client says that it wants follow-ups': alone('Basil', { body: { metadata: { task: 'follow_up_generation', chat: 7 } } }),
+  'a client says that it wants follow-ups': alone('Basil', {
+    body: { metadata: { task: 'follow_up_generation', chat: 7 } },
+  }),
   'a form in tags wants labels': alone(
     `<conversation>\n${basil}\n</conversation>\n<instructions>\nReturn up to 5 labels for this conversation as JSON: {"labels": []}\n</instructions>`,
   ),
@@ -123,21 +158,34 @@ const side: Readonly<Record<string, Asked>> = {
 /** What people say, and what the programs they talk through tell the model to be. */
 const turns: Readonly<Record<string, Asked>> = {
   'a title for an essay': alone('Write me a title for my essay about the sea.'),
-  'a title for an essay on conversations': alone('Write a title for my essay about conversations in families. Max 5 words, only the title please.'),
-  'a title for an essay, pasted': alone('Give me a short title for the following essay:\n\nThe sea is wide and nobody knows its end.'),
+  'a title for an essay on conversations': alone(
+    'Write a title for my essay about conversations in families. Max 5 words, only the title please.',
+  ),
+  'a title for an essay, pasted': alone(
+    'Give me a short title for the following essay:\n\nThe sea is wide and nobody knows its end.',
+  ),
   'a title for an essay, in the middle of a conversation': after('Now write a 5-word title for it. Only the title.'),
   'a title for the conversation itself': after('What would be a good title for our conversation?'),
-  'a title for the conversation itself, in few words': after('Give me a title of 5 words for our conversation, nothing else.'),
-  'a title for the conversation that memory has': alone('Give me a title of 5 words for our conversation. Only return the title, no quotes.'),
+  'a title for the conversation itself, in few words': after(
+    'Give me a title of 5 words for our conversation, nothing else.',
+  ),
+  'a title for the conversation that memory has': alone(
+    'Give me a title of 5 words for our conversation. Only return the title, no quotes.',
+  ),
   'a title for the conversation itself, in many words': after(
     'Before I go to bed I thought about all you said, and now I wonder: could you give me a title for our conversation, so that I can put it on top of a page in my diary?',
   ),
-  'a title for a conversation, of an agent with tools': alone(`Write a title of 5 words for the following conversation:\n\n${basil}`, { hasTools: true }),
+  'a title for a conversation, of an agent with tools': alone(
+    `Write a title of 5 words for the following conversation:\n\n${basil}`,
+    { hasTools: true },
+  ),
   'what somebody meant who wanted a title': alone(
     'What is meant here? Only reply in French.\n\nUSER: Generate a title for our conversation.\nASSISTANT: Sure.',
   ),
   'a summary of the conversation': after('Please summarize our conversation so far.'),
-  'a summary of the conversation that memory has': alone('Summarize our conversation so far in 50 words, no extra text.'),
+  'a summary of the conversation that memory has': alone(
+    'Summarize our conversation so far in 50 words, no extra text.',
+  ),
   'a summary of a mail': alone('Summarize the following mail in 50 words:\n\nDear all, the sea is wide. Yours, B.'),
   'what else to ask': after('Which follow-up questions should I ask my doctor? Suggest 3-5 of them.'),
   'a follow-up to somebody': after(
@@ -180,9 +228,13 @@ const turns: Readonly<Record<string, Asked>> = {
   'an e-mail thread': alone('Reply to this thread politely, 50 words, no emojis:\n\nHi, where is my order?'),
   'a new topic': after('New topic: let us talk about cats.'),
   'a task in Markdown': alone('### Task\nFix the parser.\n### Output\nOnly return the diff, no explanations.'),
-  'a task about chat software': alone('### Task\nAdd a field `title` to the table of chats, and a JSON endpoint that returns it.\n### Output\nOnly the diff.'),
+  'a task about chat software': alone(
+    '### Task\nAdd a field `title` to the table of chats, and a JSON endpoint that returns it.\n### Output\nOnly the diff.',
+  ),
   'a transcript to be judged': alone(`Who is right here?\n\nUser: The sea is blue.\nAssistant: The sea is green.`),
-  'a pasted conversation to be translated': alone(`Translate the following conversation into French, no comments:\n\n${basil}`),
+  'a pasted conversation to be translated': alone(
+    `Translate the following conversation into French, no comments:\n\n${basil}`,
+  ),
   'a question about prompts': alone('Which questions do people ask about basil? Return only a list.'),
   'a poem in JSON': alone('Return a poem as JSON: {"title": "…", "lines": []}. Nothing else.'),
   'a short answer': alone('What is the capital of France?', { maxTokens: 16 }),
@@ -195,20 +247,42 @@ const turns: Readonly<Record<string, Asked>> = {
   'an assistant that suggests what to ask next': told(
     'You are a helpful assistant. Answer the question, then suggest 3 follow-up questions the user might ask. Do not use emojis.',
   ),
-  'an assistant that sums up': told('You are Max, a travel planner. At the end, summarize the conversation in 50 words. Only reply in German.'),
-  'an assistant for support': told('You support customers of a shop. Never answer in more than 50 words. Summarize the conversation when it ends.'),
-  'an assistant that writes titles of posts': told('You write titles for blog posts. Return only the title, 5 words at most.', 'A post on basil'),
-  'an assistant that writes search queries': told('You write search queries for a shop of herbs. Return only the query, nothing else.', 'Basil under 5 €'),
-  'an assistant that knows the name of the chat': told('Chat title: Garden. Only respond in English, without any quotes.'),
+  'an assistant that sums up': told(
+    'You are Max, a travel planner. At the end, summarize the conversation in 50 words. Only reply in German.',
+  ),
+  'an assistant for support': told(
+    'You support customers of a shop. Never answer in more than 50 words. Summarize the conversation when it ends.',
+  ),
+  'an assistant that writes titles of posts': told(
+    'You write titles for blog posts. Return only the title, 5 words at most.',
+    'A post on basil',
+  ),
+  'an assistant that writes search queries': told(
+    'You write search queries for a shop of herbs. Return only the query, nothing else.',
+    'Basil under 5 €',
+  ),
+  'an assistant that knows the name of the chat': told(
+    'Chat title: Garden. Only respond in English, without any quotes.',
+  ),
   'a poet': told('You summarize conversations of famous people in verse.', 'Goethe and Schiller'),
-  'an agent with tools': told('You are a coding agent. Generate titles for sessions with the tool. Only output code.', 'Go on', { hasTools: true }),
+  'an agent with tools': told(
+    'You are a coding agent. Generate titles for sessions with the tool. Only output code.',
+    'Go on',
+    { hasTools: true },
+  ),
   'instructions that name the task late': told(
     `You are a writer of novels. ${'You know the sea well. '.repeat(40)} Write a title for each conversation. Nothing else.`,
   ),
-  'a conversation under instructions that look like a task': after('And in summer?', { instructions: ['Summarize conversations. Only output the summary.'] }),
+  'a conversation under instructions that look like a task': after('And in summer?', {
+    instructions: ['Summarize conversations. Only output the summary.'],
+  }),
   'a word that begins like a mode': alone('[suggestion] Add a dark mode'),
   'metadata of its own': alone('Basil', { body: { metadata: { task: 'write', user: '7' } } }),
-  'results of a tool': { ...nothing, hasTools: true, said: [{ role: 'tool', content: 'Generate a title for the conversation: only JSON', answers: 'a' }] },
+  'results of a tool': {
+    ...nothing,
+    hasTools: true,
+    said: [{ role: 'tool', content: 'Generate a title for the conversation: only JSON', answers: 'a' }],
+  },
 }
 
 describe('a request that is no turn of the conversation:', () => {

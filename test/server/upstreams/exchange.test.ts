@@ -22,7 +22,8 @@ async function talkTo(listener: RequestListener) {
   await once(server, 'listening')
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const agent = new Agent()
-  const ask = (signal: AbortSignal = new AbortController().signal) => exchange(agent, { origin, path: '/', method: 'GET' }, signal)
+  const ask = (signal: AbortSignal = new AbortController().signal) =>
+    exchange(agent, { origin, path: '/', method: 'GET' }, signal)
   const close = async (): Promise<void> => {
     await agent.destroy()
     server.closeAllConnections()
@@ -47,11 +48,14 @@ async function turnsOfTheLoop(many: number): Promise<void> {
   for (let turn = 0; turn < many; turn++) await new Promise(setImmediate)
 }
 
-const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string> => Buffer.concat(await all(body)).toString('utf8')
+const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string> =>
+  Buffer.concat(await all(body)).toString('utf8')
 
 describe('one request to a server', () => {
   it('is answered with status, headers and body', async () => {
-    await using there = await talkTo((_, response) => void response.writeHead(201, { 'X-Kind': 'a', 'set-cookie': ['b=1', 'c=2'] }).end('Grüße 🌍'))
+    await using there = await talkTo(
+      (_, response) => void response.writeHead(201, { 'X-Kind': 'a', 'set-cookie': ['b=1', 'c=2'] }).end('Grüße 🌍'),
+    )
     const { status, headers, body } = await there.ask()
     expect([status, headers['x-kind'], headers['set-cookie']]).toEqual([201, 'a', 'b=1,c=2'])
     expect(await textOf(body)).toBe('Grüße 🌍')
@@ -82,7 +86,9 @@ describe('one request to a server', () => {
   it('fails when the connection breaks before the answer, and in the middle of it', async () => {
     await using before = await talkTo((request) => void request.socket.destroy())
     await expect(before.ask()).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' })
-    await using amid = await talkTo((_, response) => void response.writeHead(200).write('Once', () => response.destroy()))
+    await using amid = await talkTo(
+      (_, response) => void response.writeHead(200).write('Once', () => response.destroy()),
+    )
     await expect(textOf((await amid.ask()).body)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' })
   })
 })

@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest'
+import type { ChatMessage } from '../../src/domain/ledger.ts'
+import { localModel, openaiModel, xaiModel } from '../../src/providers/openai.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { failureOf, hello, piecesOf } from './gather.ts'
+import { replies, sends, startUpstream } from './upstream.ts'
+
+const chunk = (choice: unknown): string => `data: ${JSON.stringify({ choices: [choice] })}\n\n`
+const piece = (content: string): string => chunk({ delta: { content } })
+
+const messages: ChatMessage[] = [
+  { role: 'system', content: 'Be brief.' },
+  { role: 'user', content: 'Weather?', name: 'Ann' },
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{"in":"Oslo"}' } }],
+  },
+  { role: 'tool', content: 'Rain', tool_call_id: 'c1' },
+  { role: 'user', content: 'And tomorrow?' },
+]
+
+async function said(stream: string): Promise<string[]> {
+  await using upstream = await startUpstream(sends('text/event-stream', stream))
+  return await piecesOf(openaiModel({ baseUrl: upstream.url, model: 'test' }))
+}
+
+describe('openaiModel', () => {
+  verifies('E-15', 'openai: sends the conversation as it is, with the key', async () => {
+    await using upstream = await startUpstream()
+    const model = openaiModel({
+      baseUrl: upstream.url,
+      apiKey: ' sk-1\n',
+      model: 'gpt-x',
+      headers: { 'x-team': 'blue' },
+    })
+    expect(model.name).toBe('gpt-x')
+    expect((await piecesOf(model, { messages, maxTokens: 50, temperature: 0.2 })).join('')).toBe('Hello from upstream.')
+    const [request] = upstream.requests
+    expect(request?.path).toBe('/v1/chat/completions')
+    expect(request?.headers).toMatchObject({
+      authorization: 'Bearer sk-1',
+      'content-type': 'application/json',
+      'x-team': 'blue',
+    })
+    expect(request?.body).toEqual({ model: 'gpt-x', messages, stream: true, max_tokens: 50, temperature: 0.2 })
+  })
+
+  it('sends neither a key nor limits that nobody gave, and asks the model the caller names', async () => {
+    await using upstream = await startUpstream()
+    await piecesOf(openaiModel({ baseUrl: `${upstream.url}/?team=a`, model: 'gpt-x' }), { ...hello, model: 'gpt-y' })
+    expect(upstream.requests[0]?.headers.authorization).toBeUndefined()
+    expect(upstream.requests[0]?.path).toBe('/v1/chat/completions?team=a')
+    expect(upstream.requests[0]?.body).toEqual({ model: 'gpt-y', messages: hello.messages, stream: true })
+  })
+
+  it('passes over chunks without text: usage, roles, reasoning, tool calls, other choices, keep-alives, unknown ones', async () => {
+    const others = [
+      ': ping\n\n',
+      'data: {}\n\n',
+      'data: null\n\n',
+      'data: 7\n\n',
+      'data: {"choices":[]}\n\n',
+      'data: {"choices":{},"error":null,"usage":{}}\n\n',
+      'data:\n\n',
+      chunk({ delta: { role: 'assistant' } }),
+      chunk({ delta: { content: null, reasoning_content: 'hm' } }),
+      chunk({ delta: { content: 7 } }),
+      chunk({ delta: { tool_calls: [{ index: 0 }] } }),
+      'event: ping\ndata: {"type":"ping"}\n\n',
+    ]
+    const stream = others.map((other, at) => other + piece(`${at} `)).join('')
+    expect(await said(`${stream}data: [DONE]\n\n`)).toEqual(others.map((_, at) => `${at} `))
+  })
+
+  it.each([
+    ['[DONE] alone', `${piece('Yes')}data: [DONE]\n\n`],
+    ['a finish reason alone', chunk({ delta: { content: 'Yes' }, finish_reason: 'stop' })],
+    ['the limit', piece('Yes') + chunk({ delta: {}, finish_reason: 'length' })],
+    ['[DONE] and more after it', `${piece('Yes')}data: [DONE]\n\n${piece('No')}data: rubbish\n\n`],
+  ])('takes a stream that ends with %s for complete', async (_, stream) => {
+    expect(await said(stream)).toEqual(['Yes'])
+  })
+
+  it('goes on after a finish reason that comes with every chunk', async () => {
+    const each = (content: string): string => chunk({ delta: { content }, finish_reason: 'stop' })
+    expect(await said(`${each('A')}${each('B')}data: [DONE]\n\n`)).toEqual(['A', 'B'])
+  })
+
+  it.each([
+    ['stays open', { does: 'stall', pieces: ['Yes'], complete: true }],
+    ['goes on and on', { does: 'babble', pieces: ['Yes'] }],
+  ] as const)('does not wait for a connection that %s after the end', async (_, behaviour) => {
+    await using upstream = await startUpstream(behaviour)
+    expect(await piecesOf(openaiModel({ baseUrl: upstream.url, model: 'test' }))).toEqual(['Yes'])
+    expect(await upstream.requests[0]?.over).toBe('hung up')
+  })
+
+  it('says when the reply was withheld', async () => {
+    await using upstream = await startUpstream(
+      sends('text/event-stream', piece('Well') + chunk({ delta: {}, finish_reason: 'content_filter' })),
+    )
+    const { pieces, error } = await failureOf(openaiModel({ baseUrl: upstream.url, model: 'test' }))
+    expect(pieces).toEqual(['Well'])
+    expect(error).toMatchObject({
+      code: 'upstream',
+      message: expect.stringContaining('withheld the reply (content_filter)'),
+    })
+  })
+
+  it('can have nothing to say', async () => {
+    await using upstream = await startUpstream([replies(), { does: 'whole', pieces: [] }])
+    const model = openaiModel({ baseUrl: upstream.url, model: 'test' })
+    expect(await piecesOf(model)).toEqual([])
+    expect(await piecesOf(model)).toEqual([])
+  })
+})
+
+describe('xaiModel and localModel', () => {
+  verifies('E-15', 'xai and local: speak the same protocol, each with its own name for the limit', async () => {
+    await using upstream = await startUpstream()
+    await piecesOf(xaiModel({ baseUrl: upstream.url, apiKey: 'xai-1', model: 'grok-x' }), { ...hello, maxTokens: 9 })
+    await piecesOf(localModel({ baseUrl: upstream.url, model: 'llama-x' }), { ...hello, maxTokens: 9 })
+    expect(upstream.requests.map(({ path, headers, body }) => [path, headers.authorization, body])).toEqual([
+      [
+        '/v1/chat/completions',
+        'Bearer xai-1',
+        { model: 'grok-x', messages: hello.messages, stream: true, max_completion_tokens: 9 },
+      ],
+      ['/v1/chat/completions', undefined, { model: 'llama-x', messages: hello.messages, stream: true, max_tokens: 9 }],
+    ])
+  })
+})

@@ -1,0 +1,200 @@
+import { OpenAIConversationsSession } from '@openai/agents'
+import OpenAI, { APIError } from 'openai'
+import { describe, expect, it } from 'vitest'
+import { verifies } from '../../requirements/verifies.ts'
+import { all, type Started, startServer } from '../start.ts'
+import { freshFile, places } from './places.ts'
+
+const began = Date.UTC(2026, 2, 2, 9)
+const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => began } })
+const said = (text: string) => ({ type: 'message', role: 'user', content: text }) as const
+const call = { type: 'function_call', call_id: 'call_1', name: 'weather', arguments: '{"city":"Paris"}' } as const
+const result = { type: 'function_call_output', call_id: 'call_1', output: '12 °C' } as const
+const shownAs = (id: string, role: string, text: string) => ({
+  id,
+  type: 'message',
+  status: 'completed',
+  role,
+  content: [
+    role === 'assistant' ? { type: 'output_text', text, annotations: [], logprobs: [] } : { type: 'input_text', text },
+  ],
+})
+const statusOf = (work: PromiseLike<unknown>): Promise<unknown> =>
+  Promise.resolve(work).then(
+    () => 200,
+    (error: unknown) => (error instanceof APIError ? error.status : error),
+  )
+
+describe.each(places)('conversations of OpenAI, kept in %s', (_, store) => {
+  verifies('S-03', 'are made, changed, read and deleted by its own client', async () => {
+    await using server = await start(store())
+    const { conversations } = server.client('acme')
+    const made = await conversations.create({ metadata: { topic: 'cats' }, items: [said('My cat is called Miso.')] })
+    expect(made).toEqual({
+      id: expect.stringMatching(/^conv_[0-9a-f]{32}$/),
+      object: 'conversation',
+      created_at: began / 1_000,
+      metadata: { topic: 'cats' },
+    })
+    expect(await conversations.retrieve(made.id)).toEqual(made)
+    expect(await server.said(`acme:${made.id}`)).toEqual(['user: My cat is called Miso.'])
+    expect(await conversations.update(made.id, { metadata: { topic: 'dogs' } })).toEqual({
+      ...made,
+      metadata: { topic: 'dogs' },
+    })
+    expect((await conversations.retrieve(made.id)).metadata).toEqual({ topic: 'dogs' })
+    expect(await conversations.delete(made.id)).toEqual({ id: made.id, object: 'conversation.deleted', deleted: true })
+    expect([await statusOf(conversations.retrieve(made.id)), await statusOf(conversations.delete(made.id))]).toEqual([
+      404, 404,
+    ])
+    expect(await server.said(`acme:${made.id}`)).toEqual([])
+  })
+
+  verifies('S-03', 'hold items with ids of their own, also calls and their results', async () => {
+    await using server = await start(store())
+    const { conversations } = server.client('acme')
+    const { id } = await conversations.create()
+    const added = await conversations.items.create(id, {
+      items: [said('Is it warm in Paris?'), { role: 'assistant', content: 'I will look.' }, call, result],
+    })
+    const items = [
+      shownAs('msg_1', 'user', 'Is it warm in Paris?'),
+      shownAs('msg_2', 'assistant', 'I will look.'),
+      { ...call, id: 'fc_2_1', status: 'completed' },
+      { ...result, id: 'fco_3', status: 'completed' },
+    ]
+    expect(added).toEqual({ object: 'list', data: items, first_id: 'msg_1', last_id: 'fco_3', has_more: false })
+    expect(await all(conversations.items.list(id))).toEqual(items.toReversed())
+    for (const limit of [1, 2, 3])
+      expect(await all(conversations.items.list(id, { limit }))).toEqual(items.toReversed())
+    for (const limit of [1, 2, 3])
+      expect(await all(conversations.items.list(id, { limit, order: 'asc' }))).toEqual(items)
+    for (const item of items) expect(await conversations.items.retrieve(item.id, { conversation_id: id })).toEqual(item)
+    for (const item of ['msg_4', 'msg_3', 'fc_2_2', 'm1', 'msg_0'])
+      expect([item, await statusOf(conversations.items.retrieve(item, { conversation_id: id }))]).toEqual([item, 404])
+  })
+
+  it('forget an item, with everything that was said and called in the same reply', async () => {
+    await using server = await start(store())
+    const { conversations } = server.client('acme')
+    const { id } = await conversations.create({
+      items: [said('Hello'), { role: 'assistant', content: 'I will look.' }, call, result],
+    })
+    const left = await conversations.items.delete('fc_2_1', { conversation_id: id })
+    expect(left).toEqual({ id, object: 'conversation', created_at: began / 1_000, metadata: {} })
+    expect((await all(conversations.items.list(id, { order: 'asc' }))).map((item) => item.id)).toEqual([
+      'msg_1',
+      'fco_3',
+    ])
+    expect(await statusOf(conversations.items.delete('fc_2_1', { conversation_id: id }))).toBe(404)
+  })
+
+  verifies('S-03', 'are the sessions of the Agents SDK', async () => {
+    await using server = await start(store())
+    const session = new OpenAIConversationsSession({ client: server.client('acme') as never })
+    await session.addItems([
+      { type: 'message', role: 'user', content: 'Is it warm in Paris?' },
+      { type: 'function_call', callId: 'call_1', name: 'weather', arguments: '{"city":"Paris"}', status: 'completed' },
+      {
+        type: 'function_call_result',
+        callId: 'call_1',
+        name: 'weather',
+        status: 'completed',
+        output: { type: 'text', text: '12 °C' },
+      },
+      {
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'Rather cool.' }],
+      },
+    ])
+    const kinds = (await session.getItems()).map((item) => ('role' in item ? item.role : item.type))
+    expect(kinds).toEqual(['user', 'function_call', 'function_call_result', 'assistant'])
+    expect(await session.getItems(1)).toMatchObject([
+      { role: 'assistant', content: [{ type: 'output_text', text: 'Rather cool.' }] },
+    ])
+    expect(await session.popItem()).toMatchObject({ role: 'assistant' })
+    expect(await server.said(`acme:${await session.getSessionId()}`)).toEqual([
+      'user: Is it warm in Paris?',
+      'assistant: ',
+      'tool: 12 °C',
+    ])
+    const id = await session.getSessionId()
+    await session.clearSession()
+    expect(await server.said(`acme:${id}`)).toEqual([])
+  })
+})
+
+describe('conversations of OpenAI', () => {
+  verifies('S-03', 'are gone on with by responses', async () => {
+    await using server = await start(freshFile())
+    const client = server.client('acme')
+    const { id } = await client.conversations.create({ items: [said('My cat is called Miso.')] })
+    const reply = await client.responses.create({ model: 'any', conversation: id, input: 'What is my cat called?' })
+    expect(reply.output_text).toContain('Miso')
+    const items = await all(client.conversations.items.list(id, { order: 'asc' }))
+    expect(items.map((item) => ('role' in item ? item.role : item.type))).toEqual(['user', 'user', 'assistant'])
+    expect(items[2]).toEqual(shownAs('msg_3', 'assistant', reply.output_text))
+  })
+
+  it('belong to the tenant that the address or a header names, and to no other', async () => {
+    await using server = await start('ram:')
+    const byHeader = new OpenAI({
+      baseURL: `${server.url}/v1`,
+      apiKey: 'sk-client',
+      maxRetries: 0,
+      defaultHeaders: { 'x-threadkeep-key': 'acme' },
+    })
+    const { id } = await byHeader.conversations.create({ metadata: { topic: 'cats' } })
+    expect((await server.client('acme').conversations.retrieve(id)).id).toBe(id)
+    expect((await server.client('acme:ann').conversations.retrieve(id)).id).toBe(id)
+    expect(await statusOf(server.client('other').conversations.retrieve(id))).toBe(404)
+    expect(await server.ask('POST /v1/conversations', {})).toMatchObject({
+      status: 400,
+      body: { error: { code: 'missing_key', param: 'x-threadkeep-key' } },
+    })
+  })
+
+  it('say what is wrong with a request, and keep nothing of it', async () => {
+    await using server = await start('ram:')
+    const file = {
+      role: 'user',
+      content: [{ type: 'input_file', filename: 'a.txt', file_data: 'data:text/plain;base64,SGVsbG8=' }],
+    }
+    const faults = [
+      [{ metadata: { a: 1 } }, 'metadata.a must be text.'],
+      [
+        { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`n${at}`, ''])) },
+        'metadata has more than 16 entries.',
+      ],
+      [{ metadata: { ['n'.repeat(65)]: '' } }, 'metadata has a name of more than 64 characters.'],
+      [{ items: 'Hello' }, 'items must be a list of items.'],
+      [
+        { items: [{ type: 'item_reference', id: 'msg_1' }] },
+        'items[0] refers to an item by its id. Send the item itself.',
+      ],
+      [{ items: [file] }, 'File uploads not allowed for ephemeral sessions'],
+    ] as const
+    for (const [body, message] of faults)
+      expect(await server.ask('POST /v1/acme/conversations', body)).toMatchObject({
+        status: 400,
+        body: { error: { message } },
+      })
+    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
+    const { id } = await server.client('acme').conversations.create()
+    for (const [query, param] of [
+      ['order=up', 'order'],
+      ['limit=0', 'limit'],
+      ['after=m1', 'after'],
+    ])
+      expect(await server.ask(`GET /v1/acme/conversations/${id}/items?${query}`)).toMatchObject({
+        status: 400,
+        body: { error: { param } },
+      })
+    expect(await server.ask('GET /v1/acme/conversations/ann')).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_conversation' } },
+    })
+  })
+})

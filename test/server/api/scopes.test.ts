@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest'
+import { profiles } from '../../../src/index.ts'
+import { verifies } from '../../requirements/verifies.ts'
+import { assistant, type Started, startServer, user } from '../start.ts'
+import { freshFile, places } from './places.ts'
+
+const began = Date.UTC(2026, 2, 2, 9)
+const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => began } })
+type Found = {
+  readonly items: readonly {
+    readonly key: string
+    readonly from?: string
+    readonly entry: Readonly<Record<string, unknown>>
+  }[]
+}
+const foundBy = async (server: Started, query: string): Promise<readonly unknown[]> =>
+  ((await server.ask(`GET /api/scopes/acme/search?${query}`)).body as Found).items.map(({ key, entry }) => [
+    key,
+    entry.content ?? entry.value,
+  ])
+
+describe.each(places)('knowledge over HTTP, kept in %s', (_, store) => {
+  it('is kept, listed and forgotten', async () => {
+    await using server = await start(store())
+    const told = { category: 'domain', key: 'hours', value: '9 to 5', confidence: 0.8, session: 'ann' }
+    const kept = {
+      id: 'k1',
+      at: began,
+      category: 'domain',
+      key: 'hours',
+      value: '9 to 5',
+      confidence: 0.8,
+      usedAt: began,
+      told: ['ann'],
+      sources: [{ message: '', session: 'ann' }],
+    }
+    expect(await server.ask('POST /api/scopes/acme/knowledge', told)).toEqual({ status: 201, body: kept })
+    await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'phone', value: { home: 5551 } })
+    const { body } = await server.ask('GET /api/scopes/acme/knowledge')
+    expect(body).toMatchObject({ items: [kept, { id: 'k2', key: 'phone', value: { home: 5551 } }], next: null })
+    expect(await server.ask('GET /api/scopes/acme/knowledge?limit=1')).toEqual({
+      status: 200,
+      body: { items: [kept], next: 'k1' },
+    })
+    expect(await server.ask('GET /api/scopes/acme/knowledge?after=k1')).toMatchObject({
+      body: { items: [{ id: 'k2' }], next: null },
+    })
+    expect(await server.ask('DELETE /api/scopes/acme/knowledge/k1')).toEqual({ status: 204, body: undefined })
+    expect(await server.ask('DELETE /api/scopes/acme/knowledge/k1')).toMatchObject({ status: 404 })
+    expect(await server.ask('GET /api/scopes/acme/knowledge')).toMatchObject({ body: { items: [{ id: 'k2' }] } })
+  })
+
+  it('is all that deleting it takes', async () => {
+    await using server = await start(store())
+    await server.memory.append('acme', [user('Hello')])
+    expect((await server.ask('DELETE /api/scopes/acme/knowledge/m1')).status).toBe(404)
+    expect(await server.said('acme')).toEqual(['user: Hello'])
+  })
+
+  verifies(
+    'S-09',
+    'of a person is seen in each of their sessions where the profile lets it, and in no others; the receipt says so',
+    async () => {
+      const profile = { ...profiles.support, sees: ['session', 'scope', 'person'] as const }
+      await using server = await startServer({ memory: { profile, store: store() } })
+      await server.ask('POST /api/scopes/acme/knowledge', {
+        category: 'user_preference',
+        key: 'language',
+        value: 'Ann wants Italian',
+        person: 'ann',
+      })
+      await server.ask('POST /api/sessions', { key: 'acme:web', person: 'ann' })
+      for (const key of ['acme:web', 'acme:sms']) await server.memory.append(key, [user('Which language do I want?')])
+      const shown = async (key: string, headers = {}) => {
+        const { body } = await server.ask(`GET /api/sessions/${key}/context`, undefined, headers)
+        const { text, ledger } = body as { text: string; ledger: { lines: { from?: string }[] } }
+        return [text.includes('Ann wants Italian'), ledger.lines.flatMap(({ from }) => from ?? [])]
+      }
+      expect(await shown('acme:web')).toEqual([true, ['person']])
+      expect(await shown('acme:sms')).toEqual([false, []])
+      expect(await shown('acme:sms', { 'x-threadkeep-person': 'ann' })).toEqual([true, ['person']])
+      expect(await shown('acme:sms', { 'x-threadkeep-person': 'bob' })).toEqual([false, []])
+      expect(await server.ask('GET /api/scopes/acme/knowledge')).toEqual({
+        status: 200,
+        body: { items: [], next: null },
+      })
+      const { body } = await server.ask('GET /api/scopes/acme/knowledge?person=ann')
+      const [{ id }] = (body as { items: [{ id: string }] }).items
+      expect((await server.ask(`DELETE /api/scopes/acme/knowledge/${id}?person=ann`)).status).toBe(204)
+      expect(await shown('acme:web')).toEqual([false, []])
+    },
+  )
+})
+
+describe('what a tenant holds', () => {
+  verifies('T-03', 'has nothing of its sessions, however long they are, until somebody puts it there', async () => {
+    const { thread, support } = profiles
+    await using server = await startServer({
+      ways: { scope: thread, session: support, templates: {} },
+      memory: { store: freshFile() },
+    })
+    for (let turn = 0; turn < 8; turn++)
+      await server.post('acme:ann', { messages: [user(`Number ${turn}: I prefer tea. Our gate code is Z-99.`)] })
+    await server.memory.upkeep.settled()
+    expect(await server.ask('GET /api/scopes/acme/knowledge')).toEqual({ status: 200, body: { items: [], next: null } })
+    expect(await server.ask('GET /api/sessions/acme')).toMatchObject({ status: 404 })
+    await server.ask('POST /api/scopes/acme/knowledge', {
+      category: 'user_preference',
+      key: 'drink',
+      value: 'tea',
+      session: 'ann',
+    })
+    await server.post('acme:bob', { messages: [user('What do people drink here?')] })
+    expect(await server.ask('GET /api/sessions/acme:bob/context')).toMatchObject({
+      body: { text: expect.stringContaining('tea') },
+    })
+  })
+
+  it('is searched with all its sessions, wherever they live, by words, kind, session and time', async () => {
+    let now = Date.UTC(2026, 1, 27, 12)
+    const { thread, support } = profiles
+    const ways = { scope: thread, session: support, templates: {} }
+    await using server = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
+    await server.post('acme', { messages: [user('The parrot lives in the hall.')] })
+    now = began
+    await server.memory.append('acme:ann', [user('A parrot is for sale.')])
+    await server.memory.append('acme:bob', [user('My parrot talks.')])
+    await server.memory.append('other:eve', [user('Her parrot is secret.')])
+    await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'parrot', value: 'belongs to Kim' })
+    const keys = async (query: string) =>
+      [...new Set((await foundBy(server, query)).map((one) => (one as string[])[0]))].sort()
+    expect(await keys('q=parrot')).toEqual(['acme', 'acme:ann', 'acme:bob'])
+    expect(await foundBy(server, 'q=parrot&session=bob')).toEqual([['acme:bob', 'My parrot talks.']])
+    expect(await foundBy(server, 'q=parrot&kinds=knowledge')).toEqual([['acme', 'belongs to Kim']])
+    const [earlier] = await foundBy(server, 'q=parrot&kinds=message,summary&to=2026-02-28')
+    expect([earlier, await keys('q=parrot&to=2026-02-28')]).toEqual([
+      ['acme', 'The parrot lives in the hall.'],
+      ['acme'],
+    ])
+    expect((await foundBy(server, 'q=parrot&limit=2')).length).toBe(2)
+    now += 8 * 86_400_000
+    expect(await keys('q=parrot')).toEqual(['acme'])
+  })
+
+  it('is not searched with a question that cannot be read', async () => {
+    await using server = await start('ram:')
+    const faults = [
+      ['', 'q is ""; it must be what to look for.'],
+      ['q=a&kinds=notes', 'kinds is "notes"; it must be some of message,summary,fact,knowledge,item.'],
+      [
+        'q=a&from=yesterday',
+        'from is "yesterday"; it must be milliseconds since 1970, or a date such as 2026-03-01 or 2026-03-01T12:00:00Z.',
+      ],
+      ['q=a&page=2', '"page" is unknown here; this address takes q, limit, from, to, kinds, session.'],
+    ] as const
+    for (const [query, message] of faults)
+      expect(await server.ask(`GET /api/scopes/acme/search?${query}`)).toMatchObject({
+        status: 400,
+        body: { error: { message } },
+      })
+    expect(await server.ask('GET /api/scopes/acme/search?q=a&session=x%3Areceipts')).toMatchObject({
+      status: 400,
+      body: { error: { code: 'bad-key' } },
+    })
+  })
+
+  it('is told only what can be kept', async () => {
+    await using server = await start('ram:')
+    const faults = [
+      [
+        { key: 'a', value: 1 },
+        'category must be one of domain, execution_pattern, user_preference, website_knowledge, error_pattern.',
+      ],
+      [{ category: 'domain', key: '', value: 1 }, 'key must not be empty.'],
+      [{ category: 'domain', key: 'a' }, 'value is missing: it must be text or JSON.'],
+      [{ category: 'domain', key: 'a', value: 1, confidence: 2 }, 'confidence is 2; it must be a number from 0 to 1.'],
+      [
+        { category: 'domain', key: 'a', value: 1, by: 'tool' },
+        '"by" is unknown here; the body may have category, key, value, confidence, session, person.',
+      ],
+    ] as const
+    for (const [body, message] of faults)
+      expect(await server.ask('POST /api/scopes/acme/knowledge', body)).toMatchObject({
+        status: 400,
+        body: { error: { message } },
+      })
+    for (const more of [{ session: 'a:b' }, { person: 'a:b' }])
+      expect(
+        await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'a', value: 1, ...more }),
+      ).toMatchObject({
+        status: 400,
+        body: { error: { code: 'bad-key' } },
+      })
+  })
+})
+
+describe('forgetting over HTTP', () => {
+  verifies(
+    'X-05',
+    'removes a message, a session, a text or a whole tenant with all that came of it, and says what went',
+    async () => {
+      await using server = await start(freshFile())
+      const forget = async (target: object) => (await server.ask('POST /api/forget', target)).body
+      await server.memory.append('acme:ann', [user('My cat is called Miso.'), assistant('Noted.')])
+      await server.memory.append('acme:bob', [user('My PIN is on the desk.'), assistant('I see.')])
+      await server.memory.append('acme:cid', [user('Hello')])
+      await server.memory.append('other:eve', [user('My cat is called Miso.')])
+      expect(await forget({ key: 'acme:ann', messageId: 'm1' })).toEqual({
+        at: began,
+        sessions: [{ key: 'acme:ann', entries: ['m1'] }],
+      })
+      expect(await server.said('acme:ann')).toEqual(['assistant: Noted.'])
+      expect(await forget({ scope: 'acme', text: 'on the desk' })).toEqual({
+        at: began,
+        sessions: [{ key: 'acme:bob', entries: ['m1'] }],
+      })
+      expect(await forget({ key: 'acme:cid' })).toEqual({ at: began, sessions: [{ key: 'acme:cid', entries: ['m1'] }] })
+      expect((await server.ask('GET /api/sessions/acme:cid')).status).toBe(404)
+      expect(await forget({ key: 'acme:cid' })).toEqual({ at: began, sessions: [] })
+      expect(await forget({ scope: 'acme' })).toEqual({
+        at: began,
+        sessions: [
+          { key: 'acme:ann', entries: ['m2'] },
+          { key: 'acme:bob', entries: ['m2'] },
+        ],
+      })
+      expect(await server.said('other:eve')).toEqual(['user: My cat is called Miso.'])
+    },
+  )
+
+  verifies('X-05', 'reaches every memory of the server, what is beside a session, and the figures', async () => {
+    const { thread, support } = profiles
+    const ways = { scope: thread, session: support, templates: {} }
+    await using server = await startServer({ ways, memory: { store: freshFile() } })
+    for (const key of ['acme', 'acme:ann']) await server.post(key, { messages: [user('The code is tulip.')] })
+    await server.ask('POST /api/scopes/acme/knowledge', {
+      category: 'domain',
+      key: 'flower',
+      value: 'tulip',
+      person: 'ann',
+    })
+    const { body } = await server.ask('POST /api/forget', { scope: 'acme' })
+    const { sessions } = body as { sessions: { key: string }[] }
+    expect(sessions.map(({ key }) => key).sort()).toEqual([
+      'acme',
+      'acme::person:ann',
+      'acme::receipts',
+      'acme:ann',
+      'acme:ann:receipts',
+    ])
+    expect(await foundBy(server, 'q=tulip')).toEqual([])
+    expect(await server.ask('GET /api/scopes/acme/metrics')).toMatchObject({ body: { turns: 0 } })
+    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
+  })
+
+  it('asks what is meant where that is not clear', async () => {
+    await using server = await start('ram:')
+    const message = 'Say what to forget: { key }, { key, messageId }, { scope } or { scope, text }.'
+    for (const target of [
+      {},
+      { messageId: 'm1' },
+      { text: 'a' },
+      { key: 'a:b', scope: 'a' },
+      { key: 'a:b', text: 'c' },
+      { scope: 'a', messageId: 'm1' },
+    ])
+      expect(await server.ask('POST /api/forget', target)).toMatchObject({ status: 400, body: { error: { message } } })
+    expect(await server.ask('POST /api/forget', { scope: 'a:b' })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'bad-key' } },
+    })
+    expect(await server.ask('POST /api/forget', { key: 'a:b', all: true })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'unknown_field', param: 'all' } },
+    })
+  })
+})

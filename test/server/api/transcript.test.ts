@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest'
+import { parsePrices } from '../../../src/server/observability/prices.ts'
+import { verifies } from '../../requirements/verifies.ts'
+import { assistant, type Started, startServer, user } from '../start.ts'
+import { places } from './places.ts'
+
+const began = Date.UTC(2026, 2, 2, 9)
+const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => began } })
+type Page = { readonly items: readonly Readonly<Record<string, unknown>>[]; readonly next: string | null }
+const pageOf = async (server: Started, path: string): Promise<Page> => (await server.ask(`GET ${path}`)).body as Page
+
+describe.each(places)('what was said, over HTTP, kept in %s', (_, store) => {
+  verifies('C-10', 'is shown whole, page by page, whatever the model is shown', async () => {
+    await using server = await start(store())
+    const long = `Our address is 5 Long Street. ${'And so on. '.repeat(20_000)}`
+    const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Paris"}' } }
+    await server.memory.append('acme:ann', [
+      user(long),
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content: '12 °C' },
+    ])
+    const { items, next } = await pageOf(server, '/api/sessions/acme:ann/messages')
+    const [first, ...others] = items
+    expect([first?.content, first?.sequence, first?.role, next]).toEqual([long, 1, 'user', null])
+    expect(others).toEqual([
+      {
+        id: 'm2',
+        sequence: 2,
+        at: began,
+        role: 'assistant',
+        content: '',
+        calls: [{ id: 'call_1', name: 'weather', arguments: '{"city":"Paris"}' }],
+        tokens: expect.any(Number),
+      },
+      {
+        id: 'm3',
+        sequence: 3,
+        at: began,
+        role: 'tool',
+        content: '12 °C',
+        answers: 'call_1',
+        tokens: expect.any(Number),
+      },
+    ])
+    expect(await pageOf(server, '/api/sessions/acme:ann/messages?limit=2&after=1')).toEqual({
+      items: others,
+      next: null,
+    })
+    expect((await pageOf(server, '/api/sessions/acme:ann/messages?limit=2')).next).toBe('2')
+  })
+
+  it('is what a model would be shown now', async () => {
+    await using server = await start(store())
+    await server.memory.append('acme:ann', [
+      user('My cat is called Miso.'),
+      assistant('Noted.'),
+      user('What is my cat called?'),
+    ])
+    const { status, body } = await server.ask('GET /api/sessions/acme:ann/context?budget=500')
+    expect([status, body]).toEqual([
+      200,
+      JSON.parse(JSON.stringify(await server.memory.context('acme:ann', { budget: 500 }))),
+    ])
+    expect(body).toMatchObject({
+      messages: [user('My cat is called Miso.'), assistant('Noted.'), user('What is my cat called?')],
+      ledger: { budget: 500 },
+    })
+    const other = await server.ask('GET /api/sessions/acme:ann/context?query=Who%20am%20I%3F')
+    expect(other).toMatchObject({ status: 200, body: { messages: [{}, {}, {}] } })
+    expect(await server.ask('GET /api/sessions/acme:ann/context?budget=x')).toMatchObject({
+      status: 400,
+      body: { error: { param: 'budget' } },
+    })
+  })
+
+  it('is kept as a branch where a client has taken it back', async () => {
+    await using server = await start(store())
+    await server.post('acme:ann', { messages: [user('Hello')] })
+    await server.post('acme:ann', { messages: [user('I live in Rome.')] })
+    const [, hi, , nice] = await server.memory.transcript('acme:ann')
+    await server.post('acme:ann', { messages: [user('Hello'), assistant(hi?.content ?? ''), user('I live in Oslo.')] })
+    const { items } = await pageOf(server, '/api/sessions/acme:ann/messages')
+    expect(items.map(({ content }) => content).slice(0, 3)).toEqual(['Hello', hi?.content, 'I live in Oslo.'])
+    expect(await server.ask('GET /api/sessions/acme:ann/branches')).toEqual({
+      status: 200,
+      body: { items: [{ branch: 3, messages: 2, cutAt: began }], next: null },
+    })
+    const cut = await pageOf(server, '/api/sessions/acme:ann/branches/3')
+    expect(cut.items.map(({ sequence, content }) => [sequence, content])).toEqual([
+      [3, 'I live in Rome.'],
+      [4, nice?.content],
+    ])
+    expect(await pageOf(server, '/api/sessions/acme:ann/branches/3?limit=1')).toEqual({
+      items: [cut.items[0]],
+      next: '3',
+    })
+    for (const branch of ['4', 'receipts', '03x'])
+      expect([branch, (await server.ask(`GET /api/sessions/acme:ann/branches/${branch}`)).status]).toEqual([
+        branch,
+        404,
+      ])
+  })
+})
+
+describe('what is derived, over HTTP', () => {
+  it('are summaries and facts, as they hold now or held at a time', async () => {
+    let now = began
+    await using server = await startServer({ memory: { profile: 'summary', clock: () => now } })
+    await server.memory.append('acme:ann', [user('My name is Ann. I live in Rome.')])
+    now += 60_000
+    const filler = 'We talked about the weather, the garden and the neighbours at some length today. '.repeat(60)
+    for (let turn = 0; turn < 8; turn++)
+      await server.memory.append('acme:ann', [user(`${turn}: ${filler}`), assistant('I see.')])
+    await server.memory.upkeep.settled()
+    const summaries = await pageOf(server, '/api/sessions/acme:ann/summaries')
+    expect(summaries.items.map(({ id }) => id)).toEqual(
+      (await server.memory.upkeep.summaries('acme:ann')).map(({ id }) => id),
+    )
+    expect(summaries.items[0]).toMatchObject({
+      by: 'builtin',
+      version: 2,
+      covers: [1, expect.any(Number)],
+      text: expect.stringContaining('Rome'),
+    })
+    const facts = await pageOf(server, '/api/sessions/acme:ann/facts')
+    expect(facts.items.some(({ value }) => JSON.stringify(value).includes('Rome'))).toBe(true)
+    expect(await pageOf(server, `/api/sessions/acme:ann/facts?as_of=${began - 1}`)).toEqual({ items: [], next: null })
+    expect(await pageOf(server, '/api/sessions/acme:ann/facts?as_of=2026-03-03')).toEqual(facts)
+    const first = await pageOf(server, '/api/sessions/acme:ann/facts?limit=1')
+    expect([first.items, first.next]).toEqual([[facts.items[0]], facts.items.length > 1 ? facts.items[0]?.id : null])
+    expect(await server.ask('GET /api/sessions/acme:ann/facts?as_of=soon')).toMatchObject({
+      status: 400,
+      body: { error: { param: 'as_of' } },
+    })
+    expect(await server.ask('GET /api/sessions/acme:ann/facts?after=nothing')).toMatchObject({
+      status: 400,
+      body: { error: { param: 'after' } },
+    })
+  })
+})
+
+describe('receipts over HTTP', () => {
+  verifies('S-10', 'tell what an answer cost, and what was spared, by a table of prices of your own', async () => {
+    const prices = parsePrices({ asOf: '2026-11-01', models: { mine: { input: 1_000_000, output: 2_000_000 } } })
+    await using server = await startServer({ prices })
+    const response = await server.post('acme:ann', { model: 'mine', messages: [user('My cat is called Miso.')] })
+    const id = response.headers.get('x-threadkeep-receipt') ?? ''
+    const { usage } = (await response.json()) as { usage: { prompt_tokens: number; completion_tokens: number } }
+    const { status, body } = await server.ask(`GET /api/receipts/${id}`)
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        id,
+        key: 'acme:ann',
+        model: 'mine',
+        sequence: 2,
+        tokens: {
+          shown: usage.prompt_tokens,
+          saved: 0,
+          cacheable: expect.any(Number),
+          prompt: usage.prompt_tokens,
+          completion: usage.completion_tokens,
+        },
+        cost: {
+          input: usage.prompt_tokens,
+          output: 2 * usage.completion_tokens,
+          total: usage.prompt_tokens + 2 * usage.completion_tokens,
+          currency: 'USD',
+          isEstimated: false,
+        },
+      },
+    ])
+    expect(JSON.stringify(body)).not.toContain('Miso')
+  })
+
+  it('are listed newest first, and go with their session', async () => {
+    await using server = await startServer()
+    const ids: string[] = []
+    for (const content of ['One', 'Two', 'Three']) {
+      const response = await server.post('acme:ann', { messages: [user(content)] })
+      ids.unshift(response.headers.get('x-threadkeep-receipt') ?? '')
+    }
+    const idsAt = async (query: string) => {
+      const { items, next } = await pageOf(server, `/api/sessions/acme:ann/receipts${query}`)
+      return { ids: items.map(({ id }) => id), next }
+    }
+    expect(await idsAt('')).toEqual({ ids, next: null })
+    expect(await idsAt('?limit=3')).toEqual({ ids, next: null })
+    expect(await idsAt('?limit=2')).toEqual({ ids: ids.slice(0, 2), next: '2' })
+    expect(await idsAt('?limit=2&after=2')).toEqual({ ids: ids.slice(2), next: null })
+    await server.ask('POST /api/forget', { key: 'acme:ann' })
+    expect((await server.ask(`GET /api/receipts/${ids[0]}`)).status).toBe(404)
+  })
+})
+
+describe('figures over HTTP', () => {
+  verifies('T-17', 'tell how a conversation goes, and those of a tenant together', async () => {
+    await using server = await startServer()
+    for (const key of ['acme:ann', 'acme:ann', 'acme:bob']) await server.post(key, { messages: [user('Hello')] })
+    const figures = async (path: string) =>
+      (await server.ask(`GET ${path}/metrics`)).body as {
+        turns: number
+        tokens: { shown: number }
+        compression: number
+      }
+    const [ann, bob, acme] = [
+      await figures('/api/sessions/acme:ann'),
+      await figures('/api/sessions/acme:bob'),
+      await figures('/api/scopes/acme'),
+    ]
+    expect([ann.turns, bob.turns, acme.turns]).toEqual([2, 1, 3])
+    expect(ann.tokens.shown).toBeGreaterThan(bob.tokens.shown)
+    expect(acme.tokens.shown).toBe(ann.tokens.shown + bob.tokens.shown)
+    expect((await server.ask('GET /api/sessions/acme:eve/metrics')).status).toBe(404)
+  })
+})

@@ -1,0 +1,345 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Pace, readBytes, readJson, readUpload } from '../../../src/server/http/body.ts'
+import { problemOf, Refusal } from '../../../src/server/http/problem.ts'
+
+type Read = (request: IncomingMessage) => Promise<unknown>
+
+/** A server that reads bodies and answers with what it read, or with what was wrong and `connection` as it was told. */
+async function reader(read: Read): Promise<AsyncDisposable & { readonly port: number; readonly url: string }> {
+  const server = createServer(async (request, response) => {
+    try {
+      response.end(JSON.stringify(await read(request)))
+    } catch (error) {
+      const { status, ...problem } = problemOf(error)
+      response.writeHead(status, error instanceof Refusal ? error.headers : {}).end(JSON.stringify(problem))
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const close = async (): Promise<void> => {
+    server.closeAllConnections()
+    await new Promise((closed) => server.close(closed))
+  }
+  return { port, url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close }
+}
+
+const answered = async (response: Response): Promise<unknown> => {
+  const body = (await response.json()) as { error?: { code: string; message: string } }
+  return body.error === undefined ? body : `${response.status} ${body.error.code}: ${body.error.message}`
+}
+const json = { 'content-type': 'application/json' }
+const tooDeep = '400 too_deep: The body is nested deeper than 64 levels. Send deep data as text.'
+
+describe('a JSON body', () => {
+  const nested = (levels: number, filler = ''): string =>
+    `{"filler":"${filler}","a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+  const large = 'x'.repeat(70_000)
+
+  it('may be nested 64 levels deep and no deeper, be it small or large', async () => {
+    await using server = await reader(async (request) => Object.keys(await readJson(request, 10_000_000)))
+    const post = async (body: string) => answered(await fetch(server.url, { method: 'POST', headers: json, body }))
+    for (const filler of ['', large]) {
+      expect(await post(nested(64, filler))).toEqual(['filler', 'a'])
+      expect(await post(nested(65, filler))).toBe(tooDeep)
+      expect(await post(nested(66, filler).replaceAll('[', '{"b":[').replaceAll(']', ']}'))).toBe(tooDeep)
+      expect(await post(`{"filler":"${filler}","a":${'[],'.repeat(100)}[]}`)).toBe(
+        '400 invalid_json: The body is not valid JSON in UTF-8.',
+      )
+      expect(await post(`{"filler":"${filler}","a":[${'[],'.repeat(100)}[]]}`)).toEqual(['filler', 'a'])
+      expect(await post(`{"filler":"${filler}${'\\"[\\\\'.repeat(300)}","a":"]["}`)).toEqual(['filler', 'a'])
+    }
+    expect(await post(nested(4_000_000))).toBe(tooDeep)
+    expect(await post(`{"a":"${large}`)).toBe('400 invalid_json: The body is not valid JSON in UTF-8.')
+  })
+
+  it('may hold a million values and 200,000 fields and no more, whatever its strings hold', async () => {
+    await using server = await reader(async (request) => Object.keys(await readJson(request, 10_000_000)))
+    const post = async (body: string) => answered(await fetch(server.url, { method: 'POST', headers: json, body }))
+    const tooMany =
+      '413 too_many_values: The body holds more than 1000000 values or 200000 fields. Send less at once, or large data as text.'
+    expect(await post(`{"a":[${'1,'.repeat(999_997)}1],"b":",,,"}`)).toEqual(['a', 'b'])
+    expect(await post(`{"a":[${'1,'.repeat(999_998)}1],"b":",,,"}`)).toBe(tooMany)
+    expect(await post(`{"a":[${'[],'.repeat(1_000_000)}1]}`)).toBe(tooMany)
+    expect(await post(`{"a":[${'{"b":1},'.repeat(199_999)}1]}`)).toEqual(['a'])
+    expect(await post(`{"a":[${'{"b":1},'.repeat(200_000)}1]}`)).toBe(tooMany)
+    expect(await post(`{"a":"${'{\\":1},'.repeat(1_000_000)}"}`)).toEqual(['a'])
+  })
+
+  it('is read whether it comes in one piece with its head or bit by bit, and refused alike', async () => {
+    let heard = Promise.withResolvers<IncomingMessage>()
+    await using server = await reader((request) => {
+      heard.resolve(request)
+      return readJson(request, 20)
+    })
+    /** The first piece comes with the head; each of the others is read before the next. */
+    const post = async (first: string, ...pieces: readonly string[]): Promise<string | undefined> => {
+      heard = Promise.withResolvers()
+      const socket = connect(server.port, '127.0.0.1')
+      const answer = once(socket, 'data')
+      const length = first.length + pieces.join('').length
+      socket.write(
+        `POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${first}`,
+      )
+      const request = await heard.promise
+      for (const piece of pieces) {
+        while (request.listenerCount('data') === 0) await new Promise(setImmediate)
+        const read = once(request, 'data')
+        socket.write(piece)
+        await read
+      }
+      const text = String(((await answer) as [Buffer])[0])
+      socket.destroy()
+      return /(?:\r\n\r\n|"code":")(\{"a[^"]*"[^\r]*|[a-z_]+)/.exec(text)?.[1]
+    }
+    expect([await post('{"a":[1]}'), await post('', '{"a":[1]}'), await post('{"a', '":[', '1]}')]).toEqual([
+      '{"a":[1]}',
+      '{"a":[1]}',
+      '{"a":[1]}',
+    ])
+    expect([await post(''), await post('{"a":'), await post('', '{"a":')]).toEqual([
+      'invalid_json',
+      'invalid_json',
+      'invalid_json',
+    ])
+    expect([await post('"aaaaaaaaaaaaaaaaaaaaa"'), await post('"aaaaa', 'aaaaaaaaaaaaaaaa"')]).toEqual([
+      'body_too_large',
+      'body_too_large',
+    ])
+  })
+
+  it('is read as the platform reads it, whatever its strings hold', async () => {
+    await using server = await reader((request) => readJson(request, 10_000_000))
+    const text = fc.string({ unit: fc.constantFrom('"', '\\', '[', '{', ']', '}', 'a', '\n', 'é'), maxLength: 200 })
+    await fc.assert(
+      fc.asyncProperty(text, fc.constantFrom('', large), async (said, filler) => {
+        const body = { said, [said]: [filler] }
+        expect(
+          await answered(await fetch(server.url, { method: 'POST', headers: json, body: JSON.stringify(body) })),
+        ).toEqual(body)
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('the bytes of a body', () => {
+  it('come as they are: what is compressed is refused, and the client hears why', async () => {
+    await using server = await reader(async (request) => (await readBytes(request, 1000)).length)
+    const post = (encoding: string) =>
+      fetch(server.url, {
+        method: 'POST',
+        headers: { 'content-encoding': encoding },
+        body: gzipSync('{"messages":[]}'),
+      })
+    const told =
+      '415 unsupported_media_type: The body is sent with content-encoding: gzip. Send it as it is, not compressed.'
+    const refused = await post('gzip')
+    expect([await answered(refused), refused.headers.get('accept-encoding')]).toEqual([told, 'identity'])
+    expect(await answered(await post('Identity'))).toBe(35)
+  })
+
+  it('are at most so many; far more are not read, and the client hears why', async () => {
+    await using server = await reader(async (request) => (await readBytes(request, 1000)).length)
+    const post = (size: number) => fetch(server.url, { method: 'POST', body: Buffer.alloc(size) })
+    expect(await answered(await post(1000))).toBe(1000)
+    const tooLarge = '413 body_too_large: The body is larger than 1000 bytes.'
+    expect([await answered(await post(1001)), await answered(await post(10_000))]).toEqual([tooLarge, tooLarge])
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write(`POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1388\r\n${'x'.repeat(5000)}`)
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 413 [\s\S]*\r\nconnection: close\r\n/)
+    await once(socket, 'close')
+  })
+
+  /** Rings when the test says so. */
+  function bells(): Pace & { ring(): void; readonly set: number } {
+    const waiting = new Set<() => void>()
+    const alarm: Pace['alarm'] = (_, ring) => {
+      waiting.add(ring)
+      return () => void waiting.delete(ring)
+    }
+    const ring = (): void => {
+      for (const bell of [...waiting]) {
+        waiting.delete(bell)
+        bell()
+      }
+    }
+    return {
+      stretch: 10_000,
+      bytes: 4,
+      alarm,
+      ring,
+      get set() {
+        return waiting.size
+      },
+    }
+  }
+
+  /** Sends a body piece by piece; each piece is read before the next. */
+  async function trickle(pieces: readonly string[], pace: ReturnType<typeof bells>): Promise<string> {
+    const heard = Promise.withResolvers<IncomingMessage>()
+    await using server = await reader((request) => {
+      heard.resolve(request)
+      return readBytes(request, 1000, pace).then(String)
+    })
+    const socket = connect(server.port, '127.0.0.1')
+    const answer = once(socket, 'data').then(([bytes]) => String(bytes))
+    socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n`)
+    const request = await heard.promise
+    for (const piece of pieces) {
+      if (piece !== '') {
+        const read = once(request, 'data')
+        socket.write(piece)
+        await read
+      }
+      if (request.complete) break
+      pace.ring()
+    }
+    const text = await answer
+    socket.destroy()
+    return text
+  }
+
+  it('may come slowly, but not too slowly', async () => {
+    const late =
+      /^HTTP\/1\.1 408 [\s\S]*\r\nconnection: close\r\n[\s\S]*The body came too slowly: less than 4 bytes in 10 seconds\. Try again\./
+    const steady = bells()
+    expect(await trickle(['abcd', 'efgh', 'ijkl'], steady)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"abcdefghijkl"$/)
+    expect(steady.set).toBe(0)
+    for (const pieces of [[''], ['abc'], ['abcdefgh', 'i'], ['abcd', '']]) {
+      const pace = bells()
+      expect(await trickle(pieces, pace)).toMatch(late)
+      expect(pace.set).toBe(0)
+    }
+  })
+
+  it('of a client that hangs up are given up', async () => {
+    const pace = bells()
+    const gone = Promise.withResolvers<string>()
+    const heard = Promise.withResolvers<void>()
+    await using server = await reader((request) => {
+      heard.resolve()
+      return readBytes(request, 1000, pace).catch((error: Error) => gone.resolve(error.message))
+    })
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\nabc')
+    await heard.promise
+    socket.destroy()
+    expect([await gone.promise, pace.set]).toEqual(['aborted', 0])
+  })
+})
+
+describe('an upload', () => {
+  const shown: Read = async (request) => {
+    const { name, type, bytes, fields } = await readUpload(request, 100_000)
+    return { name, type, text: Buffer.from(bytes).toString('latin1'), fields: Object.fromEntries(fields) }
+  }
+  const form = (...parts: string[]): string => `${parts.map((part) => `--XX\r\n${part}\r\n`).join('')}--XX--\r\n`
+  const file = (disposition: string, body = 'hello') =>
+    `Content-Disposition: form-data; ${disposition}\r\nContent-Type: text/plain\r\n\r\n${body}`
+
+  it('of the platform arrives byte for byte, with the fields beside it', async () => {
+    await using server = await reader(shown)
+    const bytes = Uint8Array.from({ length: 3000 }, (_, at) => at % 256)
+    const data = new FormData()
+    data.set('purpose', 'assistants')
+    data.set('file', new File([bytes, '\r\n--XX\r\n'], 'hand "book" ä.txt', { type: 'text/markdown' }))
+    expect(await answered(await fetch(server.url, { method: 'POST', body: data }))).toEqual({
+      name: 'hand "book" ä.txt',
+      type: 'text/markdown',
+      text: `${Buffer.from(bytes).toString('latin1')}\r\n--XX\r\n`,
+      fields: { purpose: 'assistants' },
+    })
+  })
+
+  const post = async (url: string, body: string, type = 'multipart/form-data; boundary=XX') =>
+    answered(await fetch(url, { method: 'POST', headers: { 'content-type': type }, body }))
+
+  it('is read as different clients write it', async () => {
+    await using server = await reader(shown)
+    const hello = { type: 'text/plain', text: 'hello', fields: {} }
+    for (const [disposition, name] of [
+      ['name="file"; filename="a.txt"', 'a.txt'],
+      ['name=file; filename=a.txt', 'a.txt'],
+      ['filename="a;b.txt"; name="file"', 'a;b.txt'],
+      ['name="file"; filename="a\\"b.txt"', 'a"b.txt'],
+      ['name="file"; filename="a%22b.txt"', 'a"b.txt'],
+      ['name="file"; filename="plain"; filename*=UTF-8\'\'%C3%A4.txt', 'ä.txt'],
+      ['name="file"; filename="../../etc/passwd"', 'passwd'],
+      ['name="file"; filename="C:\\\\Users\\\\ann\\\\a.txt"', 'a.txt'],
+      ['name="file"; filename="a\u202e\u0007.txt"', 'a.txt'],
+    ] as const)
+      expect(await post(server.url, form(file(disposition)))).toEqual({ ...hello, name })
+    const types = [
+      'multipart/form-data; boundary="XX"',
+      'Multipart/Form-Data; charset=utf-8; boundary=XX',
+      'multipart/form-data;boundary=XX; charset=utf-8',
+    ]
+    for (const type of types)
+      expect(
+        await post(server.url, `preamble\r\n${form(file('name="file"; filename="a.txt"'))}epilogue`, type),
+      ).toEqual({ ...hello, name: 'a.txt' })
+    const field = { 'a; filename=b': '1' }
+    const named = 'Content-Disposition: form-data; name="a; filename=b"\r\n\r\n1'
+    expect(await post(server.url, form(named, file('name="file"; filename="a.txt"')))).toEqual({
+      ...hello,
+      name: 'a.txt',
+      fields: field,
+    })
+    expect(await post(server.url, form(file('name="file"; filename="a.txt"', '')))).toEqual({
+      ...hello,
+      name: 'a.txt',
+      text: '',
+    })
+  })
+
+  it('that is anything else is refused, and the client hears why', async () => {
+    await using server = await reader(shown)
+    const one = file('name="file"; filename="a.txt"')
+    const refused = (why: string) =>
+      `400 invalid_upload: The upload cannot be read: ${why}. Send one file as multipart/form-data.`
+    for (const [body, why] of [
+      ['', 'it is cut short'],
+      [form(one).slice(0, -8), 'it is cut short'],
+      ['--XX', 'it is cut short'],
+      ['--XX--', 'it holds no file'],
+      [form(), 'it holds no file'],
+      [form('Content-Disposition: form-data; name="a"\r\n\r\n1'), 'it holds no file'],
+      [form(one, one), 'it holds more than one file'],
+      [
+        form(...Array.from({ length: 17 }, (_, at) => `Content-Disposition: form-data; name="${at}"\r\n\r\n1`)),
+        'it has more than 16 parts',
+      ],
+      [form('no headers'), 'a part of it has no end of its headers'],
+      [form(`X: ${'x'.repeat(9000)}\r\n\r\n`), 'a part of it has no end of its headers'],
+      [form('Content-Type: text/plain\r\n\r\nhello'), 'a part of it has no name'],
+      [form(file('name="file"; filename=""')), 'its file has no name'],
+      [form(file('name="file"; filename=".."')), 'its file has no name'],
+      [form(file(`name="file"; filename="${'a'.repeat(256)}"`)), 'the name of its file is longer than 255 characters'],
+      [form(file('name="file"; filename*=UTF-8\'\'%C3')), 'the name of its file is not encoded properly'],
+      [
+        form(`Content-Disposition: form-data; name="a"\r\n\r\n${'x'.repeat(65_537)}`),
+        'its field "a" is longer than 65536 bytes',
+      ],
+    ] as const)
+      expect(await post(server.url, body)).toBe(refused(why))
+    expect(await post(server.url, form(file('name="file"; filename="a"', 'x'.repeat(100_000))))).toBe(
+      '413 body_too_large: The body is larger than 100000 bytes.',
+    )
+    for (const type of [
+      'application/json',
+      'multipart/form-data',
+      'multipart/form-data; boundary=',
+      `multipart/form-data; boundary=${'x'.repeat(71)}`,
+    ])
+      expect(await post(server.url, form(one), type)).toBe(
+        '415 unsupported_media_type: The body must be multipart/form-data with one file.',
+      )
+  })
+})
