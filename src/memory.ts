@@ -1,3 +1,7 @@
+import { toAnthropic } from './context/anthropic.ts'
+import type { Composed } from './context/compose.ts'
+import { Renderer } from './context/render.ts'
+import type { Trace } from './context/replay.ts'
 import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
 import type { Incoming, Parsed } from './domain/chat.ts'
 import type { About, Json, Knowledge, Message, Millis } from './domain/entry.ts'
@@ -7,23 +11,32 @@ import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import type { Index, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
 import { type Head, isExpired } from './domain/session.ts'
+import type { Description } from './lifecycle/about.ts'
+import { eraseOver } from './lifecycle/eraseOver.ts'
+import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import { type Appended, type Appending, type AppendOptions, appended } from './memory/appending.ts'
 import { type ContextOptions, Contexts } from './memory/contexts.ts'
 import type { Embedding, EmbeddingProgress } from './memory/embedding.ts'
 import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
-import type { Description } from './lifecycle/about.ts'
-import { eraseOver } from './lifecycle/eraseOver.ts'
-import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { Parts } from './memory/parts.ts'
 import { type Remembered, remember } from './memory/remembering.ts'
 import type { Replayed, Replaying } from './memory/replaying.ts'
 import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
-import { toAnthropic } from './context/anthropic.ts'
-import type { Composed } from './context/compose.ts'
-import { Renderer } from './context/render.ts'
-import type { Trace } from './context/replay.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
 import type { Upkeep } from './upkeep/upkeep.ts'
+
+/** Internal access for the other parts of this package (server, MCP, handoff, CLI). The package does not export it. */
+export type MemoryInternals = Parts & {
+  /** Appends like `append`, returns the epoch too, and skips reading the session when `head` was read just now. */
+  append(key: Key, messages: readonly Incoming[], options: AppendOptions, head?: Head): Promise<Appended>
+  /** Builds a context like `context`, with its text rendered on demand. */
+  buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<Composed>
+}
+
+let readInternals: (memory: Memory) => MemoryInternals
+
+/** Returns the dependencies and internal operations of a memory. */
+export const internalsOf = (memory: Memory): MemoryInternals => readInternals(memory)
 
 export type TranscriptOptions = { readonly after?: number; readonly limit?: number; readonly newest?: boolean }
 
@@ -39,6 +52,11 @@ export class Memory implements AsyncDisposable {
   private readonly keeping: Upkeep | undefined
   private readonly life: Lifecycle | undefined
   private closed = false
+  readonly #internals: MemoryInternals
+
+  static {
+    readInternals = (memory) => memory.#internals
+  }
 
   constructor(parts: Parts) {
     this.parts = parts
@@ -57,6 +75,11 @@ export class Memory implements AsyncDisposable {
       onPut: (key, epoch, entries) => this.embeddings[0]?.heard(key, epoch, entries),
     })
     this.appending = { ...parts, life: this.life, vectors: this.embeddings[0], keeping: this.keeping }
+    this.#internals = {
+      ...parts,
+      append: (key, messages, options, head) => this.take(key, messages, options, head),
+      buildContext: (key, options, provider) => this.recall(key, options, provider),
+    }
   }
 
   /** Who does upkeep, how much is under way, and what last went wrong. */
