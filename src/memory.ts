@@ -29,6 +29,8 @@ import type { Upkeep } from './upkeep/upkeep.ts'
 export type MemoryInternals = Parts & {
   /** Appends like `append`, returns the epoch too, and skips reading the session when `head` was read just now. */
   append(key: Key, messages: readonly Incoming[], options: AppendOptions, head?: Head): Promise<Appended>
+  /** Appends without lifecycle limits, upkeep or vectors, for branches. */
+  appendRaw(key: Key, messages: readonly Incoming[]): Promise<Appended>
   /** Builds a context like `context`, with its text rendered on demand. */
   buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<Composed>
 }
@@ -78,6 +80,7 @@ export class Memory implements AsyncDisposable {
     this.#internals = {
       ...parts,
       append: (key, messages, options, head) => this.take(key, messages, options, head),
+      appendRaw: (key, messages) => appended(parts, key, messages, {}),
       buildContext: (key, options, provider) => this.recall(key, options, provider),
     }
   }

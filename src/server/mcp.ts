@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { McpEndpoint } from '../mcp/http.ts'
 import { mayUse, type Visitor } from '../mcp/scope.ts'
-import { readJson } from './http/body.ts'
-import type { Handler } from './http/exchange.ts'
 import { admit } from './auth/admit.ts'
 import { type Credential, everywhere } from './auth/credential.ts'
-import type { House } from './serverContext.ts'
+import { readJson } from './http/body.ts'
+import type { Handler } from './http/exchange.ts'
 import { notFound, type Problem } from './http/problem.ts'
+import type { House } from './serverContext.ts'
 
 /** Opens what answers at `/mcp`; `visitor` is whoever's key does not tell more. */
 export type OpenMcp = { readonly visitor: Visitor; open(): Promise<McpEndpoint> }

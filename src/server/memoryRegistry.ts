@@ -1,11 +1,14 @@
-import { type About, aboutIn, type Millis } from '../domain/entry.ts'
+import { type About, aboutIn, type Millis, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
 import type { Memory } from '../memory.ts'
 import { messageCost } from '../text/cost.ts'
-import type { Preamble } from './turn/shown.ts'
+
+/** Messages of a template that stand before memory. */
+export type Preamble = { readonly messages: readonly ChatMessage[]; readonly tokens: Tokens }
 
 /** A kind of session: how it remembers, how long it lives, and what its model is told first. */
 export type Template = {

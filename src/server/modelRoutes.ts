@@ -1,17 +1,16 @@
 import { listAt, textAt } from '../providers/json.ts'
+import { keyFor } from './auth/identity.ts'
 import { readJson } from './http/body.ts'
-import { checkBegun, conversationKey } from './turn/conversation.ts'
+import type { Exchange, Handler, Handlers } from './http/exchange.ts'
+import { type Problem, Refusal } from './http/problem.ts'
+import { keyIn } from './http/routes.ts'
+import { mcpProblem, speakMcp } from './mcp.ts'
 import { chat } from './protocols/chat.ts'
 import type { Dialect } from './protocols/dialect.ts'
 import { messages } from './protocols/messages.ts'
 import { responses } from './protocols/responses.ts'
-import type { Exchange, Handler, Handlers } from './http/exchange.ts'
-import { keyFor } from './auth/identity.ts'
-import { mcpProblem, speakMcp } from './mcp.ts'
-import { type Problem, Refusal, traceOf } from './http/problem.ts'
-import { relayAsIs, relayJson } from './turn/relay.ts'
-import { keyIn } from './http/routes.ts'
-import { type Room, takeTurn } from './turn/turn.ts'
+import { handleTurn } from './turn/handleTurn.ts'
+import { relayJson, relayUnchanged } from './turn/relay.ts'
 
 /** Which protocol an address speaks: errors take its shape too. */
 function dialectAt(path: string): Dialect {
@@ -51,37 +50,7 @@ function ofModels(path: string, handler: Handler): Handlers {
 }
 
 function turnIn(dialect: Dialect): Handler {
-  return async (exchange) => {
-    const { house, request, client, credential } = exchange
-    const path = keyIn(exchange.params)
-    // A key that is not the asker's is refused before anything else is looked at.
-    if (credential !== undefined) keyFor({ path, credential })
-    const body = await readJson(request, house.largest.body)
-    const ask = dialect.read(body, house.tokenizer)
-    const header = headerOf(exchange)
-    const named = keyFor({ path, header, session: ask.session, credential, defaultScope: house.defaultScope })
-    const key = named === undefined || ask.conversation === undefined ? named : conversationKey(named, ask.conversation)
-    if (key !== undefined && ask.conversation !== undefined) await checkBegun(house.memories, key)
-    await takeTurn(roomFor(exchange), {
-      id: exchange.id,
-      dialect,
-      ask,
-      key,
-      headers: request.headers,
-      isGuarded: credential !== undefined,
-      isMapped: path === undefined && header === undefined && ask.conversation === undefined,
-      traced: exchange.traced,
-      client,
-      began: exchange.began,
-      onTurn: exchange.onTurn,
-    })
-  }
-}
-
-/** What of the house a turn is made with: all of it copied for every request would weigh more than the rest of this. */
-function roomFor({ house, id }: Exchange): Room {
-  const { memories, backend, lanes, models, prices, takeFile } = house
-  return { memories, backend, lanes, models, prices, takeFile, report: (error) => house.onFault(id, traceOf(error)) }
+  return (context) => handleTurn(context, dialect)
 }
 
 /** What memory takes no part in goes to the model server and back as it is. */
@@ -98,7 +67,7 @@ function passed(dialect: 'embeddings' | 'count_tokens'): Handler {
       isGuarded: credential !== undefined,
       signal: client.signal,
     }
-    await relayAsIs(await house.backend.ask(call), client)
+    await relayUnchanged(await house.backend.ask(call), client)
   }
 }
 

@@ -2,30 +2,22 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pauseFor } from 'node:timers/promises'
+import { isSession } from '../domain/admission.ts'
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
 import { Files, type FilesParts } from '../files/files.ts'
 import { isBounded } from '../lifecycle/limits.ts'
 import type { Memory } from '../memory.ts'
-import { isSession } from '../domain/admission.ts'
-import { answering } from './http/answer.ts'
-import type { Backend } from './upstreams/backend.ts'
-import { defaults } from './config/defaults.ts'
+import { resting } from './api/rest.ts'
 import type { Credentials } from './auth/credentials.ts'
-import { doorsOf } from './http/hosts.ts'
 import { type Allowance, Limits } from './auth/limits.ts'
-import type { House } from './serverContext.ts'
-import { Lanes } from './turn/lanes.ts'
+import { defaults } from './config/defaults.ts'
+import { answering } from './http/answer.ts'
+import { doorsOf } from './http/hosts.ts'
+import { traceOf } from './http/problem.ts'
 import { mcpRoom, type OpenMcp } from './mcp.ts'
 import { Memories } from './memoryRegistry.ts'
-import { offlineBackend } from './upstreams/offline/offline.ts'
-import { traceOf } from './http/problem.ts'
-import { resting } from './api/rest.ts'
-import type { SessionModels } from './upstreams/sessionModels.ts'
 import { talking } from './modelRoutes.ts'
-import { soleUpstream } from './upstreams/choice.ts'
-import { type Persistence, poolBackend } from './upstreams/pool.ts'
-import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
 import { type Log, quiet } from './observability/log.ts'
 import { Metrics, type Readings } from './observability/metrics.ts'
 import { publishedPrices } from './observability/prices/published.ts'
@@ -33,6 +25,14 @@ import type { PriceTable } from './observability/prices.ts'
 import type { State } from './observability/ready.ts'
 import { type Tracing, untraced } from './observability/spans.ts'
 import { Tallies } from './observability/tally.ts'
+import type { House } from './serverContext.ts'
+import { KeyedMutex } from './turn/sessionLocks.ts'
+import type { Backend } from './upstreams/backend.ts'
+import { soleUpstream } from './upstreams/choice.ts'
+import { offlineBackend } from './upstreams/offline/offline.ts'
+import { type Persistence, poolBackend } from './upstreams/pool.ts'
+import type { SessionModels } from './upstreams/sessionModels.ts'
+import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
 
 export type ServeOptions = {
   /** One memory for everything, or one for each way of remembering. */
@@ -171,7 +171,7 @@ function houseOf(
     limits: new Limits(options.allowance ?? {}),
     largest: { body: options.largestBody ?? defaults.limits.body, file: options.largestFile ?? defaults.limits.file },
     prices: options.prices ?? publishedPrices,
-    lanes: new Lanes(),
+    lanes: new KeyedMutex(),
     metrics: new Metrics({ read: () => readingsOf(memories) }),
     tallies: new Tallies(),
     tracing: options.tracing ?? untraced,

@@ -1,20 +1,36 @@
 import type { Clock, Tokenizer } from '../domain/ports.ts'
 import type { Files } from '../files/files.ts'
 import type { Credentials } from './auth/credentials.ts'
-import type { Doors } from './http/hosts.ts'
 import type { Limits } from './auth/limits.ts'
+import type { Doors } from './http/hosts.ts'
 import type { McpRoom } from './mcp.ts'
 import type { Memories } from './memoryRegistry.ts'
-import type { Room } from './turn/turn.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { PriceTable } from './observability/prices.ts'
 import type { State } from './observability/ready.ts'
 import type { Tracing } from './observability/spans.ts'
 import type { Tallies } from './observability/tally.ts'
+import type { KeyedMutex } from './turn/sessionLocks.ts'
+import type { Backend } from './upstreams/backend.ts'
+import type { SessionModels } from './upstreams/sessionModels.ts'
 
-/** Everything a server answers with. */
-export type House = Omit<Room, 'report'> & {
+/** Indexes a file that a message to a tenant contains. */
+export type TakeFile = (
+  scope: string,
+  file: { readonly name: string; readonly type: string; readonly bytes: Uint8Array },
+) => Promise<unknown>
+
+/** Dependencies shared by all request handlers. */
+export type House = {
   readonly memories: Memories
+  readonly backend: Backend
+  /** One turn of a session is ingested at a time, so that two requests with the same messages store them once. */
+  readonly lanes: KeyedMutex
+  /** Model for the upkeep of each session: the one its client uses. */
+  readonly models: SessionModels | undefined
+  readonly prices: PriceTable
+  readonly takeFile: TakeFile | undefined
   /** Counts what clients send, whatever becomes of it. */
   readonly tokenizer: Tokenizer
   readonly files: Files

@@ -57,7 +57,7 @@ export const surfaces: readonly Row[] = [
     source,
     behaviour: 'Off the record: a request with `x-threadkeep-store: false` is answered with memory and leaves none.',
     status: 'kept',
-    in: ['src/server/turn/recall.ts', 'src/server/turn/turn.ts'],
+    in: ['src/server/turn/outgoingPrompt.ts', 'src/server/turn/handleTurn.ts'],
   },
   {
     id: 'S-09',
@@ -73,6 +73,6 @@ export const surfaces: readonly Row[] = [
     behaviour:
       'Money: each receipt tells the tokens saved and cacheable, and the cost by a price table the user can replace.',
     status: 'kept',
-    in: ['src/server/receipts/receipts.ts', 'src/server/observability/prices.ts', 'src/server/turn/account.ts'],
+    in: ['src/server/receipts/receipts.ts', 'src/server/observability/prices.ts', 'src/server/turn/accounting.ts'],
   },
 ]

@@ -17,7 +17,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'OpenAI-compatible `POST /v1/{key}/chat/completions`, streaming and not: any OpenAI client works by changing its base URL.',
     status: 'kept',
-    in: ['src/server/modelRoutes.ts', 'src/server/turn/turn.ts', 'src/server/protocols/chat.ts'],
+    in: ['src/server/modelRoutes.ts', 'src/server/turn/handleTurn.ts', 'src/server/protocols/chat.ts'],
   },
   {
     id: 'T-03',
@@ -77,7 +77,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Uploads to a session are refused with HTTP 400 `File uploads not allowed for ephemeral sessions`, whether sent as an upload, a file part or a `data:` URL, for any key with a session half and whatever the profile. Settled: image and audio parts are conversation, not files: they pass through to the model and are stored as a placeholder with their hash and size.',
     status: 'kept',
-    in: ['src/server/turn/turn.ts', 'src/server/protocols/media.ts', 'src/files/files.ts'],
+    in: ['src/server/turn/handleTurn.ts', 'src/server/protocols/media.ts', 'src/files/files.ts'],
   },
   {
     id: 'T-10',
@@ -127,9 +127,9 @@ export const tenants: readonly Row[] = [
     status: 'kept',
     in: [
       'src/server/turn/reconcile.ts',
-      'src/server/turn/align.ts',
-      'src/server/turn/likeness.ts',
-      'src/server/turn/hear.ts',
+      'src/server/turn/historyAlignment.ts',
+      'src/server/turn/messageEquality.ts',
+      'src/server/turn/reconcileHistory.ts',
     ],
   },
   {
@@ -138,7 +138,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'A tenant without a colon behaves exactly as if sessions did not exist; a flag turns session memory off.',
     status: 'kept',
-    in: ['src/server/memoryRegistry.ts', 'src/server/turn/turn.ts'],
+    in: ['src/server/memoryRegistry.ts', 'src/server/turn/handleTurn.ts'],
   },
   {
     id: 'T-17',

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import type { Incoming } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import { conversationKey, newConversation } from '../turn/conversation.ts'
-import type { FilePart } from '../protocols/dialect.ts'
-import { checkItems, isReference, spokenIn } from '../protocols/responsesItems.ts'
-import { type Exchange, type Handler, type Handlers, numberIn, send } from '../http/exchange.ts'
 import { keyFor } from '../auth/identity.ts'
+import { type Exchange, type Handler, type Handlers, numberIn, send } from '../http/exchange.ts'
 import { notFound, Refusal } from '../http/problem.ts'
 import { keyIn } from '../http/routes.ts'
+import type { FilePart } from '../protocols/dialect.ts'
+import { checkItems, isReference, spokenIn } from '../protocols/responsesItems.ts'
+import { conversationKey, newConversationId } from '../turn/conversation.ts'
 import { bodyIn } from './fields.ts'
 import { type ConversationItem, cursorOf, isBehind, itemsOf, placeOf } from './items.ts'
 import { bad } from './query.ts'
@@ -67,7 +67,7 @@ function tenantOf({ params, request, credential, house }: Exchange): Key {
 
 async function create(exchange: Exchange): Promise<void> {
   const { house, client } = exchange
-  const key = conversationKey(tenantOf(exchange), newConversation())
+  const key = conversationKey(tenantOf(exchange), newConversationId())
   const { metadata: given, items: said } = await bodyIn(exchange, beginning)
   const messages = messagesIn(said ?? [])
   await beginSession(house, key, { metadata: given ?? {} })

@@ -1,10 +1,10 @@
 import { parseKey } from '../../domain/key.ts'
 import type { OptimizerStatus } from '../../upkeep/tune.ts'
-import { checkAdmin, type Exchange, type Handlers, own, send } from '../http/exchange.ts'
 import { everywhere, soleScope } from '../auth/credential.ts'
-import { openapi } from '../openapi/openapi.ts'
+import { checkAdmin, type Exchange, type Handlers, own, send } from '../http/exchange.ts'
 import { Refusal } from '../http/problem.ts'
 import { readiness } from '../observability/ready.ts'
+import { openapi } from '../openapi/openapi.ts'
 import { checkQuery } from './query.ts'
 import { storesOf } from './session.ts'
 

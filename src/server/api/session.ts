@@ -6,8 +6,8 @@ import { type Head, isExpired } from '../../domain/session.ts'
 import type { Description } from '../../lifecycle/about.ts'
 import type { Memory } from '../../memory.ts'
 import { type Exchange, type Handler, own } from '../http/exchange.ts'
-import type { House } from '../serverContext.ts'
 import { notFound, Refusal } from '../http/problem.ts'
+import type { House } from '../serverContext.ts'
 import { checkQuery } from './query.ts'
 
 /** A session that is there, with the memory it is at home in. */

@@ -1,6 +1,6 @@
 import { type Exchange, type Handlers, numberIn, send } from '../http/exchange.ts'
 import { notFound } from '../http/problem.ts'
-import { branchesOf, branchMessages } from '../turn/branch.ts'
+import { listBranches, readBranch } from '../turn/branches.ts'
 import { pageIn, pageOf } from './page.ts'
 import { limitIn, placeIn, timeIn } from './query.ts'
 import { ofSession, type Session } from './session.ts'
@@ -34,7 +34,7 @@ export const transcript: Handlers = {
     )
   }),
   'GET /api/sessions/{key}/branches': ofSession(paged, async ({ client, query }, { key, memory }) => {
-    const branches = (await branchesOf(memory, key)).filter(({ branch }) => branch > placeIn(query))
+    const branches = (await listBranches(memory, key)).filter(({ branch }) => branch > placeIn(query))
     send(
       client.response,
       200,
@@ -42,7 +42,7 @@ export const transcript: Handlers = {
     )
   }),
   'GET /api/sessions/{key}/branches/{branch}': ofSession(paged, async ({ client, query, params }, { key, memory }) => {
-    const all = /^\d{1,15}$/.test(params.branch ?? '') ? await branchMessages(memory, key, Number(params.branch)) : []
+    const all = /^\d{1,15}$/.test(params.branch ?? '') ? await readBranch(memory, key, Number(params.branch)) : []
     if (all.length === 0) throw notFound()
     const messages = all.filter(({ sequence }) => sequence > placeIn(query))
     send(

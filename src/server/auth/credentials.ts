@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import { rewrite } from '../http/rewrite.ts'
 import { type Credential, fingerprint, issue, isValid, type Kept, shown, type Wanted } from './credential.ts'
 import { formatKeys, parseKeys } from './keyList.ts'
-import { rewrite } from '../http/rewrite.ts'
 
 /** The keys of a file as they were when it bore this stamp. */
 type Held = { readonly stamp: string; readonly byHash: ReadonlyMap<string, Credential> }

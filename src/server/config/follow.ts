@@ -1,10 +1,10 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
-import { type Loaded, loadSettings, type Said } from './load.ts'
-import type { Ways } from '../memoryRegistry.ts'
 import { traceOf } from '../http/problem.ts'
+import type { Ways } from '../memoryRegistry.ts'
 import type { Log } from '../observability/log.ts'
 import { readText } from './file.ts'
+import { type Loaded, loadSettings, type Said } from './load.ts'
 import type { Given, Settings } from './settings.ts'
 
 /** How a look at the file went: nothing new, or it counts from now on, or it is wrong and what held before still does. */

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Client } from './client.ts'
-import { type Exchange, type Handlers, send } from './exchange.ts'
 import { admit } from '../auth/admit.ts'
-import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './hosts.ts'
 import { visitorOf } from '../auth/limits.ts'
-import type { House } from '../serverContext.ts'
-import { problemOf, Refusal, traceOf } from './problem.ts'
-import { Router } from './routes.ts'
 import { problemAt } from '../modelRoutes.ts'
 import type { Turn } from '../observability/turn.ts'
+import type { House } from '../serverContext.ts'
+import { Client } from './client.ts'
+import { type Exchange, type Handlers, send } from './exchange.ts'
+import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './hosts.ts'
+import { problemOf, Refusal, traceOf } from './problem.ts'
+import { Router } from './routes.ts'
 
 /** What anybody may ask: it tells nothing of what was said, and whoever watches over the server has no key. */
 const open: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz'])

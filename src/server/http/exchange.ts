@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Key, Scope } from '../../domain/key.ts'
-import type { Client } from './client.ts'
 import { allows, type Credential } from '../auth/credential.ts'
-import type { House } from '../serverContext.ts'
-import { notFound, Refusal } from './problem.ts'
-import type { Params } from './routes.ts'
 import type { Traced } from '../observability/spans.ts'
 import type { Turn } from '../observability/turn.ts'
+import type { House } from '../serverContext.ts'
+import type { Client } from './client.ts'
+import { notFound, Refusal } from './problem.ts'
+import type { Params } from './routes.ts'
 
 /** One request and what it takes to answer it. */
 export type Exchange = {

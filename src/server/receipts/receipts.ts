@@ -121,6 +121,15 @@ export async function findReceipt(
   return undefined
 }
 
+/** True when a receipt belongs to a reply with `from <= sequence < before`. */
+export async function hasReceiptBetween(store: Store, key: Key, from: number, before: number): Promise<boolean> {
+  for await (const [, , form] of newestFirst(store, receiptsKey(key))) {
+    const sequence = form[3]
+    if (sequence !== null && sequence >= from && sequence < before) return true
+  }
+  return false
+}
+
 /** A page of receipts, the newest first. */
 export async function listReceipts(
   store: Store,

@@ -1,32 +1,32 @@
 import { type Key, parseKey } from '../../domain/key.ts'
-import type { Memories } from '../memoryRegistry.ts'
+import { internalsOf } from '../../memory.ts'
 import { Refusal } from '../http/problem.ts'
+import type { Memories } from '../memoryRegistry.ts'
 
-/** The session of a conversation: its id is the session half, in the scope that the address or the key names. */
+/** The session of a conversation: its id is the session half of the key. */
 export function conversationKey({ scope }: Key, id: string): Key {
   if (!/^conv_[\w-]{1,120}$/.test(id)) {
     throw new Refusal(
       400,
       'invalid_conversation',
-      `${JSON.stringify(id.slice(0, 80))} is no id of a conversation; POST …/conversations makes one.`,
+      `${JSON.stringify(id.slice(0, 80))} is not a conversation id. Create a conversation with POST …/conversations.`,
       'conversation',
     )
   }
   return parseKey(`${scope}:${id}`)
 }
 
-/** A conversation is begun by its own request, never by a turn: one that was deleted does not come back. */
-export async function checkBegun(memories: Memories, key: Key): Promise<void> {
+/** Throws unless the conversation was created: a turn never creates one, so that a deleted one does not come back. */
+export async function checkConversationExists(memories: Memories, key: Key): Promise<void> {
   const { memory } = await memories.of(key)
-  const { revision } = await memory.parts.sessions.head(key, 0)
+  const { revision } = await internalsOf(memory).sessions.head(key, 0)
   if (revision > 0) return
   throw new Refusal(
     404,
     'conversation_not_found',
-    `There is no conversation ${key.id}; POST …/conversations makes one.`,
+    `There is no conversation ${key.id}. Create one with POST …/conversations.`,
     'conversation',
   )
 }
 
-/** An id nobody has yet. */
-export const newConversation = (): string => `conv_${crypto.randomUUID().replaceAll('-', '')}`
+export const newConversationId = (): string => `conv_${crypto.randomUUID().replaceAll('-', '')}`

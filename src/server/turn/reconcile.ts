@@ -1,91 +1,120 @@
-import { align, commonStart, overlap } from './align.ts'
-import { type Compared, isUser } from './likeness.ts'
+import { alignHistories, commonPrefixLength, findOverlap } from './historyAlignment.ts'
+import { type ComparableMessage, isUser } from './messageEquality.ts'
 
-export type { Compared } from './likeness.ts'
+/** A stored message with its sequence number in the session. */
+export type StoredMessage = ComparableMessage & { readonly sequence: number }
 
-/** A message that is stored, and its place in the session. */
-export type Stored = Compared & { readonly sequence: number }
+/** Relation of the history a client sends to the stored one. */
+export type HistoryRelation =
+  | 'first'
+  | 'exact'
+  | 'continued'
+  | 'regenerated'
+  | 'edited'
+  | 'truncated'
+  | 'newest-only'
+  | 'disjoint'
 
-/** How the history a client sends relates to what is stored. */
-export type Reconciled = {
-  /** What of the messages sent is new, from this place on. */
-  readonly fresh: number
-  /** Stored messages from this sequence number on are no longer part of the conversation as the client tells it: they become a branch. */
-  readonly cut: number | undefined
-  readonly how: 'first' | 'exact' | 'continued' | 'regenerated' | 'edited' | 'truncated' | 'newest-only' | 'disjoint'
+export type HistoryChange = {
+  /** Index of the first sent message that is new. */
+  readonly newFrom: number
+  /** Sequence number from which stored messages are no longer part of the client's conversation; they become a branch. */
+  readonly cutFrom: number | undefined
+  readonly relation: HistoryRelation
 }
 
 /**
- * Decides what of a request is new, and what of the session its client has taken back. `stored` are the newest stored
- * messages, without instructions; `hasEarlier` tells that there are older ones. A client may send its whole history, the
- * end of it or only its newest message. What a user says newly is never taken for something said before, unless the
- * history sent with it shows that; and nothing is cut but after a message that both sides have.
+ * Decides which sent messages are new and which stored messages the client has taken back. `stored` are the newest stored
+ * messages without system messages; `hasEarlier` says that there are older ones. A client may send its whole history, the
+ * end of it, or only its newest message. A new user message is never taken for an old one unless the history sent with it
+ * shows that, and nothing is cut except after a message that both sides have.
  *
- * 'disjoint' tells that several messages were sent of which none is in `stored`: with `hasEarlier`, more should be read.
+ * `disjoint` means that none of several sent messages is in `stored`: with `hasEarlier`, read more and try again.
  *
  * @example
- * reconcile([hello, hi], [hello, hi, bye], { hasEarlier: false }) // { fresh: 2, cut: undefined, how: 'continued' }
- * reconcile([hello, hi, how, fine], [hello, hi, bye], { hasEarlier: false }) // { fresh: 2, cut: how.sequence, how: 'edited' }
+ * reconcile([hello, hi], [hello, hi, bye], { hasEarlier: false }) // { newFrom: 2, cutFrom: undefined, relation: 'continued' }
+ * reconcile([hello, hi, how, fine], [hello, hi, bye], { hasEarlier: false }) // { newFrom: 2, cutFrom: how.sequence, relation: 'edited' }
  */
 export function reconcile(
-  stored: readonly Stored[],
-  sent: readonly Compared[],
+  stored: readonly StoredMessage[],
+  sent: readonly ComparableMessage[],
   { hasEarlier }: { readonly hasEarlier: boolean },
-): Reconciled {
-  if (stored.length === 0 && !hasEarlier) return fresh(0, 'first')
-  return sent.every(isUser) ? byQuestions(stored, sent, hasEarlier) : byHistory(stored, sent, hasEarlier)
+): HistoryChange {
+  if (stored.length === 0 && !hasEarlier) return appendFrom(0, 'first')
+  return sent.every(isUser)
+    ? reconcileQuestions(stored, sent, hasEarlier)
+    : reconcileConversation(stored, sent, hasEarlier)
 }
 
-/** The client tells replies too. */
-function byHistory(stored: readonly Stored[], sent: readonly Compared[], hasEarlier: boolean): Reconciled {
-  const reach = align(stored, sent, hasEarlier)
-  if (reach?.stored === stored.length) return fresh(reach.sent, reach.sent === sent.length ? 'exact' : 'continued')
-  const next = reach && stored[reach.stored]
+/** Handles clients that resend replies too. */
+function reconcileConversation(
+  stored: readonly StoredMessage[],
+  sent: readonly ComparableMessage[],
+  hasEarlier: boolean,
+): HistoryChange {
+  const end = alignHistories(stored, sent, hasEarlier)
+  if (end?.stored === stored.length) return appendFrom(end.sent, end.sent === sent.length ? 'exact' : 'continued')
+  const next = end && stored[end.stored]
   const hasReplies = sent.some(({ role }) => role === 'assistant')
-  if (reach === undefined || next === undefined) return fresh(0, hasReplies ? 'disjoint' : 'newest-only')
-  const rest = stored.slice(reach.stored)
-  if (!hasReplies && isAnotherResult(sent, rest)) return fresh(0, 'newest-only')
-  if (reach.sent < sent.length) return { fresh: reach.sent, cut: next.sequence, how: 'edited' }
-  const isBack = sent.at(-1)?.role === 'assistant' || rest.some(isUser)
-  return { fresh: reach.sent, cut: next.sequence, how: isBack ? 'truncated' : 'regenerated' }
-}
-
-/** Results alone are a retry while their turn lasts, unless the same call was made again: some servers number calls anew in each reply. */
-function isAnotherResult(sent: readonly Compared[], rest: readonly Stored[]): boolean {
-  const answered = new Set(sent.map(({ answers }) => answers))
-  return rest.some((message) => isUser(message) || message.calls?.some(({ id }) => answered.has(id)))
+  if (end === undefined || next === undefined) return appendFrom(0, hasReplies ? 'disjoint' : 'newest-only')
+  const rest = stored.slice(end.stored)
+  if (!hasReplies && isNewToolResult(sent, rest)) return appendFrom(0, 'newest-only')
+  if (end.sent < sent.length) return { newFrom: end.sent, cutFrom: next.sequence, relation: 'edited' }
+  const wentBack = sent.at(-1)?.role === 'assistant' || rest.some(isUser)
+  return { newFrom: end.sent, cutFrom: next.sequence, relation: wentBack ? 'truncated' : 'regenerated' }
 }
 
 /**
- * The client sends users' messages alone: it leaves the replies to memory, or has had none. What a reply was given to is
- * said again when it comes alone; when others come before it, it is the reply that is wanted again.
+ * Tool results sent alone are a retry while their turn lasts, unless the same call was made again: some servers restart
+ * the numbering of calls in each reply.
  */
-function byQuestions(stored: readonly Stored[], sent: readonly Compared[], hasEarlier: boolean): Reconciled {
-  const asked = stored.filter(isUser)
-  const known = overlap(asked, sent).ending
+function isNewToolResult(sent: readonly ComparableMessage[], rest: readonly StoredMessage[]): boolean {
+  const answeredIds = new Set(sent.map(({ answers }) => answers))
+  return rest.some((message) => isUser(message) || message.calls?.some(({ id }) => answeredIds.has(id)))
+}
+
+/**
+ * Handles clients that send user messages only. A repeated question sent alone is asked again; sent after others, its
+ * reply is to be regenerated.
+ */
+function reconcileQuestions(
+  stored: readonly StoredMessage[],
+  sent: readonly ComparableMessage[],
+  hasEarlier: boolean,
+): HistoryChange {
+  const questions = stored.filter(isUser)
+  const known = findOverlap(questions, sent).suffixLength
   if (known === sent.length) {
     const reply = stored[stored.findLastIndex(isUser) + 1]
-    if (reply === undefined || known === 0) return fresh(known, 'exact')
-    return known > 1 ? { fresh: known, cut: reply.sequence, how: 'regenerated' } : fresh(0, 'newest-only')
+    if (reply === undefined || known === 0) return appendFrom(known, 'exact')
+    return known > 1
+      ? { newFrom: known, cutFrom: reply.sequence, relation: 'regenerated' }
+      : appendFrom(0, 'newest-only')
   }
-  if (known > 0) return fresh(known, 'continued')
-  if (sent.length === 1) return fresh(0, 'newest-only')
-  return (hasEarlier ? undefined : fromStart(stored, asked, sent)) ?? fresh(0, 'disjoint')
+  if (known > 0) return appendFrom(known, 'continued')
+  if (sent.length === 1) return appendFrom(0, 'newest-only')
+  return (hasEarlier ? undefined : reconcilePrefix(stored, questions, sent)) ?? appendFrom(0, 'disjoint')
 }
 
-/** The client's messages begin as the session does, but do not reach its end. */
-function fromStart(
-  stored: readonly Stored[],
-  asked: readonly Stored[],
-  sent: readonly Compared[],
-): Reconciled | undefined {
-  const whole = commonStart(stored, sent)
-  const next = stored[whole]
-  // Up to here no reply was left out, so what follows is known to be taken back.
-  if (whole === sent.length && next !== undefined) return { fresh: whole, cut: next.sequence, how: 'truncated' }
-  if (whole > 0 && next !== undefined && isUser(next)) return { fresh: whole, cut: next.sequence, how: 'edited' }
-  const left = Math.min(commonStart(asked, sent), sent.length - 1)
-  return left > 0 ? fresh(left, 'continued') : undefined
+/** Handles sent messages that start like the session but do not reach its end. */
+function reconcilePrefix(
+  stored: readonly StoredMessage[],
+  questions: readonly StoredMessage[],
+  sent: readonly ComparableMessage[],
+): HistoryChange | undefined {
+  const prefix = commonPrefixLength(stored, sent)
+  const next = stored[prefix]
+  // No reply was left out up to here, so whatever follows was taken back.
+  if (prefix === sent.length && next !== undefined)
+    return { newFrom: prefix, cutFrom: next.sequence, relation: 'truncated' }
+  if (prefix > 0 && next !== undefined && isUser(next))
+    return { newFrom: prefix, cutFrom: next.sequence, relation: 'edited' }
+  const asked = Math.min(commonPrefixLength(questions, sent), sent.length - 1)
+  return asked > 0 ? appendFrom(asked, 'continued') : undefined
 }
 
-const fresh = (from: number, how: Reconciled['how']): Reconciled => ({ fresh: from, cut: undefined, how })
+const appendFrom = (newFrom: number, relation: HistoryRelation): HistoryChange => ({
+  newFrom,
+  cutFrom: undefined,
+  relation,
+})

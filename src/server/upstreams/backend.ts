@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tokens } from '../../domain/entry.ts'
-import type { Body, Dialect } from '../protocols/dialect.ts'
 import { roundOver } from '../http/round.ts'
 import type { UpstreamState } from '../observability/ready.ts'
+import type { Body, Dialect } from '../protocols/dialect.ts'
 
 /** What a client wants of a model. */
 export type Call = {

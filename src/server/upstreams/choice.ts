@@ -1,5 +1,5 @@
-import type { Call } from './backend.ts'
 import type { Protocol } from '../auth/headers.ts'
+import type { Call } from './backend.ts'
 import type { UpstreamOptions } from './upstream.ts'
 
 /** The only model server, where nothing but its address is given. */

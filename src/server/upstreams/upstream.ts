@@ -3,7 +3,6 @@ import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { endpoint, shownAddress } from '../../providers/address.ts'
 import { brokenOff, type Check, notAReply, refused, unreachable } from '../../providers/failure.ts'
-import type { Answer, Call } from './backend.ts'
 import {
   type Upstream as Holder,
   ownKeyHeaders,
@@ -14,6 +13,7 @@ import {
 import { Refusal } from '../http/problem.ts'
 import { roundOver } from '../http/round.ts'
 import type { UpstreamState } from '../observability/ready.ts'
+import type { Answer, Call } from './backend.ts'
 import { modelFor, protocolOf } from './choice.ts'
 import { type Begun, exchange, type Terms } from './exchange.ts'
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
-import { type Compared, type Reconciled, reconcile, type Stored } from '../../../src/server/turn/reconcile.ts'
+import type { ComparableMessage } from '../../../src/server/turn/messageEquality.ts'
+import { type HistoryChange, reconcile, type StoredMessage } from '../../../src/server/turn/reconcile.ts'
 
 /** A message as its client has it; the number tells it from all others. */
-type Said = Compared & { readonly id: number }
+type Said = ComparableMessage & { readonly id: number }
 
 /** What becomes of the reply: it arrives, it is stored but the client never sees it, or none is made. */
 type Outcome = 'answered' | 'lost' | 'failed'
@@ -47,16 +48,16 @@ export const clients: fc.Arbitrary<Client> = fc.record({
   deeds: fc.array(deed, { minLength: 1, maxLength: 14, size: 'max' }),
 })
 
-const isUser = ({ role }: Compared): boolean => role === 'user'
-const isReply = ({ role }: Compared): boolean => role === 'assistant'
+const isUser = ({ role }: ComparableMessage): boolean => role === 'user'
+const isReply = ({ role }: ComparableMessage): boolean => role === 'assistant'
 const shown = (line: readonly Said[]): string => line.map(({ id, role }) => `${role[0]}${id}`).join(' ')
 
 /** A client, the session it talks to, and the conversation as both should have it. */
 export class Talk {
   readonly faults: string[] = []
-  readonly hows = new Set<Reconciled['how']>()
+  readonly hows = new Set<HistoryChange['relation']>()
   readonly #client: Client
-  #line: (Stored & Said)[] = []
+  #line: (StoredMessage & Said)[] = []
   readonly #branches: Said[] = []
   #view: Said[] = []
   /** How much of the session stands before what the client tells: it cannot take back what it does not show. */
@@ -126,17 +127,17 @@ export class Talk {
     this.#sayAgain()
     const sent = this.#sent().map((message, place, all) => this.#dress(message, place, all))
     const decided = this.#decide(sent)
-    this.hows.add(decided.how)
+    this.hows.add(decided.relation)
     const before = this.#line
     const kept =
-      decided.cut === undefined ? before.length : before.findIndex(({ sequence }) => sequence === decided.cut)
+      decided.cutFrom === undefined ? before.length : before.findIndex(({ sequence }) => sequence === decided.cutFrom)
     this.#branches.push(...before.slice(kept))
-    const news = sent.slice(decided.fresh)
+    const news = sent.slice(decided.newFrom)
     this.#line = [...before.slice(0, kept), ...news.map((message, at) => ({ ...message, sequence: kept + at + 1 }))]
     const expected = [...before.slice(0, this.#base), ...this.#view]
     if (shown(this.#line) !== shown(expected)) {
       this.faults.push(
-        `${decided.how}: sent ${shown(sent)} to ${shown(before)}, which became ${shown(this.#line)} instead of ${shown(expected)}`,
+        `${decided.relation}: sent ${shown(sent)} to ${shown(before)}, which became ${shown(this.#line)} instead of ${shown(expected)}`,
       )
     }
     if (result !== 'failed') this.#reply(result === 'answered', withCall)
@@ -164,10 +165,10 @@ export class Talk {
   }
 
   /** The server reads a little more than was sent, and all of it if that is not enough. */
-  #decide(sent: readonly Said[]): Reconciled {
+  #decide(sent: readonly Said[]): HistoryChange {
     const read = this.#line.slice(-(sent.length + 4))
     const decided = reconcile(frozen(read), frozen(sent), { hasEarlier: read.length < this.#line.length })
-    return decided.how === 'disjoint' && read.length < this.#line.length
+    return decided.relation === 'disjoint' && read.length < this.#line.length
       ? reconcile(frozen(this.#line), frozen(sent), { hasEarlier: false })
       : decided
   }

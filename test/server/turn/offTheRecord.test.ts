@@ -35,7 +35,7 @@ describe.each(places)('a turn off the record, beside what is kept in %s', (_, st
       const { status, headers } = await scene.chat([user('What is my cat called?')], { 'x-threadkeep-store': word })
       expect([status, headers.get('x-threadkeep-memory'), headers.get('x-threadkeep-receipt')]).toEqual([
         200,
-        'off the record',
+        'read-only',
         null,
       ])
       expect(scene.prompt()).toEqual(['My cat is called Miso.', 'Re: My cat is called Miso.', 'What is my cat called?'])

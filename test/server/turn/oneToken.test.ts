@@ -9,7 +9,7 @@ describe('a request for a single token', () => {
   it('is a sign of life if it says no more than that, and leaves nothing', async () => {
     await using scene = await openScene()
     const { status, headers } = await inOneToken(scene, 'ping')
-    expect([status, headers.get('x-threadkeep-memory')]).toEqual([200, 'side'])
+    expect([status, headers.get('x-threadkeep-memory')]).toEqual([200, 'auxiliary'])
     expect(await scene.said()).toEqual([])
   })
 

@@ -1,28 +1,38 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { align, alignClosely } from '../../../src/server/turn/align.ts'
-import { type Compared, type Reconciled, reconcile, type Stored } from '../../../src/server/turn/reconcile.ts'
+import { alignByComparison, alignHistories } from '../../../src/server/turn/historyAlignment.ts'
+import type { ComparableMessage } from '../../../src/server/turn/messageEquality.ts'
+import {
+  type HistoryChange,
+  type HistoryRelation,
+  reconcile,
+  type StoredMessage,
+} from '../../../src/server/turn/reconcile.ts'
 import { campaign, patience, seed } from '../../context/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { clients, Talk } from './clients.ts'
 
-const user = (content: string): Compared => ({ role: 'user', content })
-const reply = (content: string): Compared => ({ role: 'assistant', content })
-const calling = (id: string, args = '{}'): Compared => ({
+const user = (content: string): ComparableMessage => ({ role: 'user', content })
+const reply = (content: string): ComparableMessage => ({ role: 'assistant', content })
+const calling = (id: string, args = '{}'): ComparableMessage => ({
   role: 'assistant',
   content: '',
   calls: [{ id, name: 'look', arguments: args }],
 })
-const result = (answers: string, content = 'found'): Compared => ({ role: 'tool', content, answers })
+const result = (answers: string, content = 'found'): ComparableMessage => ({ role: 'tool', content, answers })
 
-/** Stored messages, numbered from 1, or from another number where there are earlier ones. */
-const stored = (messages: readonly Compared[], first = 1): Stored[] =>
+/** StoredMessage messages, numbered from 1, or from another number where there are earlier ones. */
+const stored = (messages: readonly ComparableMessage[], first = 1): StoredMessage[] =>
   messages.map((message, place) => ({ ...message, sequence: first + place }))
-const decide = (old: readonly Compared[], sent: readonly Compared[]): Reconciled =>
+const decide = (old: readonly ComparableMessage[], sent: readonly ComparableMessage[]): HistoryChange =>
   reconcile(stored(old), sent, { hasEarlier: false })
-const decideLate = (old: readonly Compared[], sent: readonly Compared[]): Reconciled =>
+const decideLate = (old: readonly ComparableMessage[], sent: readonly ComparableMessage[]): HistoryChange =>
   reconcile(stored(old, 101), sent, { hasEarlier: true })
-const on = (fresh: number, how: Reconciled['how'], cut?: number): Reconciled => ({ fresh, cut, how })
+const on = (newFrom: number, relation: HistoryRelation, cutFrom?: number): HistoryChange => ({
+  newFrom,
+  cutFrom,
+  relation,
+})
 
 const [u1, a1, u2, a2, u3, a3, u4] = [
   user('Hello'),
@@ -185,9 +195,9 @@ describe('a client that leaves its history to memory', () => {
 })
 
 describe('what a client makes of a message on the way', () => {
-  const same = (kept: Compared, told: Compared): void =>
+  const same = (kept: ComparableMessage, told: ComparableMessage): void =>
     expect(decide([u1, kept], [u1, told, u2])).toEqual(on(2, 'continued'))
-  const differs = (kept: Compared, told: Compared): void =>
+  const differs = (kept: ComparableMessage, told: ComparableMessage): void =>
     expect(decide([u1, kept], [u1, told, u2])).toEqual(on(1, 'edited', 2))
 
   it('is no edit, while it says the same', () => {
@@ -264,11 +274,11 @@ describe('whatever is stored and sent', () => {
     fc.assert(
       fc.property(list, list, fc.boolean(), (old, sent, hasEarlier) => {
         const lines = stored(old, hasEarlier ? 101 : 1)
-        const { fresh, cut, how } = reconcile(lines, sent, { hasEarlier })
+        const { newFrom: fresh, cutFrom: cut, relation: how } = reconcile(lines, sent, { hasEarlier })
         const kept = lines.filter(({ sequence }) => cut === undefined || sequence < cut)
         expect(cut === undefined).toBe(!['regenerated', 'edited', 'truncated'].includes(how))
         const known = sent.slice(0, fresh)
-        const isKept = (message: Compared): boolean =>
+        const isKept = (message: ComparableMessage): boolean =>
           kept.some(({ role, content }) => role === message.role && content === message.content)
         if (cut !== undefined) expect(known.some(isKept)).toBe(true)
         const asked = known.findLastIndex(({ role }) => role === 'user')
@@ -293,7 +303,7 @@ describe('whatever is stored and sent', () => {
         (old, from, more, edit, hasEarlier) => {
           const told = [...old.slice(hasEarlier ? from : 0), ...more]
           if (edit !== undefined && edit[0] < told.length) told[edit[0]] = edit[1]
-          expect(align(old, told, hasEarlier)).toEqual(alignClosely(old, told, hasEarlier))
+          expect(alignHistories(old, told, hasEarlier)).toEqual(alignByComparison(old, told, hasEarlier))
         },
       ),
       { numRuns: campaign ? 50_000 : 2_000, seed },
@@ -301,7 +311,7 @@ describe('whatever is stored and sent', () => {
   })
 
   it('it takes time in proportion to it, however much it repeats itself', () => {
-    const same = (many: number, message = ok): Compared[] => Array.from({ length: many }, () => message)
+    const same = (many: number, message = ok): ComparableMessage[] => Array.from({ length: many }, () => message)
     expect(decide([...same(100_000), a1], same(100_000))).toEqual(on(100_000, 'regenerated', 100_001))
     expect(decide(same(100_000), [...same(100_000), a1, u2])).toEqual(on(100_000, 'continued'))
     expect(decide(same(50_000, a1), [...same(50_000, a1), u2])).toEqual(on(50_000, 'continued'))

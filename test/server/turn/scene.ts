@@ -1,5 +1,5 @@
 import { parseKey } from '../../../src/domain/key.ts'
-import { branchesOf, branchMessages } from '../../../src/server/turn/branch.ts'
+import { listBranches, readBranch } from '../../../src/server/turn/branches.ts'
 import { type Started, startServer } from '../start.ts'
 import { type HeldModel, type Reply, startHeld, textOf } from './held.ts'
 
@@ -64,9 +64,9 @@ export async function openScene({ reply, first, ...options }: Options = {}): Pro
     respond: (body, headers) => send(`POST /v1/${ann}/responses`, { model: 'test-model', ...body }, headers),
     said: (key = ann) => server.said(key),
     branches: async (key = ann) => {
-      const found = await branchesOf(server.memory, parseKey(key))
+      const found = await listBranches(server.memory, parseKey(key))
       const lines = async (branch: number) =>
-        (await branchMessages(server.memory, parseKey(key), branch)).map(({ role, content }) => `${role}: ${content}`)
+        (await readBranch(server.memory, parseKey(key), branch)).map(({ role, content }) => `${role}: ${content}`)
       return Object.fromEntries(
         await Promise.all(found.map(async ({ branch }) => [branch, await lines(branch)] as const)),
       )

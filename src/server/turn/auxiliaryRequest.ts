@@ -1,9 +1,9 @@
-import { type Compared, isUser } from './likeness.ts'
+import { type ComparableMessage, isUser } from './messageEquality.ts'
 
 /** A request, as far as it tells whether somebody speaks or a program asks for itself. */
 export type Asked = {
   readonly instructions: readonly string[]
-  readonly said: readonly Compared[]
+  readonly said: readonly ComparableMessage[]
   readonly hasTools: boolean
   readonly maxTokens: number | undefined
   readonly body?: { readonly metadata?: unknown }
@@ -95,9 +95,9 @@ const serving =
  * next, or a completion of what is being typed. Memory takes no part in it. In doubt it is a turn.
  *
  * @example
- * isSide({ instructions: ['You are a title generator. Output only a title for the thread.'], said, hasTools: false, maxTokens: 50 }, { messages: 0 }) // true
+ * isAuxiliaryRequest({ instructions: ['You are a title generator. Output only a title for the thread.'], said, hasTools: false, maxTokens: 50 }, { messages: 0 }) // true
  */
-export function isSide(ask: Asked, session: { readonly messages: number }): boolean {
+export function isAuxiliaryRequest(ask: Asked, session: { readonly messages: number }): boolean {
   const newest = ask.said.at(-1)
   if (isDeclared(ask.body?.metadata)) return true
   const isAsked = newest !== undefined && isUser(newest)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Asked, isSide } from '../../../src/server/turn/side.ts'
+import { type Asked, isAuxiliaryRequest } from '../../../src/server/turn/auxiliaryRequest.ts'
 
 type Line = Asked['said'][number]
 const user = (content: string): Line => ({ role: 'user', content })
@@ -286,10 +286,10 @@ const turns: Readonly<Record<string, Asked>> = {
 }
 
 describe('a request that is no turn of the conversation:', () => {
-  it.each(Object.entries(side))('%s', (_, ask) => expect(isSide(ask, { messages: 2 })).toBe(true))
+  it.each(Object.entries(side))('%s', (_, ask) => expect(isAuxiliaryRequest(ask, { messages: 2 })).toBe(true))
 
   it('is known before anything is stored, if it looks like nothing else', () => {
-    const early = Object.entries(side).filter(([, ask]) => !isSide(ask, { messages: 0 }))
+    const early = Object.entries(side).filter(([, ask]) => !isAuxiliaryRequest(ask, { messages: 0 }))
     // The others might be somebody's own first words.
     expect(early.map(([name]) => name)).toEqual([
       'a web interface wants an emoji',
@@ -302,7 +302,7 @@ describe('a request that is no turn of the conversation:', () => {
 })
 
 describe('a turn of the conversation:', () => {
-  it.each(Object.entries(turns))('%s', (_, ask) => expect(isSide(ask, { messages: 0 })).toBe(false))
-  it.each(Object.entries(turns))('%s, later', (_, ask) => expect(isSide(ask, { messages: 40 })).toBe(false))
-  it('is one of a request with nothing in it', () => expect(isSide(nothing, { messages: 0 })).toBe(false))
+  it.each(Object.entries(turns))('%s', (_, ask) => expect(isAuxiliaryRequest(ask, { messages: 0 })).toBe(false))
+  it.each(Object.entries(turns))('%s, later', (_, ask) => expect(isAuxiliaryRequest(ask, { messages: 40 })).toBe(false))
+  it('is one of a request with nothing in it', () => expect(isAuxiliaryRequest(nothing, { messages: 0 })).toBe(false))
 })

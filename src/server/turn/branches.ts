@@ -1,0 +1,117 @@
+import type { Incoming } from '../../domain/chat.ts'
+import { type About, type Message, messageId } from '../../domain/entry.ts'
+import { branchKey, formatKey, type Key } from '../../domain/key.ts'
+import type { Store } from '../../domain/ports.ts'
+import { never } from '../../domain/session.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
+
+/**
+ * Moves the messages from a sequence number on into a branch of the session. The branch is written before anything leaves
+ * the session; after an interruption, the same or a later request completes the move.
+ */
+export async function branchOff(memory: Memory, key: Key, from: number): Promise<void> {
+  const { sessions, clock } = internalsOf(memory)
+  const cut = await sessions.page(key, { after: from - 1, limit: Number.MAX_SAFE_INTEGER })
+  const [first] = cut
+  if (first === undefined) return
+  const branch = branchKey(key, first.sequence)
+  const { epoch, last } = await sessions.head(branch, 0)
+  // An interrupted request may have written some of the messages already.
+  const missing = cut.filter(({ sequence }) => sequence > last)
+  const at = clock()
+  const metadata: About = {
+    kind: 'about',
+    id: 'about',
+    at,
+    branchOf: { session: key.id, after: first.sequence - 1 },
+    sources: [],
+  }
+  for (const run of splitIntoRuns(missing)) {
+    const [{ sequence, offset }] = run
+    const append = run.map(({ kind: _kind, id: _id, sequence: _sequence, offset: _offset, ...message }) => message)
+    await sessions.commit({
+      id: `branch ${sequence}`,
+      key: branch,
+      at,
+      epoch,
+      from: { sequence, offset },
+      append,
+      put: [metadata],
+      drop: [],
+      expiresAt: never,
+    })
+  }
+  await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => messageId(sequence)) })
+}
+
+/** Splits messages into runs of consecutive sequence numbers, so that the branch keeps the numbers. */
+const splitIntoRuns = (messages: readonly Message[]): readonly (readonly [Message, ...Message[]])[] =>
+  [...Map.groupBy(messages, ({ sequence }, index) => sequence - index).values()] as [Message, ...Message[]][]
+
+/**
+ * Stores a late reply in the branch of its question, under a sequence number that its session has not used and will not
+ * use: replies are identified by their number, in whichever branch they are.
+ */
+export async function appendLate(memory: Memory, key: Key, branch: Key, reply: Incoming): Promise<Message | undefined> {
+  const { sessions, appendRaw } = internalsOf(memory)
+  const sequence = (await sessions.head(key, 0)).last + 1
+  await reserveSequencesBelow(sessions, key, sequence + 1)
+  await reserveSequencesBelow(sessions, branch, sequence)
+  return (await appendRaw(branch, [reply])).stored[0]
+}
+
+/** Makes `sequence` the next number of a session; lower unused numbers stay unused. */
+async function reserveSequencesBelow(store: Store, key: Key, sequence: number): Promise<void> {
+  const { epoch, last, touchedAt, expiresAt, recent } = await store.head(key, 1)
+  if (sequence <= last + 1) return
+  const [newest] = recent
+  const offset = newest === undefined ? 0 : newest.offset + newest.weight
+  await store.commit({
+    key,
+    at: touchedAt,
+    epoch,
+    from: { sequence, offset },
+    append: [],
+    put: [],
+    drop: [],
+    expiresAt,
+  })
+}
+
+export type BranchSummary = { readonly branch: number; readonly messages: number; readonly cutAt: number }
+
+/** Lists the branches of a session, the oldest first. */
+export async function listBranches(memory: Memory, key: Key): Promise<readonly BranchSummary[]> {
+  const listed = await internalsOf(memory).sessions.list({
+    scope: key.scope,
+    after: `${key.scope}:${key.id}:`,
+    limit: 100_000,
+  })
+  const branches: BranchSummary[] = []
+  for (const { key: other, messages, startedAt } of listed) {
+    if (!other.id.startsWith(`${key.id}:`)) break
+    const number = other.id.slice(key.id.length + 1)
+    if (/^\d+$/.test(number)) branches.push({ branch: Number(number), messages, cutAt: startedAt })
+  }
+  return branches.sort((left, right) => left.branch - right.branch)
+}
+
+/** Messages of a branch; empty when there is no such branch. */
+export const readBranch = (memory: Memory, key: Key, branch: number): Promise<readonly Message[]> =>
+  internalsOf(memory).sessions.page(branchKey(key, branch), { after: 0, limit: Number.MAX_SAFE_INTEGER })
+
+/** The message of a session with this sequence number. */
+export async function readMessageAt(memory: Memory, key: Key, sequence: number): Promise<Message | undefined> {
+  const range = { after: sequence - 1, before: sequence + 1, limit: 1 }
+  return (await internalsOf(memory).sessions.page(key, range))[0]
+}
+
+/** Finds the branch that holds a message cut from its session; undefined once the message is forgotten. */
+export async function findBranchWith(memory: Memory, key: Key, sequence: number): Promise<Key | undefined> {
+  for (const { branch } of await listBranches(memory, key)) {
+    if (branch > sequence) continue
+    const candidate = branchKey(key, branch)
+    if ((await readMessageAt(memory, candidate, sequence)) !== undefined) return candidate
+  }
+  return undefined
+}

@@ -1,0 +1,117 @@
+import type { Parsed } from '../../domain/chat.ts'
+import { canonical } from '../../portable/canonical.ts'
+
+/** The fields of a message that decide whether two messages are the same. */
+export type ComparableMessage = Pick<Parsed, 'role' | 'content' | 'calls' | 'answers'>
+
+export const isUser = ({ role }: Pick<ComparableMessage, 'role'>): boolean => role === 'user'
+
+/** Compares stored messages with sent ones; both are named by their index. */
+export type MessageEquality = {
+  /** True for one message in two forms: trimmed, with its JSON rewritten, or with the reasoning removed. */
+  readonly isSame: (stored: number, sent: number) => boolean
+  /** True when one reply is a prefix or suffix of the other: a stopped stream, or a window that cuts a message. */
+  readonly isPartOf: (stored: number, sent: number) => boolean
+  /** Lookup keys: equal for messages that are the same. */
+  readonly storedKey: (index: number) => string
+  readonly sentKey: (index: number) => string
+}
+
+/** True for messages without tool calls that are equal character by character, as nearly all resent ones are. */
+export const isIdentical = (a: ComparableMessage, b: ComparableMessage): boolean =>
+  a.role === b.role &&
+  a.content === b.content &&
+  a.answers === b.answers &&
+  a.calls === undefined &&
+  b.calls === undefined
+
+/** True when the first `count` sent messages are identical to the stored ones from `start` on. */
+export function matchesAt(
+  stored: readonly ComparableMessage[],
+  start: number,
+  sent: readonly ComparableMessage[],
+  count: number,
+): boolean {
+  if (start < 0 || count < 1 || count > sent.length || count > stored.length - start) return false
+  for (let index = 0; index < count; index++) {
+    if (!isIdentical(stored[start + index] as ComparableMessage, sent[index] as ComparableMessage)) return false
+  }
+  return true
+}
+
+/** Builds the comparison of two message lists. Normal forms are computed on first use. */
+export function compareMessages(
+  stored: readonly ComparableMessage[],
+  sent: readonly ComparableMessage[],
+): MessageEquality {
+  const storedForm = normalizeLazily(stored)
+  const sentForm = normalizeLazily(sent)
+  const isSame = (storedIndex: number, sentIndex: number): boolean => {
+    const a = stored[storedIndex]
+    const b = sent[sentIndex]
+    if (a === undefined || b === undefined || a.role !== b.role) return false
+    if (isIdentical(a, b)) return true
+    if (isUser(a) && isTrimmed(a.content) && isTrimmed(b.content)) return false
+    const [left, right] = [storedForm(storedIndex), sentForm(sentIndex)]
+    return left.text === right.text && left.header === right.header
+  }
+  const isPartOf = (storedIndex: number, sentIndex: number): boolean => {
+    const [a, b] = [stored[storedIndex], sent[sentIndex]]
+    if (a === undefined || b === undefined || isUser(a)) return false
+    const [left, right] = [storedForm(storedIndex), sentForm(sentIndex)]
+    if (left.header !== right.header) return false
+    const [short, long] = left.text.length < right.text.length ? [left.text, right.text] : [right.text, left.text]
+    return short !== '' && (long.startsWith(short) || long.endsWith(short))
+  }
+  const keyOf = ({ header, text }: NormalForm): string => `${header} ${text}`
+  return {
+    isSame,
+    isPartOf,
+    storedKey: (index) => keyOf(storedForm(index)),
+    sentKey: (index) => keyOf(sentForm(index)),
+  }
+}
+
+/** User text without surrounding white space is its own normal form. */
+const isTrimmed = (text: string): boolean => text === text.trim() && !text.includes('\r')
+
+/** A message without what clients change on their own: `header` is role, call ids and calls; `text` the words. */
+type NormalForm = { readonly header: string; readonly text: string }
+
+function normalizeLazily(messages: readonly ComparableMessage[]): (index: number) => NormalForm {
+  const forms: (NormalForm | undefined)[] = []
+  return (index) => {
+    forms[index] ??= normalize(messages[index] as ComparableMessage)
+    return forms[index]
+  }
+}
+
+/**
+ * Clients trim replies, merge their parts, drop the reasoning and rewrite the JSON of tool calls, so replies are compared
+ * without white space. User text keeps its inner white space: a change there is an edit.
+ */
+function normalize({ role, content, calls, answers }: ComparableMessage): NormalForm {
+  const callList = calls?.map((call) => [call.id, call.name, normalizeJson(call.arguments)]) ?? []
+  const header = JSON.stringify([role, answers ?? '', callList])
+  if (role === 'user') return { header, text: content.trim().replaceAll('\r\n', '\n') }
+  return { header, text: (role === 'assistant' ? stripReasoning(content) : content).replace(/\s+/g, '') }
+}
+
+/** Canonical JSON of call arguments; missing arguments count as an empty object. */
+function normalizeJson(text: string): string {
+  if (text.trim() === '') return '{}'
+  try {
+    return canonical(JSON.parse(text))
+  } catch {
+    return text.trim()
+  }
+}
+
+const reasoningTag = /^\s*<(think|thinking|thought|reasoning|details(?= type="reasoning"))\b[^<>]{0,200}>/
+
+/** Removes the tagged reasoning that some servers write at the start of a reply. */
+function stripReasoning(content: string): string {
+  const tag = reasoningTag.exec(content)?.[1]
+  const end = tag === undefined ? -1 : content.indexOf(`</${tag}>`)
+  return tag === undefined || end < 0 ? content : content.slice(end + tag.length + 3)
+}

@@ -1,0 +1,67 @@
+import type { Incoming } from '../../domain/chat.ts'
+import type { Message } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, isInner, type Key, parseKey } from '../../domain/key.ts'
+import type { Ledger } from '../../domain/ledger.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
+import { appendLate, findBranchWith, readMessageAt } from './branches.ts'
+
+/** A reply and the question it answers, by sequence number, in the epoch in which it was asked. */
+export type ReplyToStore = {
+  readonly reply: Incoming
+  readonly question: number
+  readonly epoch: number
+  readonly ledger: Ledger | undefined
+}
+
+/** A stored reply, and the session that it belongs to by now, directly or in a branch. */
+export type StoredReply = { readonly key: Key; readonly message: Message }
+
+/**
+ * Stores a reply after its question. If the question was cut into a branch meanwhile, the reply goes there; if it was
+ * forgotten, the reply is dropped; if the session was transferred, the reply follows it.
+ */
+export async function storeReply(memory: Memory, key: Key, input: ReplyToStore): Promise<StoredReply | undefined> {
+  const { reply, question, epoch, ledger } = input
+  const internals = internalsOf(memory)
+  try {
+    const head = await internals.sessions.head(key, 1)
+    const isNewest = head.recent[0]?.sequence === question
+    const isCut = !isNewest && (await readMessageAt(memory, key, question)) === undefined
+    const target = isCut ? await findBranchWith(memory, key, question) : key
+    if (target === undefined) return await storeInTransferredSession(memory, key, input)
+    const options = ledger === undefined ? { epoch } : { epoch, answers: ledger }
+    const message = isCut
+      ? await appendLate(memory, key, target, reply)
+      : (await internals.append(key, [reply], options, isNewest ? head : undefined)).stored[0]
+    if (message === undefined) return undefined
+    if (await isQuestionStored(memory, key, question)) return { key, message }
+    // `forget` does not wait for replies: a question erased while its reply was being stored takes the reply with it.
+    await (isCut
+      ? internals.sessions.erase(target, { entries: [message.id] })
+      : memory.forget({ key: formatKey(key), messageId: message.id }))
+    return undefined
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error
+    if (error.code === 'erased') return undefined
+    if (error.code !== 'moved' || error.to === undefined) throw error
+    return storeReply(memory, parseKey(error.to), { ...input, epoch: await memory.epoch(error.to) })
+  }
+}
+
+async function isQuestionStored(memory: Memory, key: Key, question: number): Promise<boolean> {
+  if ((await readMessageAt(memory, key, question)) !== undefined) return true
+  return (await findBranchWith(memory, key, question)) !== undefined
+}
+
+/** A transferred session keeps the sequence numbers of its questions. */
+async function storeInTransferredSession(
+  memory: Memory,
+  key: Key,
+  input: ReplyToStore,
+): Promise<StoredReply | undefined> {
+  const session = isInner(key) ? undefined : (await memory.about(key))?.movedTo
+  if (session === undefined) return undefined
+  const to = parseKey(`${key.scope}:${session}`)
+  return storeReply(memory, to, { ...input, epoch: await memory.epoch(to) })
+}
