@@ -103,7 +103,8 @@ export class Contexts {
     const when = isTimely ? this.#when(asking, query === undefined ? head.asked?.at : undefined) : undefined
     const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
     const step = walk.next()
-    const looked = library?.passages(store, heads[origins.length + 1], asking)
+    const files = library?.files(profile, key)
+    const looked = files && library?.passages(store, files, asking)
     // nobody waits where everything is at hand
     const [found, passages = []] =
       step.done === true && looked === undefined
@@ -129,12 +130,12 @@ export class Contexts {
     return isQuestion(asking) ? this.means.dates?.(asking, at) : undefined
   }
 
-  /** Reads the session, then what its scope knows and what is known of the person, and whether there are files, as far as they are seen. */
+  /** Reads the session, then what its scope knows and what is known of the person, as far as they are seen. */
   #read(
     key: Key,
     person: string | undefined,
   ): { readonly origins: readonly Origin[]; readonly reads: readonly Promise<Head>[] } {
-    const { profile, sessions, store, library } = this.means
+    const { profile, sessions, store } = this.means
     // where sessions live in the same store, the scope's own memory is a session that knows it itself
     const isScope = isSeen(profile, 'scope') && (key.id !== '' || sessions !== store)
     const reads = [sessions.head(key, recent)]
@@ -142,8 +143,6 @@ export class Contexts {
     if (isScope) reads[origins.push('scope')] = store.head(scopeKey(key), 0)
     if (person !== undefined && isSeen(profile, 'person'))
       reads[origins.push('person')] = store.head(personKey(key.scope, person), 0)
-    const files = library?.files(profile, key)
-    if (files !== undefined) reads.push(store.head(files, 0))
     return { origins, reads }
   }
 

@@ -1,26 +1,27 @@
-import type { Derived, Tokens } from '../domain/entry.ts'
-import { filesKey, type Key } from '../domain/key.ts'
-import type { Index } from '../domain/ports.ts'
-import type { Profile } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
 import type { Gathered } from '../context/gather.ts'
 import { isSeen, mostPassages, passagesOf, withPassages } from '../context/shared.ts'
+import type { Derived, Tokens } from '../domain/entry.ts'
+import { filesKey, type Key } from '../domain/key.ts'
+import type { Index, Store } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
 
-/** Finds what the files of a scope say on a question, and has it shown. */
+/** Searches the files of a scope for passages on a question. */
 export type Library = {
-  /** Where they are kept, if the profile sees them. */
+  /** The session that holds the scope's files, when the profile reads them. */
   files(profile: Profile, key: Key): Key | undefined
-  /** Nothing, where there are none to be seen. */
-  passages(store: Index, files: Head | undefined, text: string): Promise<readonly Derived[]> | undefined
+  /** Passages on a question; empty when the scope has no files. */
+  passages(store: Store & Index, files: Key, question: string): Promise<readonly Derived[]>
+  /** Adds passages to the candidates of a context. */
   shown(gathered: Gathered, passages: readonly Derived[], budget: Tokens): Gathered
 }
 
-/** The platform's; where there are no files to be read, there is none. */
+/** The file search of Node. Browsers have none. */
 export const library: Library = {
   files: (profile, { scope }) => (isSeen(profile, 'files') ? filesKey(scope) : undefined),
-  passages: (store, files, text) =>
-    files === undefined || files.messages === 0
-      ? undefined
-      : store.search(files.key, { text, kinds: ['message'], limit: mostPassages }).then(passagesOf),
+  passages: async (store, files, text) => {
+    // Most scopes have no files, and reading one message is cheaper than a search.
+    if ((await store.page(files, { limit: 1 })).length === 0) return []
+    return passagesOf(await store.search(files, { text, kinds: ['message'], limit: mostPassages }))
+  },
   shown: withPassages,
 }
