@@ -1,3 +1,5 @@
+import { asTurn, Renderer, weighed } from '../context/render.ts'
+import { lastOf, unitsOf } from '../context/unit.ts'
 import { type Incoming, parseMessage, wellFormed } from '../domain/chat.ts'
 import {
   type Derived,
@@ -17,8 +19,6 @@ import type { Profile } from '../domain/profile.ts'
 import { type Head, isExpired, never, placeOf } from '../domain/session.ts'
 import { Forgetting, type Forgotten } from '../memory/forgetting.ts'
 import { Barrier } from '../memory/secrets.ts'
-import { asTurn, Renderer, weighed } from '../context/render.ts'
-import { lastOf, unitsOf } from '../context/unit.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type SessionsOptions = {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { Given, Setting } from '../server/config/settings.ts'
 import type { Said } from '../server/config/load.ts'
+import type { Given, Setting } from '../server/config/settings.ts'
 import { type Environment, setting, wholeNumber } from './settings.ts'
 
 /** What may be said of the configuration on the command line. */

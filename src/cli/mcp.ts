@@ -70,7 +70,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
     import('../mcp/host.ts'),
     import('../mcp/stdio.ts'),
     import('../server/receipts/receipts.ts'),
-    import('../server/http/problem.ts'),
+    import('../server/http/httpError.ts'),
   ])
   await using memory = await openMemory({ profile: plan.profile, ...place })
   const receipts = async (session: Key) => (await listReceipts(memory.parts.sessions, session, 100)).items

@@ -1,10 +1,10 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
+import { kept } from '../domain/getOrCompute.ts'
 import type { Provider } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
-import { opener } from './anthropic.ts'
-import { kept } from '../domain/getOrCompute.ts'
-import type { Renderer } from './render.ts'
 import { months } from '../search/terms.ts'
+import { opener } from './anthropic.ts'
+import type { Renderer } from './render.ts'
 
 /**
  * The words around what is shown: before and after a block of the conversation's own lines; what the model is told about

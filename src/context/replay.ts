@@ -3,11 +3,11 @@ import type { Key } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
+import { SearchIndex, unlimited } from '../search/score.ts'
+import { searchTerms } from '../search/terms.ts'
 import type { Stretch } from '../text/when/calendar.ts'
 import type { Answer, Need, Walk } from './gather.ts'
-import { SearchIndex, unlimited } from '../search/score.ts'
 import type { Shared } from './shared.ts'
-import { searchTerms } from '../search/terms.ts'
 
 /** A context as it was asked for, with everything it was made from: plain data, so that it can be kept and asked for again. */
 export type Trace = {

@@ -4,9 +4,9 @@ import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Memory } from '../memory.ts'
 import { type Analytics, analysed } from './analytics.ts'
-import { begunIn, listedWithBegun } from './draftSessions.ts'
 import { chainOf, type Link, lastMeasured, relinked } from './chain.ts'
 import { type Suggestion, suggested } from './continuation.ts'
+import { begunIn, listedWithBegun } from './draftSessions.ts'
 import { eraseRows } from './erase.ts'
 import {
   type Exported,

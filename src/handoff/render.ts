@@ -4,7 +4,6 @@ import { type Compression, pressed } from './compression.ts'
 import { type Saying, sayingsOf } from './extract/said.ts'
 import type { ContextItem } from './item.ts'
 import { byPriority } from './priority.ts'
-import type { Split } from './split.ts'
 import { type Cloth, sharesOf } from './render/cloth.ts'
 import { Entire } from './render/entire.ts'
 import { headings } from './render/fence.ts'
@@ -12,6 +11,7 @@ import { frameOf } from './render/frame.ts'
 import { givenAs, isGiven, isNote, shownIn } from './render/placed.ts'
 import { Sections } from './render/sections.ts'
 import { inShort } from './render/short.ts'
+import type { Split } from './split.ts'
 
 /** What has become of a file that the conversation speaks of. */
 export type FileState = {

@@ -7,12 +7,12 @@ import type { Pending } from './pending.ts'
 import { preservation, preservationOf } from './preserve.ts'
 import { closingOf, type Means } from './record.ts'
 import type { Measured, WorkspaceState } from './records.ts'
+import { type FileState, type Material, type Woven, weave } from './render.ts'
 import { begun } from './restore/begin.ts'
 import { materialOf, relatedTo } from './restore/material.ts'
 import { saved } from './save.ts'
 import { idIn, isBegun, isoOf, type Kept, kept, keyOf, notFound } from './sessions.ts'
 import type { Attending, HandoffParts } from './settings.ts'
-import { type FileState, type Material, type Woven, weave } from './render.ts'
 
 export type RestoreRequest = {
   /** The workspace's most recent one when left out. */

@@ -1,10 +1,10 @@
+import { isSession } from '../domain/admission.ts'
 import { aboutIn, type Message, type Millis, type Summary } from '../domain/entry.ts'
 import { formatKey, isInner, type Key, outboxKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { type Head, isExpired } from '../domain/session.ts'
-import { isSession } from '../domain/admission.ts'
-import { wrote } from '../upkeep/revise.ts'
 import type { Barrier } from '../memory/secrets.ts'
+import { wrote } from '../upkeep/revise.ts'
 import { innerOf, ownerOf } from './inner.ts'
 import type { Outbox } from './outbox.ts'
 

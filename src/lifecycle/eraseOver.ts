@@ -1,8 +1,8 @@
+import { crowded, isSession } from '../domain/admission.ts'
 import type { Millis } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { crowded, isSession } from '../domain/admission.ts'
 import type { Barrier } from '../memory/secrets.ts'
 
 type Means = { readonly sessions: Store; readonly profile: Profile; readonly barrier: Barrier | undefined }

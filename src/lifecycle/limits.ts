@@ -1,9 +1,9 @@
+import { type Admission, admit, full, isSession } from '../domain/admission.ts'
 import { type Message, type Millis, messageId, type Said } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import { type Admission, admit, full, isSession } from '../domain/admission.ts'
 import type { Bounded, Counted } from '../stores/ram/attic.ts'
 import { bytesOf } from '../text/utf8.ts'
 

@@ -2,11 +2,11 @@ import type { Derived, Fact, Knowledge, Message, Millis } from '../domain/entry.
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Erasure, Store } from '../domain/ports.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import { marksIn } from '../text/secretMark.ts'
 import { type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
 import { overlaps } from '../upkeep/fold.ts'
 import { revise } from '../upkeep/revise.ts'
-import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Barrier } from './secrets.ts'
 
 /** What `forget` takes: a session, one message of it or several, a scope with all its sessions, or whatever in a scope holds a text. */

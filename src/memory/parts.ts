@@ -1,12 +1,12 @@
 import type { ExportOptions, Imported, ImportOptions } from '../domain/bundle.ts'
 import type { Clock, Embedder, Index, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
+import type { Lifecycle, LifecycleMeans } from '../lifecycle/lifecycle.ts'
 import type { WhenIn } from '../text/when.ts'
 import type { Upkeep, UpkeepMeans } from '../upkeep/upkeep.ts'
 import type { MakeEmbedding } from './embedding.ts'
 import type { Forgotten, Rederive, Target } from './forgetting.ts'
 import type { Library } from './library.ts'
-import type { Lifecycle, LifecycleMeans } from '../lifecycle/lifecycle.ts'
 import type { Replaying } from './replaying.ts'
 import type { Barrier } from './secrets.ts'
 

@@ -1,11 +1,11 @@
-import type { Derived, Message } from '../domain/entry.ts'
-import type { Key } from '../domain/key.ts'
-import type { Context } from '../domain/ledger.ts'
-import type { Profile } from '../domain/profile.ts'
 import { compose } from '../context/compose.ts'
 import { gather } from '../context/gather.ts'
 import { answersFrom, type Difference, differences, type Trace, walked } from '../context/replay.ts'
 import { isSeen, type Shared, withPassages } from '../context/shared.ts'
+import type { Derived, Message } from '../domain/entry.ts'
+import type { Key } from '../domain/key.ts'
+import type { Context } from '../domain/ledger.ts'
+import type { Profile } from '../domain/profile.ts'
 import type { ContextOptions, Contexts } from './contexts.ts'
 
 /** A context as another profile would have made it, and which messages would have fared differently. */

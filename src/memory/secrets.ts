@@ -1,10 +1,10 @@
+import { weighed } from '../context/render.ts'
 import type { Parsed } from '../domain/chat.ts'
 import type { Derived, Json, Message, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import { weighed } from '../context/render.ts'
 import { markOf, marksIn, withMarks, withValues } from '../text/secretMark.ts'
 import { findSecrets } from '../text/secrets.ts'
 

@@ -1,5 +1,5 @@
-import type { Ask, Model } from '../domain/ports.ts'
 import { toAnthropic } from '../context/anthropic.ts'
+import type { Ask, Model } from '../domain/ports.ts'
 import { endpoint } from './address.ts'
 import { withheld } from './failure.ts'
 import { flatten } from './flatten.ts'

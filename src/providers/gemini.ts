@@ -1,6 +1,6 @@
+import { toAnthropic } from '../context/anthropic.ts'
 import type { AnthropicMessage } from '../domain/ledger.ts'
 import type { Ask, Model } from '../domain/ports.ts'
-import { toAnthropic } from '../context/anthropic.ts'
 import { endpoint } from './address.ts'
 import { withheld } from './failure.ts'
 import { flatten } from './flatten.ts'

@@ -1,6 +1,6 @@
-import type { ChatMessage } from '../domain/ledger.ts'
 import { opener } from '../context/anthropic.ts'
 import { wordsOf } from '../context/fees.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
 import { clip } from '../text/clip.ts'
 import { isQuestion } from '../text/question.ts'
 import { sentencesOf } from '../text/sentences.ts'

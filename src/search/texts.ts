@@ -1,7 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
+import { kept } from '../domain/getOrCompute.ts'
 import { stem, wordsOf } from '../text/words.ts'
 import { Column, counts, floats, integers } from './column.ts'
-import { kept } from '../domain/getOrCompute.ts'
 import { dateTerms } from './terms.ts'
 
 /** A text that can be found: of which session it is, where and when it was said, by whom, and its terms. */

@@ -4,8 +4,8 @@ import { mayUse, type Visitor } from '../mcp/scope.ts'
 import { admit } from './auth/admit.ts'
 import { type Credential, everywhere } from './auth/credential.ts'
 import { readJson } from './http/body.ts'
-import type { Handler } from './http/exchange.ts'
-import { notFound, type Problem } from './http/problem.ts'
+import { notFound, type Problem } from './http/httpError.ts'
+import type { Handler } from './http/requestContext.ts'
 import type { House } from './serverContext.ts'
 
 /** Opens what answers at `/mcp`; `visitor` is whoever's key does not tell more. */

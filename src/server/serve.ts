@@ -12,9 +12,8 @@ import { resting } from './api/rest.ts'
 import type { Credentials } from './auth/credentials.ts'
 import { type Allowance, Limits } from './auth/limits.ts'
 import { defaults } from './config/defaults.ts'
-import { answering } from './http/answer.ts'
-import { doorsOf } from './http/hosts.ts'
-import { traceOf } from './http/problem.ts'
+import { doorsOf } from './http/hostPolicy.ts'
+import { traceOf } from './http/httpError.ts'
 import { mcpRoom, type OpenMcp } from './mcp.ts'
 import { Memories } from './memoryRegistry.ts'
 import { talking } from './modelRoutes.ts'
@@ -25,6 +24,7 @@ import type { PriceTable } from './observability/prices.ts'
 import type { State } from './observability/ready.ts'
 import { type Tracing, untraced } from './observability/spans.ts'
 import { Tallies } from './observability/tally.ts'
+import { createRequestHandler } from './requestHandler.ts'
 import type { House } from './serverContext.ts'
 import { KeyedMutex } from './turn/sessionLocks.ts'
 import type { Backend } from './upstreams/backend.ts'
@@ -90,7 +90,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const memories = options.memory instanceof Memories ? options.memory : Memories.of(options.memory)
   const draining = { now: false }
   const house = houseOf(options, memories, backendOf(options, memories, patience), draining)
-  const handle = answering(house, { ...talking, ...resting })
+  const handle = createRequestHandler(house, { ...talking, ...resting })
   const server = createServer(
     { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 },
     (request, response) => {

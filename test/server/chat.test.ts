@@ -190,7 +190,7 @@ describe('the server besides chat', () => {
       ['GET', '/v1//models/x'],
     ] as const) {
       const response = await fetch(server.url + path, { method })
-      const message = `Unknown request: ${method} ${path}. GET /openapi.json tells what Threadkeep answers.`
+      const message = `Unknown URL: ${method} ${path}. GET /openapi.json lists all URLs.`
       expect([response.status, await response.json()]).toEqual([
         404,
         { error: { message, type: 'not_found_error', param: null, code: 'unknown_url' } },

@@ -420,7 +420,7 @@ describe('a client', () => {
       500,
       {
         error: {
-          message: 'Something went wrong inside Threadkeep. Its log has more under this x-request-id.',
+          message: 'Internal error. The server log has details under this x-request-id.',
           type: 'server_error',
           param: null,
           code: 'internal',

@@ -3,8 +3,8 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { Credentials } from '../../src/server/auth/credentials.ts'
 import { resting } from '../../src/server/api/rest.ts'
+import { Credentials } from '../../src/server/auth/credentials.ts'
 import { talking } from '../../src/server/modelRoutes.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { type Started, startServer, user } from './start.ts'
@@ -122,9 +122,9 @@ describe('tenants', () => {
       receipt: names.receipt.replace(/[0-9a-f]{16}$/, '0'.repeat(16)),
     }
     const plain =
-      '{"error":{"message":"There is no such thing here, or this key may not see it.","type":"not_found_error","param":null,"code":"not_found"}}'
+      '{"error":{"message":"Not found, or not visible with this key.","type":"not_found_error","param":null,"code":"not_found"}}'
     const anthropic =
-      '{"type":"error","error":{"type":"not_found_error","message":"There is no such thing here, or this key may not see it."}}'
+      '{"type":"error","error":{"type":"not_found_error","message":"Not found, or not visible with this key."}}'
     for (const route of routes) {
       const foreign = requestTo(route, names)
       const absent = requestTo(route, nowhere)

@@ -55,7 +55,7 @@ describe('keys in the address', () => {
       ['a:', 'The session of key "a:" is empty.'],
       [scope, `The scope of key "${scope}" is longer than 64 characters.`],
       [`a:${session}`, `The session of key "a:${'i'.repeat(78)}…" is longer than 128 characters.`],
-      ['%ZZ', 'The key in the address is not encoded properly.'],
+      ['%ZZ', 'The key in the URL is not URL-encoded correctly.'],
     ] as const
     expect(await answers(wrong.map(([key]) => key))).toEqual(wrong.map(([key, message]) => [key, refused(message)]))
   })

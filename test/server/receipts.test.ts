@@ -217,13 +217,11 @@ describe('the receipts of a session', () => {
   it('are told beside those of an earlier form, which had all in one, and packed with them', async () => {
     const { store } = await withReceipts(0)
     const kept = Array.from({ length: 80 }, (_, place) => receiptOf(place + 1))
-    const append = kept
-      .slice(0, 3)
-      .map((receipt) => ({
-        ...said(''),
-        at: receipt.at,
-        calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }],
-      }))
+    const append = kept.slice(0, 3).map((receipt) => ({
+      ...said(''),
+      at: receipt.at,
+      calls: [{ id: '', name: '', arguments: JSON.stringify(compacted(receipt)) }],
+    }))
     await store.commit({ key: home, at: start, epoch: 0, append, put: [], drop: [], expiresAt: never })
     const told = async () => (await listReceipts(store, ann, 99)).items.map((item) => JSON.stringify(item))
     expect(await told()).toEqual(

@@ -5,8 +5,8 @@ import { compress } from '../../text/compress.ts'
 import { pack } from '../../upkeep/summarise/pack.ts'
 import { parse } from '../../upkeep/summarise/render.ts'
 import type { ContextItem } from '../item.ts'
-import { flowed } from '../split.ts'
 import type { FileState, Material } from '../render.ts'
+import { flowed } from '../split.ts'
 import { fenced, headings, inLine } from './fence.ts'
 
 /** A part of what is known about a conversation: as text of no more than so many tokens, and empty if nothing of it fits. */

@@ -3,9 +3,9 @@ import { earlierOf } from '../chain.ts'
 import { matched, type Reference } from '../continuation.ts'
 import type { Provided } from '../records.ts'
 import { resolve } from '../references.ts'
+import type { Earlier, FileState, Material } from '../render.ts'
 import { type Kept, kept, keyOf } from '../sessions.ts'
 import type { Attending, HandoffParts } from '../settings.ts'
-import type { Earlier, FileState, Material } from '../render.ts'
 
 /** A session to go on from, with everything that was said in it, and other sessions about what the new chat begins with. */
 export type Origin = {

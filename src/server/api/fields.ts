@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Json } from '../../domain/entry.ts'
 import { readJson } from '../http/body.ts'
-import type { Exchange } from '../http/exchange.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
+import type { Exchange } from '../http/requestContext.ts'
 
 /** Bodies are described with these few words; what is wrong with a field is told behind its name. */
 export const text = z.string('must be text').min(1, 'must not be empty')

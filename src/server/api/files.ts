@@ -1,8 +1,8 @@
 import { type Key, parseKey } from '../../domain/key.ts'
 import type { Upload } from '../../files/kind.ts'
 import { readBytes, readUpload } from '../http/body.ts'
-import { type Exchange, type Handlers, own, send } from '../http/exchange.ts'
-import { notFound, Refusal } from '../http/problem.ts'
+import { notFound, Refusal } from '../http/httpError.ts'
+import { type Exchange, type Handlers, own, send } from '../http/requestContext.ts'
 import { checkQuery, flagIn, limitIn, placeIn } from './query.ts'
 import { ofScope } from './scope.ts'
 

@@ -1,5 +1,5 @@
 import { isBlank, type Message } from '../../domain/entry.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
 
 /** Where an item stands: the message it is part of, and which part. What was said comes before what was called. */
 export type Place = { readonly sequence: number; readonly part: number }

@@ -1,6 +1,6 @@
 import type { Millis } from '../../domain/entry.ts'
-import { numberIn } from '../http/exchange.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
+import { numberIn } from '../http/requestContext.ts'
 
 /** Refuses what a query holds beside these names: whoever writes `limt` would wonder otherwise. */
 export function checkQuery(query: URLSearchParams, takes: readonly string[]): void {

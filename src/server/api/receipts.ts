@@ -1,5 +1,5 @@
-import { checkScope, type Handlers, send } from '../http/exchange.ts'
-import { notFound } from '../http/problem.ts'
+import { notFound } from '../http/httpError.ts'
+import { checkScope, type Handlers, send } from '../http/requestContext.ts'
 import { findReceipt, keyOfReceipt, listReceipts } from '../receipts/receipts.ts'
 import { checkQuery, limitIn, placeIn } from './query.ts'
 import { ofSession, withSession } from './session.ts'

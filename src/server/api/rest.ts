@@ -1,4 +1,4 @@
-import type { Handlers } from '../http/exchange.ts'
+import type { Handlers } from '../http/requestContext.ts'
 import { conversations } from './conversations.ts'
 import { files } from './files.ts'
 import { forget } from './forget.ts'

@@ -1,6 +1,6 @@
 import { MemoryError } from '../../domain/error.ts'
 import { parseKey, type Scope } from '../../domain/key.ts'
-import { type Exchange, type Handler, own } from '../http/exchange.ts'
+import { type Exchange, type Handler, own } from '../http/requestContext.ts'
 import { checkQuery } from './query.ts'
 
 /** Answers about the tenant in the address, if it is the asker's own; `takes` is what the query may hold. */

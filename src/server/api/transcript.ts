@@ -1,5 +1,5 @@
-import { type Exchange, type Handlers, numberIn, send } from '../http/exchange.ts'
-import { notFound } from '../http/problem.ts'
+import { notFound } from '../http/httpError.ts'
+import { type Exchange, type Handlers, numberIn, send } from '../http/requestContext.ts'
 import { listBranches, readBranch } from '../turn/branches.ts'
 import { pageIn, pageOf } from './page.ts'
 import { limitIn, placeIn, timeIn } from './query.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
 import type { Credential } from './credential.ts'
 import type { Credentials } from './credentials.ts'
 import { presented } from './identity.ts'

@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { rewrite } from '../http/rewrite.ts'
 import { type Credential, fingerprint, issue, isValid, type Kept, shown, type Wanted } from './credential.ts'
 import { formatKeys, parseKeys } from './keyList.ts'
+import { replaceFile } from './replaceFile.ts'
 
 /** The keys of a file as they were when it bore this stamp. */
 type Held = { readonly stamp: string; readonly byHash: ReadonlyMap<string, Credential> }
@@ -135,7 +135,7 @@ export class Credentials {
   /** Resolves to the keys as they are then. */
   private async change(change: (keys: readonly Kept[]) => readonly Kept[]): Promise<readonly Kept[]> {
     let keys: readonly Kept[] = []
-    await rewrite(this.file, (text) => {
+    await replaceFile(this.file, (text) => {
       keys = change(text === undefined ? [] : parseKeys(text, this.file))
       return formatKeys(keys)
     })

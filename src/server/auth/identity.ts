@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../../domain/checks.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { type Key, parseKey, type Scope } from '../../domain/key.ts'
-import { notFound } from '../http/problem.ts'
+import { notFound } from '../http/httpError.ts'
 import { allows, type Credential, soleScope } from './credential.ts'
 
 /** What a request says about the session it belongs to, and whose request it is. */

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { Millis } from '../../domain/entry.ts'
 import { check } from '../../domain/error.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
 import type { Credential } from './credential.ts'
 
 /** How much one visitor may ask, and all together; what is left out has no limit. */

@@ -1,6 +1,6 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
-import { traceOf } from '../http/problem.ts'
+import { traceOf } from '../http/httpError.ts'
 import type { Ways } from '../memoryRegistry.ts'
 import type { Log } from '../observability/log.ts'
 import { readText } from './file.ts'

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
-import { boundaryIn, fileIn, type Upload } from './multipart.ts'
-import { Refusal } from './problem.ts'
-import { roundOver } from './round.ts'
+import { Refusal } from './httpError.ts'
+import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
+import { roundOver } from './pendingReads.ts'
 
 /**
  * How slowly a body may come: in each stretch of time at least so many bytes. How long it may take altogether is the
@@ -63,10 +63,10 @@ function objectIn(bytes: Buffer): Record<string, unknown> {
  * request's origin must have been checked.
  */
 export async function readUpload(request: IncomingMessage, limit: number, pace?: Pace): Promise<Upload> {
-  const boundary = boundaryIn(request.headers['content-type'] ?? '')
-  if (boundary === undefined)
+  const contentType = request.headers['content-type'] ?? ''
+  if (!isMultipart(contentType))
     throw new Refusal(415, 'unsupported_media_type', 'The body must be multipart/form-data with one file.')
-  return fileIn(await readBytes(request, limit, pace), boundary)
+  return parseMultipart(await readBytes(request, limit, pace), contentType)
 }
 
 /**

@@ -4,77 +4,78 @@ import type { ServerResponse } from 'node:http'
 
 type Headers = Readonly<Record<string, string>>
 
-/** An answer so short goes out with its headers in one string: the platform writes one thing where it would write a list of two. */
-const short = 12_288
+/** Bodies up to this size are written as one string together with the headers: one write instead of two. */
+const maxStringBodyBytes = 12_288
 
 /**
- * The client's side of an exchange. What it is told in headers is collected, and goes out with those of the answer as one
- * flat list: one by one they would cost the platform twice as much.
+ * The response to a client. Headers are collected and written as one flat list, which costs Node half as much as setting
+ * them one by one.
  */
 export class Client {
   private readonly outgoing: ServerResponse
-  private readonly hungUp = new AbortController()
-  /** Names and values. */
-  private told: string[] = []
+  private readonly disconnected = new AbortController()
+  /** Alternating names and values. */
+  private headers: string[] = []
 
   constructor(outgoing: ServerResponse) {
     this.outgoing = outgoing
   }
 
-  /** Tells that the client has hung up. */
+  /** Aborts when the client disconnects. */
   get signal(): AbortSignal {
-    return this.hungUp.signal
+    return this.disconnected.signal
   }
 
-  /** Whether it is too late for another answer. */
+  /** True once headers were sent. */
   get hasBegun(): boolean {
     return this.outgoing.headersSent
   }
 
-  /** The platform's own response, with all the headers told so far, for whoever answers by himself. */
+  /** Node's response with all headers set so far, for handlers that write it themselves. */
   get response(): ServerResponse {
-    const { told, outgoing } = this
-    for (let place = 0; place < told.length; place += 2)
-      outgoing.setHeader(told[place] as string, told[place + 1] as string)
-    this.told = []
+    const { headers, outgoing } = this
+    for (let index = 0; index < headers.length; index += 2)
+      outgoing.setHeader(headers[index] as string, headers[index + 1] as string)
+    this.headers = []
     return outgoing
   }
 
+  /** Marks the client as disconnected. */
   hangUp(): void {
-    this.hungUp.abort()
+    this.disconnected.abort()
   }
 
-  /** Has a header go out with whatever is answered; each is told once. */
+  /** Sets a response header. Set each name once. */
   tell(name: string, value: string): void {
-    this.told.push(name, value)
+    this.headers.push(name, value)
   }
 
-  /** Takes back what was told. */
+  /** Removes a header set before. */
   untell(name: string): void {
-    // Values are the client's to choose, in part: one of them may read like a name.
-    for (let place = this.told.length - 2; place >= 0; place -= 2)
-      if (this.told[place] === name) this.told.splice(place, 2)
+    // Compare names only: clients choose some of the values.
+    for (let index = this.headers.length - 2; index >= 0; index -= 2)
+      if (this.headers[index] === name) this.headers.splice(index, 2)
   }
 
+  /** Sends status and headers. */
   begin(status: number, headers: Headers): void {
-    this.outgoing.writeHead(status, this.allWith(headers))
-    this.told = []
+    this.outgoing.writeHead(status, this.mergeHeaders(headers))
+    this.headers = []
   }
 
-  /** Answers with what is all here. */
-  answer(status: number, headers: Headers, bytes: Buffer): void {
-    this.begin(status, { ...headers, 'content-length': String(bytes.length) })
-    if (bytes.length <= short && isAscii(bytes)) this.outgoing.end(bytes.toString('latin1'), 'latin1')
-    else this.outgoing.end(bytes)
+  /** Sends a complete response. */
+  answer(status: number, headers: Headers, body: Buffer): void {
+    this.begin(status, { ...headers, 'content-length': String(body.length) })
+    if (body.length <= maxStringBodyBytes && isAscii(body)) this.outgoing.end(body.toString('latin1'), 'latin1')
+    else this.outgoing.end(body)
   }
 
-  /** Passes bytes on, and tells whether the client takes more of them at once. */
+  /** Writes a chunk; returns false when the caller should await `drained` before the next one. */
   write(bytes: Uint8Array | string): boolean {
     this.signal.throwIfAborted()
     return this.outgoing.write(bytes)
   }
 
-  /** Resolves when the client takes more. */
   drained(): Promise<unknown> {
     return once(this.outgoing, 'drain', { signal: this.signal })
   }
@@ -83,15 +84,15 @@ export class Client {
     this.outgoing.end()
   }
 
-  /** Ends what cannot be brought to its end. */
+  /** Closes the connection in the middle of a response. */
   breakOff(): void {
     this.outgoing.destroy()
   }
 
-  /** A list of its own: where the platform refuses it, what was told goes out with the error. */
-  private allWith(headers: Headers): string[] {
-    const all = [...this.told]
-    for (const name in headers) all.push(name, headers[name] as string)
-    return all
+  /** Copies the list: if `writeHead` throws, the collected headers still go out with the error. */
+  private mergeHeaders(headers: Headers): string[] {
+    const merged = [...this.headers]
+    for (const name in headers) merged.push(name, headers[name] as string)
+    return merged
   }
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../domain/checks.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
 
 /** The error for a field of a request that memory cannot read. */
 export const bad = (param: string, fault: string): MemoryError =>

@@ -2,7 +2,7 @@ import type { Incoming, Parsed } from '../../domain/chat.ts'
 import type { Tokens } from '../../domain/entry.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import type { Problem } from '../http/problem.ts'
+import type { Problem } from '../http/httpError.ts'
 
 export type Body = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import { type Key, parseKey } from '../../domain/key.ts'
 import { internalsOf } from '../../memory.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
 import type { Memories } from '../memoryRegistry.ts'
 
 /** The session of a conversation: its id is the session half of the key. */

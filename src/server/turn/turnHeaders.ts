@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
 
 /** Options of a turn that clients set in headers. */
 export type TurnHeaders = {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tokens } from '../../domain/entry.ts'
-import { roundOver } from '../http/round.ts'
+import { roundOver } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/ready.ts'
 import type { Body, Dialect } from '../protocols/dialect.ts'
 

@@ -1,7 +1,7 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { spokenBy } from '../auth/headers.ts'
-import { Refusal } from '../http/problem.ts'
+import { Refusal } from '../http/httpError.ts'
 import type { Answer, Backend, Call } from './backend.ts'
 import { hasModel, protocolOf, whoIsAsked } from './choice.ts'
 import { type Patience, Upstream, type UpstreamOptions } from './upstream.ts'

@@ -10,8 +10,8 @@ import {
   requestHeaders,
   returnedHeaders,
 } from '../auth/headers.ts'
-import { Refusal } from '../http/problem.ts'
-import { roundOver } from '../http/round.ts'
+import { Refusal } from '../http/httpError.ts'
+import { roundOver } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/ready.ts'
 import type { Answer, Call } from './backend.ts'
 import { modelFor, protocolOf } from './choice.ts'

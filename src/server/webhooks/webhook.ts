@@ -4,7 +4,7 @@ import { check, MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { OnSessionEnd } from '../../lifecycle/ending.ts'
 import { shownAddress } from '../../providers/address.ts'
-import { isLoopback } from '../http/hosts.ts'
+import { isLoopback } from '../http/hostPolicy.ts'
 
 export type WebhookOptions = {
   /** Where ends are sent: `https:`, or `http:` on this machine. */

@@ -9,7 +9,7 @@ const absent = {
   status: 404,
   body: {
     error: {
-      message: 'There is no such thing here, or this key may not see it.',
+      message: 'Not found, or not visible with this key.',
       type: 'not_found_error',
       param: null,
       code: 'not_found',

@@ -232,7 +232,7 @@ describe('the key file', () => {
   it('that cannot be written is told as such', async () => {
     const file = join(folder, 'nowhere', 'keys.json')
     await expect(new Credentials(file).create({ scopes: ['acme'] }, 0)).rejects.toThrow(
-      `${file} cannot be written (ENOENT); nothing was changed. Look at its folder and its permissions.`,
+      `${file} cannot be written (ENOENT); nothing was changed. Check its folder and permissions.`,
     )
   })
 })

@@ -9,7 +9,7 @@ import { admit } from '../../../src/server/auth/admit.ts'
 import type { Credential } from '../../../src/server/auth/credential.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 import { keyFor, type Named, presented, sessionIn } from '../../../src/server/auth/identity.ts'
-import { notFound, Refusal } from '../../../src/server/http/problem.ts'
+import { notFound, Refusal } from '../../../src/server/http/httpError.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-identity-'))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Limits, visitorOf } from '../../../src/server/auth/limits.ts'
-import { Refusal } from '../../../src/server/http/problem.ts'
+import { Refusal } from '../../../src/server/http/httpError.ts'
 
 const second = 1000
 /** What a visitor is told: nothing if it is let in. */

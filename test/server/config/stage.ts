@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { Following } from '../../../src/server/config/follow.ts'
-import { planOf } from '../../../src/server/config/plan.ts'
 import { type Loaded, loadSettings, type Said } from '../../../src/server/config/load.ts'
-import { type Opened, type OpenOptions, openServer } from '../../../src/server/open.ts'
+import { planOf } from '../../../src/server/config/plan.ts'
 import type { Log } from '../../../src/server/observability/log.ts'
+import { type Opened, type OpenOptions, openServer } from '../../../src/server/open.ts'
 
 export type Staged = AsyncDisposable & {
   readonly server: Opened

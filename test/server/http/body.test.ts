@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Pace, readBytes, readJson, readUpload } from '../../../src/server/http/body.ts'
-import { problemOf, Refusal } from '../../../src/server/http/problem.ts'
+import { problemOf, Refusal } from '../../../src/server/http/httpError.ts'
 
 type Read = (request: IncomingMessage) => Promise<unknown>
 
@@ -305,27 +305,27 @@ describe('an upload', () => {
     const refused = (why: string) =>
       `400 invalid_upload: The upload cannot be read: ${why}. Send one file as multipart/form-data.`
     for (const [body, why] of [
-      ['', 'it is cut short'],
-      [form(one).slice(0, -8), 'it is cut short'],
-      ['--XX', 'it is cut short'],
-      ['--XX--', 'it holds no file'],
-      [form(), 'it holds no file'],
-      [form('Content-Disposition: form-data; name="a"\r\n\r\n1'), 'it holds no file'],
-      [form(one, one), 'it holds more than one file'],
+      ['', 'unexpected end of form'],
+      [form(one).slice(0, -8), 'unexpected end of form'],
+      ['--XX', 'unexpected end of form'],
+      ['--XX--', 'it contains no file'],
+      [form(), 'it contains no file'],
+      [form('Content-Disposition: form-data; name="a"\r\n\r\n1'), 'it contains no file'],
+      [form(one, one), 'it contains more than one file'],
       [
         form(...Array.from({ length: 17 }, (_, at) => `Content-Disposition: form-data; name="${at}"\r\n\r\n1`)),
         'it has more than 16 parts',
       ],
-      [form('no headers'), 'a part of it has no end of its headers'],
-      [form(`X: ${'x'.repeat(9000)}\r\n\r\n`), 'a part of it has no end of its headers'],
-      [form('Content-Type: text/plain\r\n\r\nhello'), 'a part of it has no name'],
-      [form(file('name="file"; filename=""')), 'its file has no name'],
+      [form('no headers'), 'malformed part header'],
+      [form(`X: ${'x'.repeat(90_000)}\r\n\r\n`), 'malformed part header'],
+      [form('Content-Type: text/plain\r\n\r\nhello'), 'it contains no file'],
+      [form(file('name="file"; filename=""')), 'it contains no file'],
       [form(file('name="file"; filename=".."')), 'its file has no name'],
       [form(file(`name="file"; filename="${'a'.repeat(256)}"`)), 'the name of its file is longer than 255 characters'],
-      [form(file('name="file"; filename*=UTF-8\'\'%C3')), 'the name of its file is not encoded properly'],
+      [form(file('name="file"; filename*=UTF-8\'\'%C3')), 'the name of its file is not valid UTF-8'],
       [
         form(`Content-Disposition: form-data; name="a"\r\n\r\n${'x'.repeat(65_537)}`),
-        'its field "a" is longer than 65536 bytes',
+        'the field "a" is longer than 65536 bytes',
       ],
     ] as const)
       expect(await post(server.url, body)).toBe(refused(why))

@@ -7,8 +7,8 @@ import {
   doorsOf,
   isPreflight,
   preflightHeaders,
-} from '../../../src/server/http/hosts.ts'
-import { Refusal } from '../../../src/server/http/problem.ts'
+} from '../../../src/server/http/hostPolicy.ts'
+import { Refusal } from '../../../src/server/http/httpError.ts'
 
 const local = doorsOf({
   listening: '127.0.0.1',
@@ -44,7 +44,7 @@ describe('the name a server is asked by', () => {
 
   it('is no other: a web page could make that lead here', () => {
     const message =
-      'This server is not "evil.example:4848". Ask it as localhost or 127.0.0.1, or have that name added to its allowed hosts.'
+      'This server does not answer to the host "evil.example:4848". Use localhost or 127.0.0.1, or add the name to the allowed hosts.'
     expect(told(() => checkHost('evil.example:4848', local))).toBe(`421 misdirected_request: ${message}`)
     const others = [
       '',
@@ -102,8 +102,7 @@ describe('the web page a request comes from', () => {
   })
 
   it('is no other', () => {
-    const message =
-      'Web pages of https://evil.example may not ask this server. Have that origin added to its allowed origins.'
+    const message = 'Web pages of https://evil.example may not use this server. Add that origin to the allowed origins.'
     expect(from({ origin: 'https://evil.example' })).toBe(`403 origin_not_allowed: ${message}`)
     const others = [
       'null',

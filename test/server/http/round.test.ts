@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { roundOver } from '../../../src/server/http/round.ts'
+import { roundOver } from '../../../src/server/http/pendingReads.ts'
 
 describe('a round of the platform', () => {
   it('is one for all who come while it lasts, and they go on in the order in which they came, step by step', async () => {

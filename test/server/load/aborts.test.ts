@@ -1,10 +1,10 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { campaign, seed } from '../../context/campaign.ts'
 import { chanceOf } from '../../fault/chance.ts'
 import { newFolder } from '../../fault/folder.ts'
 import { type Behaviour, type Received, startUpstream, type Upstream } from '../../providers/upstream.ts'
-import { campaign, seed } from '../../context/campaign.ts'
 import { abreast } from './crowd.ts'
 import { type Stand, startStand, transcriptAt } from './stand.ts'
 

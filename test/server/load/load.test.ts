@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newFolder } from '../../fault/folder.ts'
 import { campaign } from '../../context/campaign.ts'
+import { newFolder } from '../../fault/folder.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { abreast, type Crowd, crowdAt, type Talk, talksOf } from './crowd.ts'
 import { startEcho } from './echo.ts'

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { exactTokenizer } from '../../../src/tokenizers/tokenizers.ts'
+import { Refusal } from '../../../src/server/http/httpError.ts'
 import { chat } from '../../../src/server/protocols/chat.ts'
 import type { Body, Dialect } from '../../../src/server/protocols/dialect.ts'
 import { messages } from '../../../src/server/protocols/messages.ts'
 import { responses } from '../../../src/server/protocols/responses.ts'
-import { Refusal } from '../../../src/server/http/problem.ts'
+import { exactTokenizer } from '../../../src/tokenizers/tokenizers.ts'
 
 const tokenizer = await exactTokenizer('o200k_base')
 const hello = { role: 'user', content: 'Hello' }

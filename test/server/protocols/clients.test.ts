@@ -6,12 +6,12 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
+import { problemOf } from '../../../src/server/http/httpError.ts'
 import { chat } from '../../../src/server/protocols/chat.ts'
 import type { Body, Dialect } from '../../../src/server/protocols/dialect.ts'
 import { messages } from '../../../src/server/protocols/messages.ts'
 import { responses } from '../../../src/server/protocols/responses.ts'
 import { offlineBackend } from '../../../src/server/upstreams/offline/offline.ts'
-import { problemOf } from '../../../src/server/http/problem.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 
 type Clients = AsyncDisposable & { readonly openai: OpenAI; readonly anthropic: Anthropic }

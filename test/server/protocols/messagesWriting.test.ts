@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
 import type { ChatMessage } from '../../../src/domain/ledger.ts'
+import { problemOf, Refusal } from '../../../src/server/http/httpError.ts'
 import type { Body } from '../../../src/server/protocols/dialect.ts'
 import { messages } from '../../../src/server/protocols/messages.ts'
-import { problemOf, Refusal } from '../../../src/server/http/problem.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 
 const write = (body: Body, memory: readonly ChatMessage[] = [], from?: number) =>

@@ -55,7 +55,8 @@ async function takeTurn(question: string): Promise<void> {
   history.push(choices[0]?.message as { role: string; content: string })
 }
 
-for (const question of ['My cat is called Miso.', 'I live in Porto.', 'What do cats eat?', 'Thanks.']) await takeTurn(question)
+for (const question of ['My cat is called Miso.', 'I live in Porto.', 'What do cats eat?', 'Thanks.'])
+  await takeTurn(question)
 const inspector = new Session()
 inspector.connect()
 await inspector.post('Profiler.enable')

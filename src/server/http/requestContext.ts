@@ -5,10 +5,10 @@ import type { Traced } from '../observability/spans.ts'
 import type { Turn } from '../observability/turn.ts'
 import type { House } from '../serverContext.ts'
 import type { Client } from './client.ts'
-import { notFound, Refusal } from './problem.ts'
-import type { Params } from './routes.ts'
+import { notFound, Refusal } from './httpError.ts'
+import type { Params } from './router.ts'
 
-/** One request and what it takes to answer it. */
+/** One request with everything its handler needs. */
 export type Exchange = {
   readonly house: House
   readonly id: string
@@ -16,16 +16,20 @@ export type Exchange = {
   readonly client: Client
   readonly params: Params
   readonly query: URLSearchParams
-  /** Who asks; undefined where no keys are asked for, and everybody may do everything. */
+  /** Credential of the caller; undefined when the server requires no keys, and everything is allowed. */
   readonly credential: Credential | undefined
+  /** `performance.now()` at arrival. */
   readonly began: number
   readonly traced: Traced
+  /** Receives the record of a turn for metrics, traces and the log. */
   onTurn(turn: Turn): void
 }
 
 export type Handler = (exchange: Exchange) => Promise<void>
+/** Handlers by method and path, such as `GET /api/sessions/{key}`. */
 export type Handlers = Readonly<Record<string, Handler>>
 
+/** Sends a JSON response. */
 export function send(
   response: ServerResponse,
   status: number,
@@ -38,31 +42,27 @@ export function send(
     .end(body)
 }
 
-/** Refuses, as if it were not there, a scope that is not the asker's. */
+/** Throws 404 when the caller may not use the scope. */
 export function checkScope({ credential }: Exchange, scope: Scope): void {
   if (credential !== undefined && !allows(credential, scope)) throw notFound()
 }
 
-/** A key of the asker's own. */
+/** Returns the key, or throws 404 when the caller may not use its scope. */
 export function own(exchange: Exchange, key: Key): Key {
   checkScope(exchange, key.scope)
   return key
 }
 
-/** What concerns the whole house is for those who run it. */
+/** Throws 404 unless the caller is an administrator. */
 export function checkAdmin({ credential }: Exchange): void {
   if (credential !== undefined && credential.rights !== 'admin') throw notFound()
 }
 
-/** A whole number in the query, or what it is when left out. */
+/** A positive whole number of the query string, at most `most`; `otherwise` when it is missing. */
 export function numberIn(query: URLSearchParams, name: string, otherwise: number, most: number): number {
   const text = query.get(name)
   if (text === null) return otherwise
   if (/^\d{1,9}$/.test(text) && Number(text) >= 1) return Math.min(Number(text), most)
-  throw new Refusal(
-    400,
-    'bad_option',
-    `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number from 1 to ${most}.`,
-    name,
-  )
+  const message = `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number from 1 to ${most}.`
+  throw new Refusal(400, 'bad_option', message, name)
 }

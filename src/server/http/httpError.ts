@@ -1,0 +1,95 @@
+import { type ErrorCode, MemoryError } from '../../domain/error.ts'
+
+/** A failed request as the client sees it, in OpenAI's shape. */
+export type Problem = {
+  readonly status: number
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    readonly code: string | null
+  }
+}
+
+type HttpErrorOptions = {
+  /** OpenAI's error type; derived from the status when omitted. */
+  readonly type?: string
+  /** Response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A request that the server itself refuses, before it reaches memory or a model. */
+export class Refusal extends Error {
+  override readonly name = 'HttpError'
+  readonly status: number
+  readonly code: string
+  readonly param: string | null
+  readonly type: string
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    param: string | null = null,
+    options: HttpErrorOptions = {},
+  ) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.param = param
+    this.type = options.type ?? typeByStatus[status] ?? 'invalid_request_error'
+    this.headers = options.headers ?? {}
+  }
+}
+
+const typeByStatus: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+  503: 'server_error',
+}
+
+/** One response for what does not exist and what belongs to another tenant, so that nobody can tell them apart. */
+export const notFound = (): Refusal => new Refusal(404, 'not_found', 'Not found, or not visible with this key.')
+
+const invalid = [400, 'invalid_request_error'] as const
+const statusByCode: Readonly<Partial<Record<ErrorCode, readonly [status: number, type: string]>>> = {
+  'bad-key': invalid,
+  'bad-message': invalid,
+  'bad-option': invalid,
+  'bad-profile': invalid,
+  'budget-too-small': invalid,
+  full: [429, 'rate_limit_error'],
+  erased: [409, 'conflict_error'],
+  conflict: [409, 'conflict_error'],
+  moved: [410, 'moved_error'],
+  closed: [503, 'server_error'],
+  busy: [503, 'server_error'],
+  'not-durable': [503, 'server_error'],
+  upstream: [502, 'upstream_error'],
+  timeout: [504, 'timeout_error'],
+}
+
+/** Converts an error to a response. Unexpected errors are reported without their text, which may quote the request. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Refusal) {
+    const { status, message, type, param, code } = error
+    return { status, error: { message, type, param, code } }
+  }
+  const [status, type] = (error instanceof MemoryError ? statusByCode[error.code] : undefined) ?? [500, 'server_error']
+  if (!(error instanceof MemoryError) || status === 500) {
+    const message = 'Internal error. The server log has details under this x-request-id.'
+    return { status: 500, error: { message, type, param: null, code: 'internal' } }
+  }
+  return { status, error: { message: error.message, type, param: error.param ?? null, code: error.code } }
+}
+
+/** Describes a fault for the log: name and stack frames, but no message, because platform errors quote their input. */
+export function traceOf(error: unknown): string {
+  if (error instanceof MemoryError) return `${error.code}: ${error.message}`
+  if (!(error instanceof Error)) return typeof error
+  const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
+  return [error.name, ...frames.slice(0, 5).map((frame) => frame.trim())].join(' ')
+}

@@ -1,0 +1,85 @@
+import { MemoryError } from '../../domain/error.ts'
+import { type Key, parseKey } from '../../domain/key.ts'
+import { Refusal } from './httpError.ts'
+
+/** Decoded values of the `{name}` segments of a path. */
+export type Params = Readonly<Record<string, string>>
+
+type Route<T> = {
+  /** Method and path template, such as `GET /api/sessions/{key}`. */
+  readonly name: string
+  readonly path: string
+  readonly pattern: RegExp
+  readonly paramNames: readonly string[]
+  readonly handler: T
+}
+type RouteMatch<T> = Pick<Route<T>, 'name' | 'path' | 'handler'> & { readonly params: Params }
+
+/** Finds the handler of a request by method and path, such as `POST /v1/{key}/chat/completions`. */
+export class Router<T> {
+  private readonly routesByMethod = new Map<string, Route<T>[]>()
+
+  constructor(handlers: Readonly<Record<string, T>>) {
+    for (const [name, handler] of Object.entries(handlers)) {
+      const [method = '', path = ''] = name.split(' ')
+      const routes = this.routesByMethod.get(method) ?? []
+      const paramNames = [...path.matchAll(paramSegment)].map(([, param]) => param as string)
+      this.routesByMethod.set(method, [...routes, { name, path, pattern: toPattern(path), paramNames, handler }])
+    }
+  }
+
+  /** Throws 405 with the allowed methods, or 404. */
+  find(method: string, requestPath: string): RouteMatch<T> {
+    // Node omits the body of responses to HEAD.
+    for (const route of this.routesByMethod.get(method === 'HEAD' ? 'GET' : method) ?? []) {
+      const match = route.pattern.exec(requestPath)
+      if (match === null) continue
+      const { name, path, handler, paramNames } = route
+      return { name, path, handler, params: readParams(paramNames, match) }
+    }
+    throw this.noRoute(method, requestPath)
+  }
+
+  private noRoute(method: string, path: string): Refusal {
+    const methods = [...this.routesByMethod].flatMap(([known, routes]) =>
+      routes.some(({ pattern }) => pattern.test(path)) ? [known] : [],
+    )
+    if (methods.length > 0) {
+      const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
+      return new Refusal(405, 'method_not_allowed', message, null, { headers: { allow: methods.join(', ') } })
+    }
+    const message = `Unknown URL: ${method} ${path.slice(0, 200)}. GET /openapi.json lists all URLs.`
+    return new Refusal(404, 'unknown_url', message)
+  }
+}
+
+const paramSegment = /\{(\w+)\}/g
+
+/** Request targets may be absolute URLs: matching starts at the first slash of the path. Params are never empty. */
+const toPattern = (path: string): RegExp =>
+  new RegExp(`^[^/]*${path.replaceAll('.', '\\.').replaceAll(paramSegment, '([^/]+)')}$`)
+
+function readParams(names: readonly string[], match: readonly string[]): Params {
+  const params: Record<string, string> = {}
+  names.forEach((name, index) => {
+    params[name] = decodeSegment(match[index + 1] as string)
+  })
+  return params
+}
+
+/** Decodes once; a key that is still encoded afterwards is invalid. */
+function decodeSegment(segment: string): string {
+  if (!segment.includes('%')) return segment
+  try {
+    return decodeURIComponent(segment)
+  } catch (cause) {
+    throw new MemoryError(
+      'bad-key',
+      'The key in the URL is not URL-encoded correctly. Write scope or scope:session, for example acme:+15551234567.',
+      { param: 'key', cause },
+    )
+  }
+}
+
+/** The key in a path, validated. */
+export const keyIn = ({ key }: Params): Key | undefined => (key === undefined ? undefined : parseKey(key))
