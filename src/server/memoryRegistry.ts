@@ -4,13 +4,13 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
-import type { Memory } from '../memory.ts'
+import { internalsOf, type Memory } from '../memory.ts'
 import { messageCost } from '../text/cost.ts'
 
-/** Messages of a template that stand before memory. */
+/** System messages of a template, sent before memory. */
 export type Preamble = { readonly messages: readonly ChatMessage[]; readonly tokens: Tokens }
 
-/** A kind of session: how it remembers, how long it lives, and what its model is told first. */
+/** A kind of session: its profile, lifetimes and system text. */
 export type Template = {
   readonly profile: Profile
   readonly idle?: Millis | undefined
@@ -18,53 +18,54 @@ export type Template = {
   readonly preamble?: string | undefined
 }
 
-/** Where a session is at home. */
+/** The memory of one session. */
 export type Home = {
   readonly memory: Memory
   readonly preamble: Preamble
   readonly template: string | undefined
-  /** The name of its profile, as headers can tell it. */
+  /** Name of the profile, encoded for a header. */
   readonly profile: string
 }
 
-/** The ways of remembering a server offers. */
+/** Profiles of the server. */
 export type Ways = {
-  /** For a tenant itself: its key has no session half. */
+  /** For keys without a session half. */
   readonly scope: Profile
-  /** For sessions that were begun without a template; undefined where sessions are not remembered. */
+  /** For sessions without a template; undefined when session memory is off. */
   readonly session: Profile | undefined
   readonly templates: Readonly<Record<string, Template>>
 }
 
-/** Where sessions are at home that were begun without a template, which may be all of them. */
-type Plain = { readonly scope: Home; readonly session: Home; readonly isAll: boolean }
+/** Memories of keys without a template; `isAll` when no templates are configured. */
+type DefaultMemories = { readonly scope: Home; readonly session: Home; readonly isAll: boolean }
 
-const none: Preamble = { messages: [], tokens: 0 }
-/** So many sessions have their home at hand. */
-const most = 10_000
+const noPreamble: Preamble = { messages: [], tokens: 0 }
+const maxCachedSessions = 10_000
 
-/** One memory for each way of remembering, all on the same stores. */
+/** Opens one memory per profile, all on the same stores, and resolves the memory of each session. */
 export class Memories implements AsyncDisposable {
   private readonly open: (profile: Profile) => Promise<Memory>
   private ways: Ways
   private byProfile: Map<string, Memory>
-  private plain: Plain
-  private readonly homes = new Map<string, Home>()
-  private readonly busy = new Map<Memory, number>()
+  private defaults: DefaultMemories
+  /** Memories of sessions begun from a template, by key. */
+  private readonly bySession = new Map<string, Home>()
+  private readonly useCounts = new Map<Memory, number>()
+  /** Replaced memories that are still in use. */
   private readonly retired = new Set<Memory>()
 
   private constructor(open: (profile: Profile) => Promise<Memory>, ways: Ways, byProfile: Map<string, Memory>) {
     this.open = open
     this.ways = ways
     this.byProfile = byProfile
-    this.plain = plainIn(ways, byProfile)
+    this.defaults = resolveDefaults(ways, byProfile)
   }
 
   static async open(open: (profile: Profile) => Promise<Memory>, ways: Ways): Promise<Memories> {
-    return new Memories(open, ways, await opened(open, ways))
+    return new Memories(open, ways, await openMemories(open, ways))
   }
 
-  /** A single memory for everything. */
+  /** Uses a single memory for everything. */
   static of(memory: Memory): Memories {
     const ways: Ways = { scope: memory.profile, session: memory.profile, templates: {} }
     return new Memories(async () => memory, ways, new Map([[memory.profile.name, memory]]))
@@ -74,17 +75,17 @@ export class Memories implements AsyncDisposable {
     return [...new Set(this.byProfile.values())]
   }
 
-  /** The memory of tenants. */
+  /** Memory of tenants. */
   get scopes(): Memory {
-    return this.plain.scope.memory
+    return this.defaults.scope.memory
   }
 
-  /** The memory of sessions that were begun without a template. */
+  /** Memory of sessions without a template. */
   get sessions(): Memory {
-    return this.plain.session.memory
+    return this.defaults.session.memory
   }
 
-  /** Whether sessions are remembered. */
+  /** True when session memory is on. */
   get hasSessions(): boolean {
     return this.ways.session !== undefined
   }
@@ -93,157 +94,148 @@ export class Memories implements AsyncDisposable {
     return Object.keys(this.ways.templates)
   }
 
-  /** Where a session is at home; `template` is what it is to be begun with, if it is not there yet. */
+  /** Resolves the memory of a session. A session that does not exist yet begins from `template`, if given. */
   async of(key: Key, template?: string): Promise<Home> {
-    const home = this.atHand(key, template)
-    if (home !== undefined) return home
+    const immediate = this.atHand(key, template)
+    if (immediate !== undefined) return immediate
     const name = formatKey(key)
-    const known = this.homes.get(name)
-    if (known !== undefined && (await this.isAtHome(known, key))) return known
-    this.homes.delete(name)
-    const { about, isThere } = await this.found(key)
-    const chosen = about?.template ?? (isThere ? undefined : template)
-    const found = this.homeOf(chosen)
-    // What is not there yet may still be begun with a template.
-    if (!isThere && chosen === undefined) return found
-    if (!isThere) await this.begin(found, key, chosen as string)
-    this.homes.set(name, found)
-    const [oldest] = this.homes.keys()
-    if (this.homes.size > most && oldest !== undefined) this.homes.delete(oldest)
-    return found
+    const cached = this.bySession.get(name)
+    if (cached !== undefined && (await this.isCurrent(cached, key))) return cached
+    this.bySession.delete(name)
+    const { about, exists } = await this.findSession(key)
+    const chosen = about?.template ?? (exists ? undefined : template)
+    const resolved = this.resolveTemplate(chosen)
+    // A session that does not exist may still begin from a template later.
+    if (!exists && chosen === undefined) return resolved
+    if (!exists) await this.begin(resolved, key, chosen as string)
+    this.bySession.set(name, resolved)
+    const [oldest] = this.bySession.keys()
+    if (this.bySession.size > maxCachedSessions && oldest !== undefined) this.bySession.delete(oldest)
+    return resolved
   }
 
-  /** The same where it can be told without looking at the session. */
+  /** Resolves without reading the session, when that is possible. Throws for an unknown template. */
   atHand(key: Key, template?: string): Home | undefined {
-    if (key.id === '') return this.plain.scope
-    if (template !== undefined) this.check(template)
-    return this.plain.isAll ? this.plain.session : undefined
+    if (key.id === '') return this.defaults.scope
+    if (template !== undefined) this.checkTemplate(template)
+    return this.defaults.isAll ? this.defaults.session : undefined
   }
 
-  /** Begins a session of a template, before anything is said in it. */
+  /** Begins a session from a template. */
   async begin({ memory }: Home, key: Key, template: string, more: Partial<About> = {}): Promise<void> {
     const { idle, age } = this.ways.templates[template] ?? {}
     await memory.describe(key, {
       template,
-      ...(idle === undefined ? {} : { idle }),
-      ...(age === undefined ? {} : { age }),
+      ...(idle !== undefined && { idle }),
+      ...(age !== undefined && { age }),
       ...more,
     })
   }
 
-  /** What was ended or moved is at home nowhere. */
+  /** Drops cached sessions of a scope, after one was ended or transferred. */
   forget(scope: string): void {
-    for (const name of this.homes.keys()) if (name === scope || name.startsWith(`${scope}:`)) this.homes.delete(name)
+    for (const name of this.bySession.keys())
+      if (name === scope || name.startsWith(`${scope}:`)) this.bySession.delete(name)
   }
 
-  /** Uses a memory for a while: one that is replaced meanwhile is closed when nobody uses it any more. */
+  /** Keeps a memory open while `work` runs, even when the configuration replaces it meanwhile. */
   async using<T>(memory: Memory, work: () => Promise<T>): Promise<T> {
-    this.enter(memory)
+    this.useCounts.set(memory, (this.useCounts.get(memory) ?? 0) + 1)
     try {
       return await work()
     } finally {
-      const closing = this.leave(memory)
-      if (closing !== undefined) await closing
+      this.useCounts.set(memory, (this.useCounts.get(memory) ?? 1) - 1)
+      if (this.retired.size > 0) await this.closeIfUnused(memory)
     }
   }
 
-  /** Begins to use a memory; whoever does must leave it. */
-  enter(memory: Memory): void {
-    this.busy.set(memory, (this.busy.get(memory) ?? 0) + 1)
-  }
-
-  /** Resolves when a memory that was replaced is closed; nothing, if it goes on. */
-  leave(memory: Memory): Promise<void> | undefined {
-    this.busy.set(memory, (this.busy.get(memory) ?? 1) - 1)
-    return this.retired.size > 0 ? this.retire(memory) : undefined
-  }
-
-  /** Other ways of remembering from now on; what is kept stays. */
+  /** Switches to other profiles; stored data stays. */
   async replace(ways: Ways): Promise<void> {
-    const before = this.all()
-    const byProfile = await opened(this.open, ways)
-    this.plain = plainIn(ways, byProfile)
+    const replaced = this.all()
+    const byProfile = await openMemories(this.open, ways)
+    this.defaults = resolveDefaults(ways, byProfile)
     this.byProfile = byProfile
     this.ways = ways
-    this.homes.clear()
-    for (const memory of before) this.retired.add(memory)
-    // Who has been told its home a moment ago is about to use it.
+    this.bySession.clear()
+    for (const memory of replaced) this.retired.add(memory)
+    // Requests that have just resolved a memory call `using` in this tick.
     await new Promise((resolve) => setImmediate(resolve))
-    for (const memory of before) await this.retire(memory)
+    for (const memory of replaced) await this.closeIfUnused(memory)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.all(), ...this.retired].map((memory) => memory.close()))
   }
 
-  private async retire(memory: Memory): Promise<void> {
-    if (!this.retired.has(memory) || (this.busy.get(memory) ?? 0) > 0) return
+  private async closeIfUnused(memory: Memory): Promise<void> {
+    if (!this.retired.has(memory) || (this.useCounts.get(memory) ?? 0) > 0) return
     this.retired.delete(memory)
-    this.busy.delete(memory)
+    this.useCounts.delete(memory)
     await memory.close()
   }
 
-  private homeOf(name: string | undefined): Home {
+  private resolveTemplate(name: string | undefined): Home {
     const template = name === undefined ? undefined : this.ways.templates[name]
     return template === undefined
-      ? this.plain.session
-      : homeIn(memoryOf(this.byProfile, template.profile), name, template.preamble)
+      ? this.defaults.session
+      : resolveMemory(memoryOf(this.byProfile, template.profile), name, template.preamble)
   }
 
-  /** Whether a session has begun and is not over, in whichever memory, and what is known about it. */
-  private async found(key: Key): Promise<{ readonly isThere: boolean; readonly about: About | undefined }> {
-    for (const { parts } of this.all()) {
-      const head = await parts.sessions.head(key, 0)
-      if (head.revision > 0 && !isExpired(head, parts.clock())) return { isThere: true, about: aboutIn(head.derived) }
+  /** Looks for a live session in all memories. */
+  private async findSession(key: Key): Promise<{ readonly exists: boolean; readonly about: About | undefined }> {
+    for (const memory of this.all()) {
+      const { sessions, clock } = internalsOf(memory)
+      const head = await sessions.head(key, 0)
+      if (head.revision > 0 && !isExpired(head, clock())) return { exists: true, about: aboutIn(head.derived) }
     }
-    return { isThere: false, about: undefined }
+    return { exists: false, about: undefined }
   }
 
-  /** Whether a session is still the one that was at home here: one that is over begins anew, as whoever begins it says. */
-  private async isAtHome({ memory: { parts }, template }: Home, key: Key): Promise<boolean> {
-    const head = await parts.sessions.head(key, 0)
-    return head.revision > 0 && !isExpired(head, parts.clock()) && aboutIn(head.derived)?.template === template
+  /** True while the session is the one that was cached; an expired session may begin again from another template. */
+  private async isCurrent({ memory, template }: Home, key: Key): Promise<boolean> {
+    const { sessions, clock } = internalsOf(memory)
+    const head = await sessions.head(key, 0)
+    return head.revision > 0 && !isExpired(head, clock()) && aboutIn(head.derived)?.template === template
   }
 
-  private check(template: string): void {
+  private checkTemplate(template: string): void {
     if (Object.hasOwn(this.ways.templates, template)) return
     const known =
       this.templates.length === 0
-        ? 'There are none; they are set in the configuration file.'
-        : `There are ${this.templates.join(', ')}.`
-    throw new MemoryError('bad-option', `There is no template ${JSON.stringify(template.slice(0, 40))}. ${known}`, {
+        ? 'None are configured; add templates to the configuration file.'
+        : `Use one of: ${this.templates.join(', ')}.`
+    throw new MemoryError('bad-option', `Unknown template ${JSON.stringify(template.slice(0, 40))}. ${known}`, {
       param: 'template',
     })
   }
 }
 
-function plainIn({ scope, session = scope, templates }: Ways, byProfile: ReadonlyMap<string, Memory>): Plain {
+function resolveDefaults(
+  { scope, session = scope, templates }: Ways,
+  byProfile: ReadonlyMap<string, Memory>,
+): DefaultMemories {
   return {
-    scope: homeIn(memoryOf(byProfile, scope)),
-    session: homeIn(memoryOf(byProfile, session)),
+    scope: resolveMemory(memoryOf(byProfile, scope)),
+    session: resolveMemory(memoryOf(byProfile, session)),
     isAll: Object.keys(templates).length === 0,
   }
 }
 
-function homeIn(memory: Memory, template?: string, words?: string): Home {
+function resolveMemory(memory: Memory, template?: string, systemText?: string): Home {
   const profile = encodeURIComponent(memory.profile.name.toWellFormed())
-  if (words === undefined) return { memory, preamble: none, template, profile }
-  const message = { role: 'system', content: words } as const
-  return {
-    memory,
-    preamble: { messages: [message], tokens: messageCost(memory.tokenizer, message) },
-    template,
-    profile,
-  }
+  if (systemText === undefined) return { memory, preamble: noPreamble, template, profile }
+  const message = { role: 'system', content: systemText } as const
+  const tokens = messageCost(memory.tokenizer, message)
+  return { memory, preamble: { messages: [message], tokens }, template, profile }
 }
 
 function memoryOf(byProfile: ReadonlyMap<string, Memory>, profile: Profile): Memory {
   const memory = byProfile.get(profile.name)
-  if (memory === undefined) throw new MemoryError('closed', `No memory is open for the profile ${profile.name}.`)
+  if (memory === undefined) throw new MemoryError('closed', `No memory is open for profile ${profile.name}.`)
   return memory
 }
 
-async function opened(
+async function openMemories(
   open: (profile: Profile) => Promise<Memory>,
   { scope, session, templates }: Ways,
 ): Promise<Map<string, Memory>> {

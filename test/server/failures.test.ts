@@ -331,7 +331,7 @@ describe('a client', () => {
       415,
       'unsupported_media_type',
       null,
-      'The body is sent with content-encoding: gzip. Send it as it is, not compressed.',
+      'The body has content-encoding: gzip. Send it uncompressed.',
     ])
     expect(await server.said('demo:me')).toEqual([])
   })

@@ -5,30 +5,31 @@ import { Refusal } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
 import { roundOver } from './pendingReads.ts'
 
-/**
- * How slowly a body may come: in each stretch of time at least so many bytes. How long it may take altogether is the
- * server's `requestTimeout`. `alarm` rings after a while unless it is called off.
- */
+/** Slowest accepted transfer of a body: at least `bytes` in each interval. The server's `requestTimeout` bounds the total. */
 export type Pace = {
   readonly stretch: Millis
   readonly bytes: number
+  /** Starts a timer and returns a function that cancels it. */
   readonly alarm: (after: Millis, ring: () => void) => () => void
 }
 
-const usualPace: Pace = { stretch: 10_000, bytes: 1000, alarm: ringAfter }
-/** No client nests deeper; code that follows nested values could be made to run out of stack. */
-const deepest = 64
-/** No conversation has more; to make so many of nothing but brackets and commas takes seconds, in which nobody else is served. */
-const most = { values: 1_000_000, fields: 200_000 }
-/** A body so small cannot hold so much, and to look at every byte of it would take as long as to parse it. */
-const small = 65_536
+const defaultTransferRate: Pace = { stretch: 10_000, bytes: 1000, alarm: startTimer }
+/** Deeper JSON is refused, because recursive code could run out of stack. */
+const maxDepth = 64
+/** More values or fields take seconds to build from a few megabytes of brackets and commas. */
+const maxValues = 1_000_000
+const maxFields = 200_000
+/** Smaller bodies cannot reach these limits; scanning them would take as long as parsing them. */
+const minScannedBytes = 65_536
+/** A body up to this multiple of the limit is read to its end, so that the client sees the error. */
+const readLimitFactor = 4
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c]
 const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
 
-/** The JSON object a request carries, of at most `limit` bytes. */
+/** Reads a JSON object of at most `limit` bytes. */
 export async function readJson(request: IncomingMessage, limit: number, pace?: Pace): Promise<Record<string, unknown>> {
-  // Asking for this type also keeps web pages out: a browser lets no foreign page send it unasked.
+  // Requiring this type also blocks cross-site forms: browsers do not send it without a preflight.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
     throw new Refusal(
       415,
@@ -36,31 +37,23 @@ export async function readJson(request: IncomingMessage, limit: number, pace?: P
       'The body must be JSON, sent with the header content-type: application/json.',
     )
   checkEncoding(request)
-  // Nearly always the body comes in one piece with its head: to listen for it, against a clock, would take longer than all else before it is parsed.
   await roundOver()
-  return objectIn(request.complete ? bytesAtHand(request, limit) : await received(request, limit, pace))
+  // Most bodies arrive in one packet with their headers, and need no listeners or timers.
+  const body = request.complete ? takeBufferedBody(request, limit) : await receiveBody(request, limit, pace)
+  const value = parseJsonBody(body)
+  if (isObject(value)) return value
+  throw new Refusal(400, 'invalid_body', 'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.')
 }
 
-function bytesAtHand(request: IncomingMessage, limit: number): Buffer {
+function takeBufferedBody(request: IncomingMessage, limit: number): Buffer {
   const bytes = (request.read() as Buffer | null) ?? Buffer.alloc(0)
-  if (bytes.length > limit) throw tooLarge(limit)
+  if (bytes.length > limit) throw bodyTooLarge(limit)
   return bytes
 }
 
-function objectIn(bytes: Buffer): Record<string, unknown> {
-  const value = parsed(bytes)
-  if (!isObject(value))
-    throw new Refusal(
-      400,
-      'invalid_body',
-      'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.',
-    )
-  return value
-}
-
 /**
- * The file a form carries, of at most `limit` bytes with all that is around it. Web pages can send forms unasked: the
- * request's origin must have been checked.
+ * Reads the file of a form of at most `limit` bytes. Web pages can send forms without a preflight, so the request's origin
+ * must have been checked.
  */
 export async function readUpload(request: IncomingMessage, limit: number, pace?: Pace): Promise<Upload> {
   const contentType = request.headers['content-type'] ?? ''
@@ -70,143 +63,133 @@ export async function readUpload(request: IncomingMessage, limit: number, pace?:
 }
 
 /**
- * The bytes a request carries. A body that is somewhat too large is read to its end, so that the client hears why; one far
- * too large is not. When the client dawdles, too, the rest is left unread, and the connection open for an answer.
+ * Reads a body of at most `limit` bytes. A body somewhat over the limit is read to its end, so that the client receives
+ * the error; a much larger or too slow one is left unread, with the connection open for the error response.
  */
 export async function readBytes(request: IncomingMessage, limit: number, pace?: Pace): Promise<Buffer> {
   checkEncoding(request)
-  return received(request, limit, pace)
+  return receiveBody(request, limit, pace)
 }
 
-function received(request: IncomingMessage, limit: number, pace: Pace = usualPace): Promise<Buffer> {
+function receiveBody(request: IncomingMessage, limit: number, pace: Pace = defaultTransferRate): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const most = limit * 4
-    // What need not be read to be refused.
-    if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(limit)
+    const maxBytesRead = limit * readLimitFactor
+    if (Number(request.headers['content-length'] ?? 0) > maxBytesRead) throw bodyTooLarge(limit)
     const chunks: Buffer[] = []
-    let [size, fresh] = [0, 0]
-    const leave = (): void => {
-      callOff()
+    let size = 0
+    let sizeInInterval = 0
+    const stop = (): void => {
+      cancelTimer()
       request.off('data', onData).off('end', onEnd).off('close', fail)
     }
-    const fail = (error: unknown = new Error('The client hung up.')): void => {
-      leave()
+    const fail = (error: unknown = new Error('The client disconnected.')): void => {
+      stop()
       request.pause()
       reject(error)
     }
-    const look = (): void => {
-      if (fresh < pace.bytes) fail(tooSlow(pace))
-      else callOff = pace.alarm(pace.stretch, look)
-      fresh = 0
+    const checkRate = (): void => {
+      if (sizeInInterval < pace.bytes) fail(bodyTooSlow(pace))
+      else cancelTimer = pace.alarm(pace.stretch, checkRate)
+      sizeInInterval = 0
     }
-    let callOff = pace.alarm(pace.stretch, look)
+    let cancelTimer = pace.alarm(pace.stretch, checkRate)
     const onData = (chunk: Buffer): void => {
       size += chunk.length
-      fresh += chunk.length
-      if (size > most) fail(tooLarge(limit))
+      sizeInInterval += chunk.length
+      if (size > maxBytesRead) fail(bodyTooLarge(limit))
       else if (size <= limit) chunks.push(chunk)
     }
     const onEnd = (): void => {
-      leave()
-      if (size > limit) reject(tooLarge(limit))
-      else resolve(joined(chunks))
+      stop()
+      if (size > limit) reject(bodyTooLarge(limit))
+      else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
     }
-    // The listener for errors stays: one that comes later must not end the process.
+    // The error listener stays: a later error without one would end the process.
     request.on('data', onData).on('end', onEnd).on('error', fail).on('close', fail)
-    // Gone before anybody listened.
+    // The client may have disconnected before the listeners were added.
     if (request.destroyed) fail()
   })
 }
 
-const joined = (chunks: readonly Buffer[]): Buffer =>
-  chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
-
-/** How large a compressed body is, one learns by unpacking it. */
+/** Refuses compressed bodies: their size is known only after unpacking. */
 function checkEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (encoding === '' || encoding === 'identity') return
-  const message = `The body is sent with content-encoding: ${encoding.slice(0, 40)}. Send it as it is, not compressed.`
+  const message = `The body has content-encoding: ${encoding.slice(0, 40)}. Send it uncompressed.`
   throw new Refusal(415, 'unsupported_media_type', message, null, { headers: { 'accept-encoding': 'identity' } })
 }
 
-/** There may be no end to what follows, and nobody reads it. */
-const goodbye = { headers: { connection: 'close' } }
+/** The rest of the body stays unread, so the connection cannot be reused. */
+const closeConnection = { headers: { connection: 'close' } }
 
-const tooLarge = (limit: number): Refusal =>
-  new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, goodbye)
+const bodyTooLarge = (limit: number): Refusal =>
+  new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, closeConnection)
 
-const tooSlow = ({ bytes, stretch }: Pace): Refusal =>
+const bodyTooSlow = ({ bytes, stretch }: Pace): Refusal =>
   new Refusal(
     408,
     'request_timeout',
-    `The body came too slowly: less than ${bytes} bytes in ${stretch / 1000} seconds. Try again.`,
+    `The body arrived too slowly: less than ${bytes} bytes in ${stretch / 1000} seconds. Try again.`,
     null,
-    goodbye,
+    closeConnection,
   )
 
-function ringAfter(after: Millis, ring: () => void): () => void {
+function startTimer(after: Millis, ring: () => void): () => void {
   const timer = setTimeout(ring, after)
   return () => clearTimeout(timer)
 }
 
-function parsed(bytes: Uint8Array): unknown {
-  if (bytes.length > small) checkShape(bytes)
-  const value = jsonIn(bytes)
-  if (bytes.length <= small && valueNests(value, deepest)) throw tooDeep()
+function parseJsonBody(bytes: Uint8Array): unknown {
+  if (bytes.length > minScannedBytes) scanJson(bytes)
+  let value: unknown
+  try {
+    value = JSON.parse(utf8.decode(bytes))
+  } catch {
+    // The platform's message would quote the body.
+    throw new Refusal(400, 'invalid_json', 'The body is not valid JSON in UTF-8.')
+  }
+  if (bytes.length <= minScannedBytes && isDeeperThan(value, maxDepth)) throw tooDeep()
   return value
 }
 
-function jsonIn(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes))
-  } catch {
-    // The platform's own message would quote the body.
-    throw new Refusal(400, 'invalid_json', 'The body is not valid JSON in UTF-8.')
-  }
-}
-
 const tooDeep = (): Refusal =>
-  new Refusal(400, 'too_deep', `The body is nested deeper than ${deepest} levels. Send deep data as text.`)
+  new Refusal(400, 'too_deep', `The body is nested deeper than ${maxDepth} levels. Send deep data as text.`)
 
-const tooMany = (): Refusal =>
+const tooManyValues = (): Refusal =>
   new Refusal(
     413,
     'too_many_values',
-    `The body holds more than ${most.values} values or ${most.fields} fields. Send less at once, or large data as text.`,
+    `The body contains more than ${maxValues} values or ${maxFields} fields. Send less at once, or large data as text.`,
   )
 
-/** Refuses JSON text that nests too deep or holds too much, without parsing it: brackets, commas and colons are counted, except in strings. */
-function checkShape(bytes: Uint8Array): void {
+/** Refuses JSON that is too deep or too large before parsing it, by counting brackets, commas and colons outside strings. */
+function scanJson(bytes: Uint8Array): void {
   let [depth, values, fields] = [0, 0, 0]
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (byte === quote) at = endOfString(bytes, at + 1)
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index]
+    if (byte === quote) index = endOfString(bytes, index + 1)
     else if (byte === openBrace || byte === openBracket) {
-      if (++depth > deepest) throw tooDeep()
+      if (++depth > maxDepth) throw tooDeep()
       values++
     } else if (byte === closeBrace || byte === closeBracket) depth--
     else if (byte === comma) values++
     else if (byte === colon) fields++
-    if (values > most.values || fields > most.fields) throw tooMany()
+    if (values > maxValues || fields > maxFields) throw tooManyValues()
   }
 }
 
-/** The place of the quote that ends a string, or the end of it all. */
+/** Index of the quote that ends a string, or the end of the input. */
 function endOfString(bytes: Uint8Array, start: number): number {
-  let at = start
-  // What follows a backslash, a quote above all, belongs to the string.
-  while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
-  return at
+  let index = start
+  while (index < bytes.length && bytes[index] !== quote) index += bytes[index] === backslash ? 2 : 1
+  return index
 }
 
-function valueNests(value: unknown, levels: number): boolean {
+function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
-  if (Array.isArray(value)) {
-    for (const inner of value) if (valueNests(inner, levels - 1)) return true
-    return false
-  }
-  // Every message of a history comes by here: a list of its fields would be made for nothing.
-  for (const name in value) if (valueNests(value[name as keyof typeof value], levels - 1)) return true
+  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, levels - 1))
+  // `for in` avoids allocating a list of fields for every message of a history.
+  for (const name in value) if (isDeeperThan(value[name as keyof typeof value], levels - 1)) return true
   return false
 }

@@ -1,117 +1,118 @@
 import { MemoryError } from '../../domain/error.ts'
 
-/** The most an event may hold: what is longer comes from no model server. */
-const longest = 16_777_216
-const tooLong = (): MemoryError =>
-  new MemoryError('upstream', `The upstream sent an event of more than ${longest} bytes, which is no reply of a model.`)
+/** Longer events do not come from a model server. */
+const maxEventBytes = 16_777_216
+const eventTooLong = (): MemoryError =>
+  new MemoryError(
+    'upstream',
+    `The upstream sent an event of more than ${maxEventBytes} bytes, which is not a model reply.`,
+  )
 
-/** Empty lines end events, whatever lines end with. */
-const ends = ['\n\n', '\r\n\r\n', '\r\r'].map((end) => Buffer.from(end))
-const longestEnd = 4
+/** An empty line ends an event, with any kind of line end. */
+const eventEnds = ['\n\n', '\r\n\r\n', '\r\r'].map((end) => Buffer.from(end))
+const maxEventEndLength = 4
 const lineFeed = 0x0a
-const nothing = Buffer.alloc(0)
+const emptyBuffer = Buffer.alloc(0)
 
-/** Cuts a stream of bytes where events end, so that whatever is passed on can be followed by an event of one's own. */
+/** Splits a byte stream at event ends, so that an event of our own can follow whatever was relayed. */
 export class WholeEvents {
-  private held: Uint8Array[] = []
-  private size = 0
+  private pending: Uint8Array[] = []
+  private pendingBytes = 0
 
-  /** The whole events that can be given out now, as they came. */
+  /** Adds a chunk and returns the complete events so far, unchanged. */
   push(bytes: Uint8Array): Buffer {
-    // Most servers send whole events.
-    if (this.held.length === 0 && bytes.at(-1) === lineFeed && bytes.at(-2) === lineFeed) return asBuffer(bytes)
-    this.held.push(bytes)
-    this.size += bytes.length
-    // An end may have begun in what came before; what is further back holds none.
-    const left = lastOf(this.held, bytes.length + longestEnd - 1)
-    const end = Math.max(...ends.map((mark) => endOf(left, mark)))
+    // Most servers send whole events per chunk.
+    if (this.pending.length === 0 && bytes.at(-1) === lineFeed && bytes.at(-2) === lineFeed) return asBuffer(bytes)
+    this.pending.push(bytes)
+    this.pendingBytes += bytes.length
+    // An event end may start in the previous chunk; earlier bytes were searched before.
+    const searched = takeLastBytes(this.pending, bytes.length + maxEventEndLength - 1)
+    const end = Math.max(...eventEnds.map((mark) => endOfLast(searched, mark)))
     if (end === 0) {
-      if (this.size > longest) throw tooLong()
-      return nothing
+      if (this.pendingBytes > maxEventBytes) throw eventTooLong()
+      return emptyBuffer
     }
-    const all = Buffer.concat(this.held)
-    const whole = all.length - (left.length - end)
-    this.held = whole === all.length ? [] : [all.subarray(whole)]
-    this.size = all.length - whole
-    return all.subarray(0, whole)
+    const all = Buffer.concat(this.pending)
+    const complete = all.length - (searched.length - end)
+    this.pending = complete === all.length ? [] : [all.subarray(complete)]
+    this.pendingBytes = all.length - complete
+    return all.subarray(0, complete)
   }
 
-  /** What came after the last whole event. */
+  /** Bytes after the last complete event. */
   rest(): Buffer {
-    return this.held.length === 0 ? nothing : Buffer.concat(this.held.splice(0))
+    return this.pending.length === 0 ? emptyBuffer : Buffer.concat(this.pending.splice(0))
   }
 }
 
-/** The last bytes of some pieces: at least as many as are asked for, if there are so many. */
-function lastOf(pieces: readonly Uint8Array[], many: number): Buffer {
+/** At least the last `count` bytes of the chunks, if there are that many. */
+function takeLastBytes(chunks: readonly Uint8Array[], count: number): Buffer {
   const taken: Uint8Array[] = []
-  for (let at = pieces.length - 1, size = 0; at >= 0 && size < many; at--) {
-    const piece = pieces[at] as Uint8Array
-    taken.unshift(size === 0 ? piece : piece.subarray(Math.max(0, piece.length - (many - size))))
-    size += piece.length
+  for (let index = chunks.length - 1, size = 0; index >= 0 && size < count; index--) {
+    const chunk = chunks[index] as Uint8Array
+    taken.unshift(size === 0 ? chunk : chunk.subarray(Math.max(0, chunk.length - (count - size))))
+    size += chunk.length
   }
   return taken.length === 1 ? asBuffer(taken[0] as Uint8Array) : Buffer.concat(taken)
 }
 
-/** Where the last of these marks ends; 0 if there is none. */
-function endOf(bytes: Buffer, mark: Buffer): number {
+/** End of the last occurrence of `mark`; 0 when there is none. */
+function endOfLast(bytes: Buffer, mark: Buffer): number {
   const found = bytes.lastIndexOf(mark)
   return found < 0 ? 0 : found + mark.length
 }
 
-/** The same bytes, not copied. */
+/** A Buffer over the same memory. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
-/** Whoever events are read for. */
+/** Consumer of events. */
 export type Taker = {
-  /** Takes in the data of an event. */
+  /** Receives the data of one event. */
   readonly take: (data: string) => void
-  /** May take in, as they stand there, events that begin at a place of the text; tells where it left off. */
+  /** May consume events directly from the text at `start`; returns the index where it stopped. */
   readonly skip: (text: string, start: number) => number
 }
 
-/** Reads server-sent events from text that comes in whole lines; hands out the data of each event. */
+/**
+ * Reads server-sent events from text in whole lines, while the bytes are relayed unchanged. Searches from line end to line
+ * end: a list of lines would cost as much as the rest of the relay.
+ */
 export class EventReader {
   private readonly taker: Taker
   private data: string | undefined
   private size = 0
-  private afterReturn = false
+  private endedWithReturn = false
 
   constructor(taker: Taker) {
     this.taker = taker
   }
 
-  push(piece: string): void {
-    // The two halves of one line end may come apart.
-    const text = this.afterReturn && piece.startsWith('\n') ? piece.slice(1) : piece
-    this.afterReturn = piece.endsWith('\r')
+  push(chunk: string): void {
+    // A chunk may end between the two characters of a line end.
+    const text = this.endedWithReturn && chunk.startsWith('\n') ? chunk.slice(1) : chunk
+    this.endedWithReturn = chunk.endsWith('\r')
     this.read(text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text)
   }
 
-  /** Hands out the data of an event that no empty line has ended yet. */
+  /** Emits an event that was not ended by an empty line. */
   end(): void {
-    this.close()
+    this.emit()
   }
 
-  /** Finds its way from line end to line end: a list of all lines would cost as much as the rest. */
   private read(text: string): void {
-    for (
-      let start = this.skipped(text, 0), end = text.indexOf('\n', start);
-      end >= 0;
-      end = text.indexOf('\n', start)
-    ) {
-      if (end === start) this.close()
+    for (let start = this.skip(text, 0), end = text.indexOf('\n', start); end >= 0; end = text.indexOf('\n', start)) {
+      if (end === start) this.emit()
       else if (text.startsWith('data:', start)) this.add(text.slice(start + (text[start + 5] === ' ' ? 6 : 5), end))
-      start = this.skipped(text, end + 1)
+      start = this.skip(text, end + 1)
     }
   }
 
-  private skipped(text: string, start: number): number {
+  private skip(text: string, start: number): number {
     return this.data === undefined ? this.taker.skip(text, start) : start
   }
 
-  private close(): void {
+  private emit(): void {
     const { data } = this
     if (data === undefined) return
     this.data = undefined
@@ -122,6 +123,6 @@ export class EventReader {
   private add(data: string): void {
     this.data = this.data === undefined ? data : `${this.data}\n${data}`
     this.size += data.length
-    if (this.size > longest) throw tooLong()
+    if (this.size > maxEventBytes) throw eventTooLong()
   }
 }

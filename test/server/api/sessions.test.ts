@@ -185,7 +185,7 @@ describe('sessions over HTTP', () => {
         refused(
           'bad-option',
           'template',
-          'There is no template "vip". There are none; they are set in the configuration file.',
+          'Unknown template "vip". None are configured; add templates to the configuration file.',
         ),
       ],
     ] as const

@@ -55,7 +55,7 @@ describe('a server opened by its configuration', () => {
     const { memory } = await staged.server.memories.of(parseKey('acme:ann'))
     expect(await memory.about('acme:ann')).toMatchObject({ template: 'sales', idle: 7_200_000, age: 86_400_000 })
     expect((await staged.ask('acme:bob', 'Hello', { 'x-threadkeep-template': 'nope' })).error).toMatchObject({
-      message: 'There is no template "nope". There are sales.',
+      message: 'Unknown template "nope". Use one of: sales.',
       code: 'bad-option',
     })
   })
