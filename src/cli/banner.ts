@@ -1,6 +1,6 @@
 import type { Profile } from '../domain/profile.ts'
 import type { Ways } from '../server/memoryRegistry.ts'
-import type { Opened } from '../server/open.ts'
+import type { Opened } from '../server/openServer.ts'
 
 /** What a server is told of itself, for people and for programs. */
 export type Facts = { readonly server: Opened; readonly ways: Ways; readonly store: string; readonly isOpen: boolean }

@@ -42,7 +42,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   const loaded = await loadSettings(said)
   const plan = planOf(loaded.settings, environment)
   const [{ openServer }, { Following }, { openLog }, { banner, factsOf }] = await Promise.all([
-    import('../server/open.ts'),
+    import('../server/openServer.ts'),
     import('../server/config/follow.ts'),
     import('../server/observability/log.ts'),
     import('./banner.ts'),

@@ -1,22 +1,22 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as pauseFor } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { isSession } from '../domain/admission.ts'
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
-import { Files, type FilesParts } from '../files/files.ts'
+import { Files } from '../files/files.ts'
 import { isBounded } from '../lifecycle/limits.ts'
-import type { Memory } from '../memory.ts'
+import { internalsOf, type Memory } from '../memory.ts'
 import { resting } from './api/rest.ts'
 import type { Credentials } from './auth/credentials.ts'
 import { type Allowance, Limits } from './auth/limits.ts'
 import { defaults } from './config/defaults.ts'
 import { doorsOf } from './http/hostPolicy.ts'
 import { traceOf } from './http/httpError.ts'
-import { mcpRoom, type OpenMcp } from './mcp.ts'
+import { mcpRoom, type OpenMcp } from './mcpEndpoint.ts'
 import { Memories } from './memoryRegistry.ts'
-import { talking } from './modelRoutes.ts'
+import { modelRoutes } from './modelRoutes.ts'
 import { type Log, quiet } from './observability/log.ts'
 import { Metrics, type Readings } from './observability/metrics.ts'
 import { publishedPrices } from './observability/prices/published.ts'
@@ -35,26 +35,30 @@ import type { SessionModels } from './upstreams/sessionModels.ts'
 import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
 
 export type ServeOptions = {
-  /** One memory for everything, or one for each way of remembering. */
+  /** One memory for everything, or a registry with one per profile. */
   readonly memory: Memory | Memories
+  /** Default `127.0.0.1`. */
   readonly host?: string | undefined
-  /** 0 takes a free one. */
+  /** Default 4848; 0 takes a free port. */
   readonly port?: number | undefined
-  /** Names the server is known by besides those of its own machine, and origins of web pages that may ask it. */
+  /** Host names of the server besides the loopback ones. */
   readonly names?: readonly string[] | undefined
+  /** Origins of web pages that may use the server. */
   readonly origins?: readonly string[] | undefined
-  /** Model servers, or the base address of one that speaks OpenAI's protocol; without any the built-in offline model answers. */
+  /** Upstreams, or the base URL of one that speaks OpenAI's protocol. Without any, the built-in offline model answers. */
   readonly upstream?: string | readonly UpstreamOptions[] | undefined
-  /** The key for the upstream when a client sends none of its own. */
+  /** Key for the upstream when a client sends none. */
   readonly apiKey?: string | undefined
-  /** Who may ask; everybody, when left out. */
+  /** Keys of clients; without them everybody may use the server. */
   readonly credentials?: Credentials | undefined
+  /** Scope of sessions that are named without one. */
   readonly defaultScope?: string | undefined
   readonly allowance?: Allowance | undefined
-  /** The most bytes a request, and a file, may have. */
+  /** Maximum size of a request body in bytes. */
   readonly largestBody?: number | undefined
+  /** Maximum size of a file in bytes. */
   readonly largestFile?: number | undefined
-  /** Who does the upkeep of each session: the same that `memory` was opened with. */
+  /** Upkeep models by session: the ones `memory` was opened with. */
   readonly models?: SessionModels | undefined
   readonly patience?: Partial<Patience> | undefined
   readonly persistence?: Partial<Persistence> | undefined
@@ -62,20 +66,20 @@ export type ServeOptions = {
   readonly log?: Log | undefined
   readonly tracing?: Tracing | undefined
   readonly clock?: Clock | undefined
-  /** Opens what answers at `/mcp`, when that is first asked for; nothing does when left out. */
+  /** Opens the MCP endpoint with its first request; without it, `/mcp` answers 404. */
   readonly mcp?: OpenMcp | undefined
-  /** How often sessions are looked through for those that are over. */
+  /** Interval of the sweep for expired sessions. */
   readonly sweepEvery?: Millis | undefined
-  /** Hears of faults that no client is told of; never holds what was said. */
+  /** Reports internal faults. The trace never contains message text. */
   readonly onFault?: ((requestId: string, trace: string) => void) | undefined
 }
 
 export type Serving = AsyncDisposable & {
   /** Such as `http://127.0.0.1:4848`. */
   readonly url: string
-  /** Who answers: the upstream's address or the name of the built-in model. */
+  /** Address of the upstream, or name of the built-in model. */
   readonly answers: string
-  /** Takes no more requests, lets those under way finish within `grace`, then ends them. */
+  /** Stops accepting requests, waits up to `grace` for running ones (default 30 s), then closes their connections. */
   close(grace?: Millis): Promise<void>
 }
 
@@ -83,80 +87,84 @@ export type Serving = AsyncDisposable & {
  * Serves memory behind the protocols of OpenAI and Anthropic.
  *
  * @example
- * await using serving = await serve({ memory: await openMemory(), port: 4848 })
+ * await using server = await serve({ memory: await openMemory(), port: 4848 })
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const patience = { ...defaults.timeouts, ...options.patience }
   const memories = options.memory instanceof Memories ? options.memory : Memories.of(options.memory)
   const draining = { now: false }
-  const house = houseOf(options, memories, backendOf(options, memories, patience), draining)
-  const handle = createRequestHandler(house, { ...talking, ...resting })
-  const server = createServer(
-    { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 },
-    (request, response) => {
-      response.on('close', onAnswered)
-      handle(request, response).catch((error: unknown) => {
-        // One request that cannot even be told what is wrong must not take the others with it.
-        house.onFault('answer', traceOf(error))
-        response.destroy()
-      })
-    },
-  )
-  const onAnswered = (): void => {
-    if (!server.listening) server.closeIdleConnections()
-  }
-  // A client that neither sends nor reads for longer than the upstream may stay silent is gone.
+  const context = createServerContext(options, memories, createBackend(options, memories, patience), draining)
+  const server = createHttpServer(context)
+  // A client that neither sends nor reads for longer than an upstream may stay silent is gone.
   server.timeout = Math.max(patience.first, patience.idle) + 30_000
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')
   await once(server, 'listening')
   const sweep = (): void => {
-    const tidying = [house.files.sweep(), ...memories.all().map((memory) => memory.sweep())]
-    for (const work of tidying) work.catch((error: unknown) => house.onFault('sweep', traceOf(error)))
+    const tasks = [context.files.sweep(), ...memories.all().map((memory) => memory.sweep())]
+    for (const task of tasks) task.catch((error: unknown) => context.onFault('sweep', traceOf(error)))
   }
   sweep()
-  const sweeping = setInterval(sweep, options.sweepEvery ?? defaults.sweepEvery).unref()
+  const sweepTimer = setInterval(sweep, options.sweepEvery ?? defaults.sweepEvery).unref()
   let closed: Promise<void> | undefined
   const close = (grace: Millis = 30_000): Promise<void> => {
     draining.now = true
-    clearInterval(sweeping)
-    house.mcp?.drain()
-    closed ??= shut(server, grace).then(async () => {
-      await house.mcp?.close()
-      await house.files.close()
-      await house.backend.close()
+    clearInterval(sweepTimer)
+    context.mcp?.drain()
+    closed ??= shutDown(server, grace).then(async () => {
+      await context.mcp?.close()
+      await context.files.close()
+      await context.backend.close()
     })
     return closed
   }
-  return { url: urlOf(server), answers: house.backend.name, close, [Symbol.asyncDispose]: () => close() }
+  return { url: urlOf(server), answers: context.backend.name, close, [Symbol.asyncDispose]: () => close() }
 }
 
-function backendOf({ upstream, apiKey, persistence }: ServeOptions, memories: Memories, patience: Patience): Backend {
+function createHttpServer(context: House): Server {
+  const handle = createRequestHandler(context, { ...modelRoutes, ...resting })
+  const timeouts = { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }
+  const server = createServer(timeouts, (request, response) => {
+    response.on('close', () => {
+      if (!server.listening) server.closeIdleConnections()
+    })
+    handle(request, response).catch((error: unknown) => {
+      // A request whose error response fails must not end the process.
+      context.onFault('answer', traceOf(error))
+      response.destroy()
+    })
+  })
+  return server
+}
+
+function createBackend(
+  { upstream, apiKey, persistence }: ServeOptions,
+  memories: Memories,
+  patience: Patience,
+): Backend {
   if (upstream === undefined || upstream.length === 0) return offlineBackend(memories.sessions.tokenizer)
   const upstreams = typeof upstream === 'string' ? [soleUpstream(upstream, apiKey)] : upstream
-  const pause = async (time: Millis, signal: AbortSignal): Promise<void> => pauseFor(time, undefined, { signal })
+  const pause = async (time: Millis, signal: AbortSignal): Promise<void> => delay(time, undefined, { signal })
   return poolBackend({ upstreams, patience, persistence: { ...defaults.retries, ...persistence }, pause })
 }
 
-function houseOf(
+function createServerContext(
   options: ServeOptions,
   memories: Memories,
   backend: Backend,
   draining: { readonly now: boolean },
 ): House {
   const clock = options.clock ?? Date.now
-  const { parts } = memories.scopes
   const files = new Files({
-    ...parts,
+    ...internalsOf(memories.scopes),
     clock,
-    ...(options.largestFile === undefined ? {} : { limits: { bytes: options.largestFile } }),
-  } satisfies FilesParts)
-  const state = (): Promise<State> => stateOf(memories, backend, draining.now)
+    ...(options.largestFile !== undefined && { limits: { bytes: options.largestFile } }),
+  })
   return {
     memories,
     backend,
     files,
     mcp: options.mcp && mcpRoom(options.mcp),
-    state,
+    state: () => readState(memories, backend, draining.now),
     clock,
     takeFile: (scope, file) => files.begin(scope, file),
     models: options.models,
@@ -172,7 +180,7 @@ function houseOf(
     largest: { body: options.largestBody ?? defaults.limits.body, file: options.largestFile ?? defaults.limits.file },
     prices: options.prices ?? publishedPrices,
     lanes: new KeyedMutex(),
-    metrics: new Metrics({ read: () => readingsOf(memories) }),
+    metrics: new Metrics({ read: () => readGauges(memories) }),
     tallies: new Tallies(),
     tracing: options.tracing ?? untraced,
     log: options.log ?? quiet,
@@ -180,27 +188,26 @@ function houseOf(
   }
 }
 
-async function stateOf(memories: Memories, backend: Backend, draining: boolean): Promise<State> {
+/** Reports the store as healthy when it can be read; write failures are reported by the requests that write. */
+async function readState(memories: Memories, backend: Backend, draining: boolean): Promise<State> {
   const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
-  const parts = { upstreams: backend.states(), draining, upkeep }
-  // A store that can be read is in order: what cannot be written is told with the request that tries.
+  const base = { upstreams: backend.states(), draining, upkeep }
   try {
-    const { bytes, limit, waiting } = await readingsOf(memories)
-    return { ...parts, store: 'ok', bytes: { used: bytes, ...(limit === undefined ? {} : { limit }) }, waiting }
+    const { bytes, limit, waiting } = await readGauges(memories)
+    return { ...base, store: 'ok', bytes: { used: bytes, ...(limit !== undefined && { limit }) }, waiting }
   } catch (error) {
-    return { ...parts, store: { fault: traceOf(error) }, bytes: { used: 0 }, waiting: 0 }
+    return { ...base, store: { fault: traceOf(error) }, bytes: { used: 0 }, waiting: 0 }
   }
 }
 
-async function readingsOf(memories: Memories): Promise<Readings & { readonly limit: number | undefined }> {
+async function readGauges(memories: Memories): Promise<Readings & { readonly limit: number | undefined }> {
   const all = memories.all()
-  const stores = new Set(all.flatMap(({ parts }) => [parts.sessions, parts.store]))
+  const stores = new Set(all.flatMap((memory) => [internalsOf(memory).sessions, internalsOf(memory).store]))
   const health = all.map((memory) => memory.health())
   const bounded = [...stores].flatMap((store) => (isBounded(store) ? [store.bytes] : []))
+  const listed = await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER })))
   return {
-    sessions: (await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER }))))
-      .flat()
-      .filter(isSession).length,
+    sessions: listed.flat().filter(isSession).length,
     bytes: bounded.reduce((sum, { used }) => sum + used, 0),
     limit: bounded.find(({ limit }) => limit !== undefined)?.limit,
     waiting: Math.max(0, ...all.map(({ lifecycle }) => lifecycle.waiting)),
@@ -216,10 +223,10 @@ function urlOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-async function shut(server: Server, grace: Millis): Promise<void> {
+async function shutDown(server: Server, grace: Millis): Promise<void> {
   const closed = once(server, 'close')
   server.close()
-  const end = setTimeout(() => server.closeAllConnections(), grace)
+  const timer = setTimeout(() => server.closeAllConnections(), grace)
   await closed
-  clearTimeout(end)
+  clearTimeout(timer)
 }

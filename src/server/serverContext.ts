@@ -3,7 +3,7 @@ import type { Files } from '../files/files.ts'
 import type { Credentials } from './auth/credentials.ts'
 import type { Limits } from './auth/limits.ts'
 import type { Doors } from './http/hostPolicy.ts'
-import type { McpRoom } from './mcp.ts'
+import type { McpRoom } from './mcpEndpoint.ts'
 import type { Memories } from './memoryRegistry.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
@@ -31,24 +31,26 @@ export type House = {
   readonly models: SessionModels | undefined
   readonly prices: PriceTable
   readonly takeFile: TakeFile | undefined
-  /** Counts what clients send, whatever becomes of it. */
+  /** Counts the tokens of client requests. */
   readonly tokenizer: Tokenizer
   readonly files: Files
-  /** Handing over; undefined where that is not offered. */
+  /** Undefined when MCP is off. */
   readonly mcp: McpRoom | undefined
+  /** Undefined when the server requires no keys. */
   readonly credentials: Credentials | undefined
-  /** The scope of sessions that are named without one, where no key tells it. */
+  /** Scope of sessions that are named without one, when no key determines it. */
   readonly defaultScope: string | undefined
   readonly doors: Doors
   readonly limits: Limits
+  /** Maximum sizes in bytes. */
   readonly largest: { readonly body: number; readonly file: number }
   readonly metrics: Metrics
   readonly tallies: Tallies
   readonly tracing: Tracing
   readonly log: Log
   readonly clock: Clock
-  /** How everything is doing. */
+  /** Health of the store, the upstreams and upkeep. */
   readonly state: () => Promise<State>
-  /** Hears of faults that no client is told of; never holds what was said. */
+  /** Reports internal faults. The trace never contains message text. */
   readonly onFault: (requestId: string, trace: string) => void
 }

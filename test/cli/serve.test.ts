@@ -141,7 +141,7 @@ describe('threadkeep serve', () => {
     expect([
       code,
       stdout,
-      stderr.startsWith('threadkeep: host is "0.0.0.0", where others can reach this server, and no keys are asked for'),
+      stderr.startsWith('threadkeep: host is "0.0.0.0", which other machines can reach, but no keys are required'),
     ]).toEqual([2, '', true])
     const warning = '\nWARNING: whoever reaches this address can read and write memory (--open).\n'
     const open = command([...host, '--open'], {}, home)

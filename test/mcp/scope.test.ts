@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { visitorOf, workspaceFor } from '../../src/mcp/scope.ts'
 import type { Credential } from '../../src/server/auth/credential.ts'
-import { visitorFor } from '../../src/server/mcp.ts'
+import { visitorFor } from '../../src/server/mcpEndpoint.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const credential = (...scopes: readonly string[]): Credential => ({

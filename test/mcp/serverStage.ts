@@ -12,7 +12,7 @@ import { planOf } from '../../src/server/config/plan.ts'
 import { type Config, parseConfig } from '../../src/server/config/schema.ts'
 import { givenIn, settle } from '../../src/server/config/settings.ts'
 import { Credentials } from '../../src/server/auth/credentials.ts'
-import { openServer } from '../../src/server/open.ts'
+import { openServer } from '../../src/server/openServer.ts'
 import { compiled } from '../cli/command.ts'
 import { root } from '../shape/source.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { resting } from '../../src/server/api/rest.ts'
 import { Credentials } from '../../src/server/auth/credentials.ts'
-import { talking } from '../../src/server/modelRoutes.ts'
+import { modelRoutes } from '../../src/server/modelRoutes.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { type Started, startServer, user } from './start.ts'
 
@@ -101,7 +101,7 @@ const queries: Readonly<Record<string, string>> = {
 const common: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz', 'GET /openapi.json'])
 /** Names its workspace inside what is said there, and is answered in another protocol: see mcp/http.test.ts. */
 const another = 'POST /mcp'
-const routes = Object.keys({ ...talking, ...resting }).filter((route) => !common.has(route) && route !== another)
+const routes = Object.keys({ ...modelRoutes, ...resting }).filter((route) => !common.has(route) && route !== another)
 
 function requestTo(route: string, names: Readonly<Record<string, string>>): Request {
   const [method = '', template = ''] = route.split(' ')

@@ -4,8 +4,8 @@ import type { Turn as TurnRecord } from '../observability/turn.ts'
 import type { Usage } from '../protocols/dialect.ts'
 import type { Receipt } from '../receipts/receipts.ts'
 import type { Answer } from '../upstreams/backend.ts'
-import type { Turn, TurnRequest } from './handleTurn.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
+import type { Turn, TurnRequest } from './turn.ts'
 
 /** Token counts by our own tokenizer. */
 type TokenCounts = Pick<TurnRecord['tokens'], 'shown' | 'history' | 'saved' | 'cacheable'>

@@ -20,49 +20,12 @@ import { appendMessages } from './appendMessages.ts'
 import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
 import { branchOff, readMessageAt } from './branches.ts'
 import { checkConversationExists, conversationKey } from './conversation.ts'
-import { buildPrompt, buildUnstoredPrompt, clientPrompt, newestTurn, type OutgoingPrompt } from './outgoingPrompt.ts'
-import type { HistoryRelation } from './reconcile.ts'
+import { buildPrompt, buildUnstoredPrompt, clientPrompt, newestTurn } from './outgoingPrompt.ts'
 import { recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
 import { storeReply } from './storeReply.ts'
-import { readHeader, readTurnHeaders, type TurnHeaders } from './turnHeaders.ts'
-
-/** A parsed and authorized request for a model reply. */
-export type TurnRequest = {
-  readonly context: Exchange
-  readonly dialect: Dialect
-  readonly ask: Ask
-  /** The session it belongs to; undefined for a request without memory. */
-  readonly key: Key | undefined
-  /** True when only a field of the body names the session, such as a user name: one person may have several conversations. */
-  readonly isSessionFromBody: boolean
-  readonly headers: TurnHeaders
-  /** True when nothing of the turn may be stored. */
-  readonly storeDisabled: boolean
-}
-
-/** A turn whose question was ingested, and whatever becomes known while its reply is relayed. */
-export type Turn = {
-  readonly request: TurnRequest
-  readonly key: Key
-  readonly memory: Home
-  readonly prompt: OutgoingPrompt
-  readonly relation: HistoryRelation
-  /** Epoch in which the question was stored; undefined when nothing was stored. */
-  readonly epoch: number | undefined
-  /** Sequence number of the last message of the question. */
-  readonly question: number
-  /** Number of messages stored for the question. */
-  readonly appended: number
-  /** Start of the reply, sent by the client for the model to continue. */
-  readonly prefill: Sent | undefined
-  readonly receiptId: string
-  readonly degraded: readonly string[]
-  readonly memoryMs: number
-  firstByteMs: number | undefined
-  answer: Answer | undefined
-  reply: Heard | undefined
-}
+import type { Turn, TurnRequest } from './turn.ts'
+import { readHeader, readTurnHeaders } from './turnHeaders.ts'
 
 /** Handles a request for a model reply. */
 export async function handleTurn(context: Exchange, dialect: Dialect): Promise<void> {

@@ -135,7 +135,7 @@ describe('a server opened by its configuration', () => {
     const listen = { host: '0.0.0.0', port: 0 }
     const refused = stage(config(), { store: `sqlite:${fresh()}`, listen })
     await expect(refused).rejects.toThrow(
-      'host is "0.0.0.0", where others can reach this server, and no keys are asked for: they could read and write all memory. Make a key with threadkeep keys create --scope NAME, or say --open to let everybody in.',
+      'host is "0.0.0.0", which other machines can reach, but no keys are required: anyone could read and write all memory. Create a key with threadkeep keys create --scope NAME, or pass --open to allow everyone.',
     )
     await (await stage(config(), { store: 'ram:', listen }, { isOpen: true })).server.close()
     const keys = fresh('.json')

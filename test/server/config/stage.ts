@@ -3,7 +3,7 @@ import { Following } from '../../../src/server/config/follow.ts'
 import { type Loaded, loadSettings, type Said } from '../../../src/server/config/load.ts'
 import { planOf } from '../../../src/server/config/plan.ts'
 import type { Log } from '../../../src/server/observability/log.ts'
-import { type Opened, type OpenOptions, openServer } from '../../../src/server/open.ts'
+import { type Opened, type OpenOptions, openServer } from '../../../src/server/openServer.ts'
 
 export type Staged = AsyncDisposable & {
   readonly server: Opened

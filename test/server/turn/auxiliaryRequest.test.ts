@@ -1,19 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import { type Asked, isAuxiliaryRequest } from '../../../src/server/turn/auxiliaryRequest.ts'
+import { isAuxiliaryRequest, type RequestShape } from '../../../src/server/turn/auxiliaryRequest.ts'
 
-type Line = Asked['said'][number]
+type Line = RequestShape['said'][number]
 const user = (content: string): Line => ({ role: 'user', content })
 const reply = (content: string): Line => ({ role: 'assistant', content })
-const nothing: Asked = { instructions: [], said: [], hasTools: false, maxTokens: undefined }
+const nothing: RequestShape = { instructions: [], said: [], hasTools: false, maxTokens: undefined }
 
 /** A request of one message, and one with instructions. */
-const alone = (content: string, more: Partial<Asked> = {}): Asked => ({ ...nothing, said: [user(content)], ...more })
+const alone = (content: string, more: Partial<RequestShape> = {}): RequestShape => ({
+  ...nothing,
+  said: [user(content)],
+  ...more,
+})
 const told = (
   instructions: string,
   content = 'How do I keep basil alive in winter?',
-  more: Partial<Asked> = {},
-): Asked => alone(content, { instructions: [instructions], ...more })
-const after = (content: string, more: Partial<Asked> = {}): Asked =>
+  more: Partial<RequestShape> = {},
+): RequestShape => alone(content, { instructions: [instructions], ...more })
+const after = (content: string, more: Partial<RequestShape> = {}): RequestShape =>
   alone(content, {
     said: [user('How do I keep basil alive in winter?'), reply('Give it light, and little water.'), user(content)],
     ...more,
@@ -24,7 +28,7 @@ const history = `### Chat History:\n<chat_history>\n${basil}\n</chat_history>`
 const coder = "You are Coder, a vendor's official command-line tool."
 
 /** What programs ask for themselves, in the manner of those that are in use; each comes when a first turn is stored. */
-const side: Readonly<Record<string, Asked>> = {
+const side: Readonly<Record<string, RequestShape>> = {
   'a web interface wants a title': alone(
     `### Task:\nGenerate a concise title of 3-5 words with an emoji for the chat history.\n### Output:\nJSON format: { "title": "…" }\n${history}`,
   ),
@@ -156,7 +160,7 @@ const side: Readonly<Record<string, Asked>> = {
 }
 
 /** What people say, and what the programs they talk through tell the model to be. */
-const turns: Readonly<Record<string, Asked>> = {
+const turns: Readonly<Record<string, RequestShape>> = {
   'a title for an essay': alone('Write me a title for my essay about the sea.'),
   'a title for an essay on conversations': alone(
     'Write a title for my essay about conversations in families. Max 5 words, only the title please.',

@@ -6,7 +6,7 @@ import { openMemory } from '../index.ts'
 import type { McpEndpoint } from '../mcp/http.ts'
 import { visitorOf } from '../mcp/scope.ts'
 import { type Barrier, secretBarrier } from '../memory/secrets.ts'
-import type { Memory } from '../memory.ts'
+import { internalsOf, type Memory } from '../memory.ts'
 import type { MakeBarrier } from '../open.ts'
 import { heard } from '../stores/beside.ts'
 import { borrowed } from '../stores/borrowed.ts'
@@ -26,22 +26,24 @@ import { SessionModels } from './upstreams/sessionModels.ts'
 import { toldOnce } from './webhooks/once.ts'
 
 export type OpenOptions = {
-  /** Whether others may reach the server although no keys are asked for. */
+  /** Allows a public address without keys; default false. */
   readonly isOpen?: boolean | undefined
   readonly log?: Log | undefined
   readonly clock?: Clock | undefined
 }
 
-/** A server with everything behind it. */
+/** A running server with its memories. */
 export type Opened = Serving & {
   readonly memories: Memories
-  /** Whether clients are asked for keys. */
+  /** True when clients need keys. */
   readonly asksForKeys: boolean
 }
 
 /**
- * Opens a server as it was planned: one store and one place in RAM for all ways of remembering, keys, upstreams, upkeep and
- * all that watches over it.
+ * Opens stores, memories, keys and upstreams as configured, and starts the server. All profiles share one durable store
+ * and one RAM store.
+ *
+ * @throws {MemoryError} `bad-option` for a public address without keys, unless `isOpen`.
  *
  * @example
  * const { settings } = await loadSettings({ file: 'threadkeep.config.json', sources: [] })
@@ -54,118 +56,114 @@ export async function openServer(plan: Plan, options: OpenOptions = {}): Promise
     onFault: (error) => log.fault('keys', traceOf(error)),
   })
   const asksForKeys = credentials.isRequired(clock())
-  checkReach(plan.listen.host, asksForKeys || options.isOpen === true)
+  checkExposure(plan.listen.host, asksForKeys || options.isOpen === true)
   const stores = await openStores(plan)
   try {
-    const models = modelsOf(plan)
-    const open = opening(plan, { stores, models, clock })
+    const models = createSessionModels(plan)
+    const open = memoryOpener(plan, { stores, models, clock })
     const memories = await Memories.open(open, plan.ways)
-    const serving = await served(plan, { memories, models, credentials, log, clock, open })
-    const shut = async (grace?: number): Promise<void> => {
-      await serving.close(grace)
+    const server = await startServer(plan, { memories, models, credentials, log, clock, open })
+    const shutDown = async (grace?: number): Promise<void> => {
+      await server.close(grace)
       await memories[Symbol.asyncDispose]()
       await stores.close()
       await credentials.settled()
     }
     let closed: Promise<void> | undefined
-    const close = (grace?: number): Promise<void> => (closed ??= shut(grace))
-    return {
-      url: serving.url,
-      answers: serving.answers,
-      memories,
-      asksForKeys,
-      close,
-      [Symbol.asyncDispose]: () => close(),
+    const close = (grace?: number): Promise<void> => {
+      closed ??= shutDown(grace)
+      return closed
     }
+    const { url, answers } = server
+    return { url, answers, memories, asksForKeys, close, [Symbol.asyncDispose]: () => close() }
   } catch (error) {
     await stores.close()
     throw error
   }
 }
 
-/** Whoever reaches a server without keys can read and write all it knows: that must be meant. */
-function checkReach(host: string, isMeant: boolean): void {
-  if (isMeant || isLoopback(host)) return
+/** Refuses a public address without keys: everybody could read and write all memory. */
+function checkExposure(host: string, isAllowed: boolean): void {
+  if (isAllowed || isLoopback(host)) return
   throw new MemoryError(
     'bad-option',
-    `host is ${JSON.stringify(host)}, where others can reach this server, and no keys are asked for: they could read and write all memory. Make a key with threadkeep keys create --scope NAME, or say --open to let everybody in.`,
+    `host is ${JSON.stringify(host)}, which other machines can reach, but no keys are required: anyone could read and write all memory. Create a key with threadkeep keys create --scope NAME, or pass --open to allow everyone.`,
     { param: 'host' },
   )
 }
 
 type Stores = { readonly durable: Store & Index; readonly ram: Store & Index; close(): Promise<void> }
 
-/** One place for what is kept and one for what lives in RAM, lent to every memory: that is the same place where nothing is kept. */
+/** Opens the durable store and the RAM store, which are one when the durable store is `ram:`. */
 async function openStores({ store, storeKey, ram: bytes }: Plan): Promise<Stores> {
-  const ram = heard(
-    ramStore({ ...(bytes === undefined ? {} : { bytes }), ...(zstd === undefined ? {} : { pack: zstd }) }),
-  )
-  const kept = store === 'ram:' && storeKey === undefined ? ram : await openStore(store, storeKey)
-  const inRam = borrowed(ram)
+  const ram = heard(ramStore({ ...(bytes !== undefined && { bytes }), ...(zstd !== undefined && { pack: zstd }) }))
+  const durable = store === 'ram:' && storeKey === undefined ? ram : await openStore(store, storeKey)
+  const sharedRam = borrowed(ram)
   const close = async (): Promise<void> => {
     await ram.close()
-    if (kept !== ram) await kept.close()
+    if (durable !== ram) await durable.close()
   }
-  return { ram: inRam, durable: kept === ram ? inRam : borrowed(kept), close }
+  return { ram: sharedRam, durable: durable === ram ? sharedRam : borrowed(durable), close }
 }
 
-/** Who does the upkeep of each session. */
-function modelsOf({ upstreams, upkeep }: Plan): SessionModels | undefined {
+/** The upkeep models of sessions; undefined when the built-in rules do the upkeep. */
+function createSessionModels({ upstreams, upkeep }: Plan): SessionModels | undefined {
   if (upstreams.length === 0 || upkeep === 'builtin' || upkeep === 'off') return undefined
   return new SessionModels({ upstream: upstreams, model: upkeep })
 }
 
-type Means = { readonly stores: Stores; readonly models: SessionModels | undefined; readonly clock: Clock }
+type OpenerDeps = { readonly stores: Stores; readonly models: SessionModels | undefined; readonly clock: Clock }
+type OpenMemoryFor = (profile: Profile) => Promise<Memory>
 
-/** Opens a memory for a way of remembering; secrets and ends are seen to together, whichever memory a session is in. */
-function opening(plan: Plan, { stores, models, clock }: Means): (profile: Profile) => Promise<Memory> {
-  const barrier = sharedBarriers()
+/** Returns a function that opens a memory for a profile. Memories share secret maskers and the end-of-session callback. */
+function memoryOpener(plan: Plan, { stores, models, clock }: OpenerDeps): OpenMemoryFor {
+  const barrier = shareMaskers()
   const onSessionEnd = plan.onSessionEnd && toldOnce(plan.onSessionEnd)
   return (profile) => {
-    // What lives in RAM and sees nothing else has no use for a file.
+    // A RAM profile that does not read its scope's memory refuses a durable store.
     const store = profile.durability === 'ram' && !profile.sees.includes('scope') ? stores.ram : stores.durable
     return openMemory({
-      ...{ profile, store, sessions: stores.ram, barrier, clock },
-      ...(plan.upkeep === 'off'
-        ? { upkeep: false as const }
-        : models === undefined
-          ? {}
-          : { model: (key: Key) => models.for(key) }),
-      ...(onSessionEnd === undefined ? {} : { onSessionEnd }),
+      profile,
+      store,
+      sessions: stores.ram,
+      barrier,
+      clock,
+      ...(plan.upkeep === 'off' && { upkeep: false as const }),
+      ...(plan.upkeep !== 'off' && models !== undefined && { model: (key: Key) => models.for(key) }),
+      ...(onSessionEnd !== undefined && { onSessionEnd }),
     })
   }
 }
 
-/** One barrier for all memories with the same policy: what they know of secrets is in RAM alone, and must outlive each of them. */
-function sharedBarriers(): MakeBarrier {
-  const barriers = new Map<string, Barrier>()
+/** One masker per policy and tokenizer: the secrets are in its RAM only and must outlive a replaced memory. */
+function shareMaskers(): MakeBarrier {
+  const maskers = new Map<string, Barrier>()
   return (policy, tokenizer) => {
-    // What is put back is weighed as its memory weighs.
     const name = `${policy} ${tokenizer.name}`
-    const barrier = barriers.get(name) ?? secretBarrier(policy, tokenizer)
-    barriers.set(name, barrier)
-    return barrier
+    const masker = maskers.get(name) ?? secretBarrier(policy, tokenizer)
+    maskers.set(name, masker)
+    return masker
   }
 }
 
-type Staff = Pick<Means, 'models' | 'clock'> & {
+type ServerDeps = Pick<OpenerDeps, 'models' | 'clock'> & {
   readonly memories: Memories
   readonly credentials: Credentials
   readonly log: Log
-  readonly open: (profile: Profile) => Promise<Memory>
+  readonly open: OpenMemoryFor
 }
 
-async function served(plan: Plan, { memories, log, open, ...staff }: Staff): Promise<Serving> {
+async function startServer(plan: Plan, { memories, log, open, ...deps }: ServerDeps): Promise<Serving> {
   const { workspace, only } = plan.mcp
   const visitor = visitorOf({ workspace: workspace ?? (only === undefined ? plan.defaultScope : undefined), only })
-  const mcp = { visitor, open: async () => endpoint(plan, await open(plan.mcp.profile), { log, clock: staff.clock }) }
+  const openMcp = async () => openMcpEndpoint(plan, await open(plan.mcp.profile), { log, clock: deps.clock })
   try {
     return await serve({
-      ...staff,
+      ...deps,
       ...plan.listen,
       memory: memories,
       log,
-      mcp,
+      mcp: { visitor, open: openMcp },
       upstream: plan.upstreams,
       defaultScope: plan.defaultScope,
       allowance: plan.allowance,
@@ -184,18 +182,19 @@ async function served(plan: Plan, { memories, log, open, ...staff }: Staff): Pro
   }
 }
 
-/** What answers at `/mcp`, around a memory of its own. */
-async function endpoint(
+/** Opens the MCP endpoint around a memory of its own. */
+async function openMcpEndpoint(
   { store, storeKey, keys, mcp }: Plan,
   memory: Memory,
   { log, clock }: { readonly log: Log; readonly clock: Clock },
 ): Promise<McpEndpoint> {
-  // Loaded only now: most servers are never asked for it.
+  // Imported on demand: most servers never get an MCP request.
   const [{ openHost }, { McpEndpoint }] = await Promise.all([import('../mcp/host.ts'), import('../mcp/http.ts')])
   const onFault = (error: unknown): void => log.fault('mcp', traceOf(error))
-  const receipts = async (key: Key) => (await listReceipts(memory.parts.sessions, key, 100)).items
+  const receipts = async (key: Key) => (await listReceipts(internalsOf(memory).sessions, key, 100)).items
   try {
-    const [{ workspace, only = [] }, settings] = [mcp, { ...mcp.settings, keep: [keys.file] }]
+    const { workspace, only = [] } = mcp
+    const settings = { ...mcp.settings, keep: [keys.file] }
     const workspaces = workspace === undefined ? only : [workspace, ...only]
     const host = await openHost({ memory, store, storeKey, settings, workspaces, receipts, onFault, clock })
     return new McpEndpoint(host, () => memory.close())

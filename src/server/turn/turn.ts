@@ -1,0 +1,45 @@
+import type { Key } from '../../domain/key.ts'
+import type { Exchange } from '../http/requestContext.ts'
+import type { Home } from '../memoryRegistry.ts'
+import type { Ask, Dialect, Heard, Sent } from '../protocols/dialect.ts'
+import type { Answer } from '../upstreams/backend.ts'
+import type { OutgoingPrompt } from './outgoingPrompt.ts'
+import type { HistoryRelation } from './reconcile.ts'
+import type { TurnHeaders } from './turnHeaders.ts'
+
+/** A parsed and authorized request for a model reply. */
+export type TurnRequest = {
+  readonly context: Exchange
+  readonly dialect: Dialect
+  readonly ask: Ask
+  /** The session it belongs to; undefined for a request without memory. */
+  readonly key: Key | undefined
+  /** True when only a field of the body names the session, such as a user name: one person may have several conversations. */
+  readonly isSessionFromBody: boolean
+  readonly headers: TurnHeaders
+  /** True when nothing of the turn may be stored. */
+  readonly storeDisabled: boolean
+}
+
+/** A turn whose question was ingested, and whatever becomes known while its reply is relayed. */
+export type Turn = {
+  readonly request: TurnRequest
+  readonly key: Key
+  readonly memory: Home
+  readonly prompt: OutgoingPrompt
+  readonly relation: HistoryRelation
+  /** Epoch in which the question was stored; undefined when nothing was stored. */
+  readonly epoch: number | undefined
+  /** Sequence number of the last message of the question. */
+  readonly question: number
+  /** Number of messages stored for the question. */
+  readonly appended: number
+  /** Start of the reply, sent by the client for the model to continue. */
+  readonly prefill: Sent | undefined
+  readonly receiptId: string
+  readonly degraded: readonly string[]
+  readonly memoryMs: number
+  firstByteMs: number | undefined
+  answer: Answer | undefined
+  reply: Heard | undefined
+}
