@@ -8,7 +8,7 @@ import { ramStoreOn } from './stores/ram/store.ts'
 import { ascii35, chars4 } from './text/estimators.ts'
 import { upperBound } from './text/upperBound.ts'
 
-/** In a browser, counts are bounded from above: the tables of an exact tokenizer would weigh more than everything else. */
+/** Browsers use upper bounds: the tables of an exact tokenizer would be larger than everything else. */
 const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = {
   exact: upperBound,
   'upper-bound': upperBound,
@@ -16,25 +16,24 @@ const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = {
   'chars-4': chars4,
 }
 
-/** Sessions in RAM, found by words. The store of `threadkeep/ram` finds by meaning too, and weighs more. */
+/** A RAM store with lexical search. The larger store of `threadkeep/ram` also searches by vectors. */
 export const ramStore = (): Store & Index => ramStoreOn(new RamShelf())
 
-const elsewhere = (): never => {
-  throw new MemoryError('bad-option', 'Bundles are written and read by Node, not in a browser.')
+const unsupported = (): never => {
+  throw new MemoryError('bad-option', 'Export and import need Node; they do not work in a browser.')
 }
 
 /**
- * Opens a memory in a browser or a service worker.
+ * Opens a memory in a browser or a service worker. Upkeep, secret masking, lifecycle and replay are separate entry points.
  *
  * @example
  * const memory = await openMemory({ profile: 'ephemeral' })
  */
 export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
   if (options.embedder !== undefined && (typeof options.store !== 'object' || options.embedding === undefined)) {
-    const right = 'pass store: ramStore() from threadkeep/ram and embedding: embeddingWith from threadkeep/embedding.'
     throw new MemoryError(
       'bad-option',
-      `An embedder needs a store that keeps vectors, and somebody who makes them: ${right}`,
+      'An embedder needs a vector store and an embedding queue. Pass store: ramStore() from threadkeep/ram and embedding: embeddingWith from threadkeep/embedding.',
       { param: 'embedder' },
     )
   }
@@ -43,10 +42,9 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
       if (url !== 'ram:' || key !== undefined) throw unknownStore(url, 'ram: in a browser')
       return ramStore()
     },
-    portable: { exportBundle: elsewhere, importBundle: elsewhere },
+    portable: { exportBundle: unsupported, importBundle: unsupported },
     tokenizer: async (name: TokenizerName) => tokenizers[name],
-    // Imports of their own: `upkeep: upkeepWith()` from threadkeep/upkeep, `barrier: secretBarrier` from threadkeep/secrets.
-    // `lifecycle: lifecycleWith()` from threadkeep/lifecycle.
+    // Optional, to keep the bundle small: pass `upkeep`, `barrier` and `lifecycle` from their own entry points.
     lifecycle: undefined,
     upkeep: undefined,
     barrier: undefined,

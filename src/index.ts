@@ -1,9 +1,9 @@
 import { lifecycleWith } from './lifecycle/lifecycle.ts'
 import { embeddingWith } from './memory/embedding.ts'
-import { library } from './memory/library.ts'
-import type { ForgetBeside, Portable } from './memory/parts.ts'
-import { replaying } from './memory/replaying.ts'
-import { secretBarrier } from './memory/secrets.ts'
+import { library } from './memory/fileSearch.ts'
+import type { ForgetBeside, Portable } from './memory/memoryDeps.ts'
+import { replaying } from './memory/replay.ts'
+import { secretBarrier } from './memory/secretMasker.ts'
 import type { Memory } from './memory.ts'
 import { type MemoryOptions, openOn } from './open.ts'
 import { openStore } from './stores/open.ts'
@@ -11,7 +11,7 @@ import { whenIn } from './text/when.ts'
 import { tokenizerNamed } from './tokenizers/tokenizers.ts'
 import { upkeepWith } from './upkeep/upkeep.ts'
 
-/** Loaded only when something is exported or imported. */
+/** Imported on demand. */
 const portable: Portable = {
   async *exportBundle(store, options) {
     const { exportBundle } = await import('./portable/export.ts')
@@ -23,12 +23,14 @@ const portable: Portable = {
   },
 }
 
-/** What lies beside a session goes with it; for what a whole scope says somewhere, a graph is looked through, and loaded only then. */
+/** Forgets scopes and texts in the graph too, which is imported on demand. */
 const forgetBeside: ForgetBeside = async (stores, target, forgotten) =>
   'scope' in target ? (await import('./graph/beside.ts')).forgetBeside(stores, target, forgotten) : forgotten
 
 /**
- * Opens a memory.
+ * Opens a memory on Node.
+ *
+ * @throws {MemoryError} `bad-option` or `bad-profile` for wrong options, and the codes of the store that is opened.
  *
  * @example
  * await using memory = await openMemory()
@@ -66,11 +68,11 @@ export type { Profile } from './domain/profile.ts'
 export type { Description } from './lifecycle/about.ts'
 export type { EndMeta, OnSessionEnd, Reason, SessionEnd } from './lifecycle/ending.ts'
 export { type Lifecycle, type LifecycleOptions, lifecycleWith } from './lifecycle/lifecycle.ts'
-export type { ContextOptions } from './memory/contexts.ts'
+export type { ContextOptions } from './memory/contextBuilder.ts'
 export type { EmbeddingProgress } from './memory/embedding.ts'
-export type { Forgotten, Rederive, Target } from './memory/forgetting.ts'
-export type { Remembered } from './memory/remembering.ts'
-export type { SearchOptions, SearchQuery, SearchResult } from './memory/searching.ts'
+export type { Forgotten, Rederive, Target } from './memory/forget.ts'
+export type { Remembered } from './memory/knowledge.ts'
+export type { SearchOptions, SearchQuery, SearchResult } from './memory/search.ts'
 export { Memory } from './memory.ts'
 export { profiles } from './profiles/index.ts'
 export { type EmbedderAccess, openaiEmbedder } from './providers/embedder.ts'

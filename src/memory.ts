@@ -14,16 +14,25 @@ import { type Head, isExpired } from './domain/session.ts'
 import type { Description } from './lifecycle/about.ts'
 import { eraseOver } from './lifecycle/eraseOver.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
-import { type Appended, type Appending, type AppendOptions, appended } from './memory/appending.ts'
-import { type ContextOptions, Contexts } from './memory/contexts.ts'
+import { type AppendDeps, type Appended, type AppendOptions, appended } from './memory/append.ts'
+import { type ContextOptions, Contexts } from './memory/contextBuilder.ts'
 import type { Embedding, EmbeddingProgress } from './memory/embedding.ts'
-import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forgetting.ts'
-import type { Parts } from './memory/parts.ts'
-import { type Remembered, remember } from './memory/remembering.ts'
-import type { Replayed, Replaying } from './memory/replaying.ts'
-import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/searching.ts'
+import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forget.ts'
+import { type Remembered, remember } from './memory/knowledge.ts'
+import type { Parts } from './memory/memoryDeps.ts'
+import type { Replayed, Replaying } from './memory/replay.ts'
+import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/search.ts'
 import type { UpkeepHealth } from './upkeep/keeper.ts'
 import type { Upkeep } from './upkeep/upkeep.ts'
+
+export type TranscriptOptions = {
+  /** Returns messages with a higher sequence number; default 0. */
+  readonly after?: number
+  /** Maximum number of messages; default unlimited. */
+  readonly limit?: number
+  /** Returns the newest messages instead of the oldest; default false. */
+  readonly newest?: boolean
+}
 
 /** Internal access for the other parts of this package (server, MCP, handoff, CLI). The package does not export it. */
 export type MemoryInternals = Parts & {
@@ -40,85 +49,87 @@ let readInternals: (memory: Memory) => MemoryInternals
 /** Returns the dependencies and internal operations of a memory. */
 export const internalsOf = (memory: Memory): MemoryInternals => readInternals(memory)
 
-export type TranscriptOptions = { readonly after?: number; readonly limit?: number; readonly newest?: boolean }
-
-/** Keeps conversations and decides what a model is shown of them. */
+/**
+ * Stores conversations and builds what a model is shown of them. Open one with `openMemory`.
+ *
+ * Every method throws a `MemoryError`: `bad-key` for a malformed key, `bad-option` for a wrong option, `closed` after
+ * `close`, and the codes named below.
+ */
 export class Memory implements AsyncDisposable {
   readonly profile: Profile
   readonly tokenizer: Tokenizer
-  /** What it is made of, for what is built around it. */
-  readonly parts: Parts
-  private readonly appending: Appending
-  private readonly contexts: Contexts
-  private readonly embeddings: readonly Embedding[]
-  private readonly keeping: Upkeep | undefined
-  private readonly life: Lifecycle | undefined
-  private closed = false
   readonly #internals: MemoryInternals
+  readonly #appendDeps: AppendDeps
+  readonly #contexts: Contexts
+  readonly #embeddings: readonly Embedding[]
+  readonly #upkeep: Upkeep | undefined
+  readonly #lifecycle: Lifecycle | undefined
+  #closed = false
 
   static {
     readInternals = (memory) => memory.#internals
   }
 
-  constructor(parts: Parts) {
-    this.parts = parts
-    this.profile = parts.profile
-    this.tokenizer = parts.tokenizer
-    const renderer = new Renderer(parts.tokenizer)
-    this.contexts = new Contexts({ ...parts, renderer })
-    const { embedder, embedding } = parts
-    this.embeddings =
-      embedder === undefined || embedding === undefined ? [] : this.stores().map((store) => embedding(store, embedder))
-    for (const embedding of this.embeddings) embedding.catchUp()
-    this.life = parts.lifecycle?.(parts)
-    this.keeping = parts.upkeep?.({
-      ...parts,
-      price: (entry) => renderer.price(entry),
-      onPut: (key, epoch, entries) => this.embeddings[0]?.heard(key, epoch, entries),
-    })
-    this.appending = { ...parts, life: this.life, vectors: this.embeddings[0], keeping: this.keeping }
+  constructor(deps: Parts) {
+    this.profile = deps.profile
+    this.tokenizer = deps.tokenizer
     this.#internals = {
-      ...parts,
-      append: (key, messages, options, head) => this.take(key, messages, options, head),
-      appendRaw: (key, messages) => appended(parts, key, messages, {}),
-      buildContext: (key, options, provider) => this.recall(key, options, provider),
+      ...deps,
+      append: (key, messages, options, head) =>
+        appended(this.#appendDeps, this.#parseKey(key), messages, options, head),
+      appendRaw: (key, messages) => appended(deps, key, messages, {}),
+      buildContext: (key, options, provider) => this.#buildContext(this.#parseKey(key), options, provider),
     }
+    const renderer = new Renderer(deps.tokenizer)
+    this.#contexts = new Contexts({ ...deps, renderer })
+    const { embedder, embedding } = deps
+    this.#embeddings =
+      embedder === undefined || embedding === undefined ? [] : this.#stores().map((store) => embedding(store, embedder))
+    for (const embedding of this.#embeddings) embedding.catchUp()
+    this.#lifecycle = deps.lifecycle?.(deps)
+    this.#upkeep = deps.upkeep?.({
+      ...deps,
+      price: (entry) => renderer.price(entry),
+      onPut: (key, epoch, entries) => this.#embeddings[0]?.heard(key, epoch, entries),
+    })
+    this.#appendDeps = { ...deps, life: this.#lifecycle, vectors: this.#embeddings[0], keeping: this.#upkeep }
   }
 
-  /** Who does upkeep, how much is under way, and what last went wrong. */
+  /** State of upkeep: its model, running and finished runs, and the latest faults. */
   health(): UpkeepHealth {
-    return this.keeping?.health() ?? { by: 'nobody', running: 0, done: 0, degraded: [] }
+    return this.#upkeep?.health() ?? { by: 'nobody', running: 0, done: 0, degraded: [] }
   }
 
-  /** What is old and how it is kept small: summaries, facts, the optimizer. */
+  /** Summaries, facts and the optimizer. Throws `bad-option` when the memory was opened without upkeep. */
   get upkeep(): Upkeep {
     return (
-      this.keeping ??
+      this.#upkeep ??
       missing(
         'upkeep',
-        'This memory has no upkeep. Leave out upkeep: false. In a browser pass upkeep from threadkeep/upkeep.',
+        'This memory has no upkeep. Omit upkeep: false. In a browser, pass upkeep from threadkeep/upkeep.',
       )
     )
   }
 
   /**
-   * Stores messages at the end of a session. With the same `operationId` again, they are stored once; with the `epoch`
-   * in which they were asked for, they are refused as `erased` if the session has been forgotten since.
+   * Appends messages to a session and returns them with their ids and sequence numbers. An expired session begins anew.
+   *
+   * @throws {MemoryError} `bad-message` for a malformed message, `full` when a limit of the profile refuses it, `erased`
+   * when the session was forgotten since `epoch`, `moved` when it was transferred.
    */
   async append(
     key: string | Key,
     messages: readonly Incoming[],
     options: AppendOptions = {},
   ): Promise<readonly Message[]> {
-    return (await this.take(key, messages, options)).stored
+    return (await appended(this.#appendDeps, this.#parseKey(key), messages, options)).stored
   }
 
-  /** Appends, for what is built around memory: tells in which epoch that was, and need not read a session that was `read` just now. */
-  take(key: string | Key, messages: readonly Incoming[], options: AppendOptions, read?: Head): Promise<Appended> {
-    return appended(this.appending, this.open(key), messages, options, read)
-  }
-
-  /** What a model is shown now, inside the budget, with the receipt. Writes nothing. */
+  /**
+   * Builds what a model is shown now, inside the budget, with a receipt for every decision. Writes nothing.
+   *
+   * @throws {MemoryError} `budget-too-small` when not even the shortened question fits; the message names the minimum.
+   */
   async context(
     key: string | Key,
     options: ContextOptions & { readonly provider: 'anthropic' },
@@ -128,13 +139,9 @@ export class Memory implements AsyncDisposable {
     key: string | Key,
     options: ContextOptions & { readonly provider?: Provider } = {},
   ): Promise<Context | AnthropicContext> {
-    check(
-      'provider',
-      options.provider,
-      [undefined, 'openai', 'anthropic'].includes(options.provider),
-      'openai or anthropic',
-    )
-    const { messages, text, ledger } = await this.recall(key, options, options.provider)
+    const { provider } = options
+    check('provider', provider, [undefined, 'openai', 'anthropic'].includes(provider), 'openai or anthropic')
+    const { messages, text, ledger } = await this.#buildContext(this.#parseKey(key), options, provider)
     const context: Context = {
       messages,
       get text() {
@@ -142,24 +149,16 @@ export class Memory implements AsyncDisposable {
       },
       ledger,
     }
-    return options.provider === 'anthropic' ? { ...context, ...toAnthropic(messages) } : context
+    return provider === 'anthropic' ? { ...context, ...toAnthropic(messages) } : context
   }
 
-  /** A context for what is built around memory. */
-  recall(key: string | Key, options: ContextOptions, provider?: Provider): Promise<Composed> {
-    const parsed = this.open(key)
-    const upkeep = this.keeping?.ready(parsed, this.contexts.budgetOf(options))
-    const composed = () => this.contexts.composed(parsed, options, provider)
-    return upkeep === undefined ? composed() : upkeep.then(composed)
-  }
-
-  /** The messages of a session, whole and in order: the first ones after a sequence number, or the newest ones. */
+  /** Reads the messages of a session, whole and in order. */
   async transcript(
     key: string | Key,
     { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false }: TranscriptOptions = {},
   ): Promise<readonly Message[]> {
-    const parsed = this.open(key)
-    const { sessions, clock } = this.parts
+    const parsed = this.#parseKey(key)
+    const { sessions, clock } = this.#internals
     const isTail = newest && after === 0
     const head = await sessions.head(parsed, isTail ? limit : 0)
     if (isExpired(head, clock())) return []
@@ -167,183 +166,197 @@ export class Memory implements AsyncDisposable {
   }
 
   /**
-   * Finds what a scope holds on a question, in all its sessions and its own memory, best first: by words, and with an
-   * embedder by meaning too.
+   * Searches all sessions and the own memory of a scope, by words and, with an embedder, by meaning. Best results first.
    *
    * @example
    * await memory.search('acme', 'what is my cat called?', { limit: 5, kinds: ['message', 'fact'] })
    */
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
-    const where = this.open(options.session ? `${scope}:${options.session}` : scope)
-    const asked = typeof query === 'string' ? await this.masked(where, query) : query
-    return searched(
-      { ...this.parts, stores: this.stores(), embedding: this.embeddings[0], lifetime: this.profile.lifetime },
-      where,
-      asked,
-      options,
-    )
-  }
-
-  /** Keeps something in the scope's own memory; told again, it is believed a little more. The profile says who may tell. */
-  async remember(scope: Scope, knowledge: Remembered): Promise<Knowledge> {
-    const key = scopeKey(this.open(scope))
-    const { entry, epoch } = await remember(this.parts, key, knowledge)
-    this.embeddings.at(-1)?.heard(key, epoch, [entry])
-    return entry
-  }
-
-  /** How far the vectors have come; undefined without an embedder. `settled` waits until there is nothing left to do. */
-  async embedded(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
-    if (options.settled) await Promise.all(this.embeddings.map((embedding) => embedding.settled()))
-    const [first, second] = await Promise.all(this.embeddings.map((embedding) => embedding.progress()))
-    // There are at most two: of sessions, and of the memory of scopes.
-    return first && second ? { ...first, done: first.done + second.done, total: first.total + second.total } : first
-  }
-
-  /** Changes when the session is forgotten: what was asked for in an earlier epoch must not bring it back. */
-  async epoch(key: string | Key): Promise<number> {
-    return (await this.parts.sessions.head(this.open(key), 0)).epoch
-  }
-
-  /** Forgets for good, with everything derived from it; what began to be written before is refused. */
-  async forget(target: Target): Promise<Forgotten> {
-    const { scope } = this.open('scope' in target ? target.scope : target.key)
-    for (const embedding of this.embeddings) embedding.drop(scope)
-    const forgotten = await new Forgetting({ ...this.parts, life: this.life }, this.rederive()).forget(
-      target,
-      this.parts.clock(),
-    )
-    this.keeping?.forgot(scope)
-    // What was written meanwhile may be gone too; what is still there, or was made anew, wants its vector.
-    for (const embedding of this.embeddings) {
-      embedding.drop(scope)
-      embedding.catchUp()
+    const where = this.#parseKey(options.session ? `${scope}:${options.session}` : scope)
+    const masked = typeof query === 'string' ? await this.masked(where, query) : query
+    const deps = {
+      ...this.#internals,
+      stores: this.#stores(),
+      embedding: this.#embeddings[0],
+      lifetime: this.profile.lifetime,
     }
-    return this.parts.beside?.(this.stores(), target, forgotten) ?? forgotten
+    return searched(deps, where, masked, options)
   }
 
   /**
-   * Everything that is kept, as the bytes of a portable bundle. What a profile keeps in RAM only is not exported.
+   * Stores knowledge in the scope's own memory. Storing the same value again raises its confidence.
+   *
+   * @throws {MemoryError} `bad-option` when the profile's knowledge policy does not allow the origin `by`.
+   */
+  async remember(scope: Scope, knowledge: Remembered): Promise<Knowledge> {
+    const key = scopeKey(this.#parseKey(scope))
+    const { entry, epoch } = await remember(this.#internals, key, knowledge)
+    this.#embeddings.at(-1)?.heard(key, epoch, [entry])
+    return entry
+  }
+
+  /** Progress of embedding; undefined without an embedder. With `settled`, waits until nothing is left to embed. */
+  async embedded(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
+    if (options.settled) await Promise.all(this.#embeddings.map((embedding) => embedding.settled()))
+    const [first, second] = await Promise.all(this.#embeddings.map((embedding) => embedding.progress()))
+    // At most two: of the sessions and of the scopes.
+    return first && second ? { ...first, done: first.done + second.done, total: first.total + second.total } : first
+  }
+
+  /** Epoch of a session; it changes when the session is forgotten. Pass it to `append` to refuse late replies. */
+  async epoch(key: string | Key): Promise<number> {
+    return (await this.#internals.sessions.head(this.#parseKey(key), 0)).epoch
+  }
+
+  /** Forgets a target for good, with everything derived from it, and returns a receipt. Late writers are refused. */
+  async forget(target: Target): Promise<Forgotten> {
+    const { scope } = this.#parseKey('scope' in target ? target.scope : target.key)
+    for (const embedding of this.#embeddings) embedding.drop(scope)
+    const operation = new Forgetting({ ...this.#internals, life: this.#lifecycle }, this.#rederive())
+    const forgotten = await operation.forget(target, this.#internals.clock())
+    this.#upkeep?.forgot(scope)
+    // Entries written meanwhile may be gone too; the remaining and rebuilt ones need vectors.
+    for (const embedding of this.#embeddings) {
+      embedding.drop(scope)
+      embedding.catchUp()
+    }
+    return this.#internals.beside?.(this.#stores(), target, forgotten) ?? forgotten
+  }
+
+  /**
+   * Exports everything stored as a portable bundle. Sessions of RAM-only profiles are not exported.
    *
    * @example
    * await pipeline(memory.export({ scope: 'acme' }), createWriteStream('acme.jsonl'))
    */
   export(options: ExportOptions = {}): AsyncIterable<Uint8Array> {
-    return this.parts.portable.exportBundle(this.portableStore(), options)
+    return this.#internals.portable.exportBundle(this.#portableStore(), options)
   }
 
-  /** Takes in a portable bundle, which is opened twice: to prove that it is whole, then to write it. */
+  /**
+   * Imports a portable bundle. `open` is called twice: to verify the bundle, then to write it.
+   *
+   * @throws {MemoryError} `corrupt` when the bundle is damaged; nothing is written.
+   */
   import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<Imported> {
-    return this.parts.portable.importBundle(this.portableStore(), open, options)
+    return this.#internals.portable.importBundle(this.#portableStore(), open, options)
   }
 
-  /** Ends sessions that are over, and the oldest ones when there are too many. The host decides how often. */
-  async sweep(now: Millis = this.parts.clock()): Promise<{ readonly ended: readonly string[] }> {
-    const ended = await (this.life?.sweep(now) ?? eraseOver(this.parts, now))
-    await this.keeping?.tick(now)
+  /** Ends expired sessions, and the oldest ones over the limit. The host decides how often to call it. */
+  async sweep(now: Millis = this.#internals.clock()): Promise<{ readonly ended: readonly string[] }> {
+    const ended = await (this.#lifecycle?.sweep(now) ?? eraseOver(this.#internals, now))
+    await this.#upkeep?.tick(now)
     return { ended: ended.map(formatKey) }
   }
 
-  /** What sees to limits, ends and transfers of sessions. */
+  /** Limits, end events and transfers of sessions. Throws `bad-option` when the memory was opened without them. */
   get lifecycle(): Lifecycle {
     return (
-      this.life ??
-      missing('lifecycle', 'This memory has no lifecycle. In a browser pass lifecycle from threadkeep/lifecycle.')
+      this.#lifecycle ??
+      missing('lifecycle', 'This memory has no lifecycle. In a browser, pass lifecycle from threadkeep/lifecycle.')
     )
   }
 
-  /** Ends a session now; false if there is none. */
+  /** Ends a session now; false when there is none. */
   end(key: string | Key): Promise<boolean> {
-    return this.lifecycle.end(this.open(key), 'ended')
+    return this.lifecycle.end(this.#parseKey(key), 'ended')
   }
 
-  /** Lets a session go on under another key of its scope, with everything that was said in it; the old one refuses writers as `moved`. */
+  /** Moves a session with all its messages to another key of its scope. Writers to the old key are refused as `moved`. */
   async transfer(from: string | Key, to: string | Key): Promise<void> {
-    const key = this.open(from)
-    await this.lifecycle.transfer(key, this.open(to))
-    this.keeping?.forgot(key.scope)
-    for (const embedding of this.embeddings) embedding.catchUp()
+    const key = this.#parseKey(from)
+    await this.lifecycle.transfer(key, this.#parseKey(to))
+    this.#upkeep?.forgot(key.scope)
+    for (const embedding of this.#embeddings) embedding.catchUp()
   }
 
-  /** What was said about a session: its own lifetime, who speaks, whatever its host wants to know. */
+  /** Reads the metadata of a session: its lifetime, person, template and the host's own data. */
   about(key: string | Key): Promise<About | undefined> {
-    return this.lifecycle.about(this.open(key))
+    return this.lifecycle.about(this.#parseKey(key))
   }
 
-  /** Says something about a session, which begins with it if need be. */
+  /** Sets metadata of a session, and begins the session if it does not exist. */
   describe(key: string | Key, about: Description): Promise<About> {
-    return this.lifecycle.describe(this.open(key), about)
+    return this.lifecycle.describe(this.#parseKey(key), about)
   }
 
-  /** Whether the secrets behind all marks in a text of a session are at hand: then the same secret has the same mark again. */
+  /** True when the values of all placeholders in a text are known; equal secrets then have equal placeholders. */
   knowsSecrets(key: string | Key, text: string): boolean {
-    return this.parts.barrier?.knowsAll(this.open(key), text) ?? true
+    return this.#internals.barrier?.knowsAll(this.#parseKey(key), text) ?? true
   }
 
-  /** A message as it would be kept: with marks in the place of secrets. */
-  async asKept(key: string | Key, said: Parsed): Promise<Parsed> {
-    return (await this.parts.barrier?.masked(this.open(key), said)) ?? said
+  /** Masks the secrets of a message as `append` does. */
+  async asKept(key: string | Key, message: Parsed): Promise<Parsed> {
+    return (await this.#internals.barrier?.masked(this.#parseKey(key), message)) ?? message
   }
 
-  /** Text or data as it may be kept, sent or logged: with marks in the place of secrets. */
+  /** Masks the secrets of a text or JSON value. */
   async masked<T extends Json>(key: string | Key, value: T): Promise<T> {
-    return ((await this.parts.barrier?.json(this.open(key), value)) ?? value) as T
+    return ((await this.#internals.barrier?.json(this.#parseKey(key), value)) ?? value) as T
   }
 
-  /** A context with everything it was made from, to be replayed under another profile. */
+  /** Records a context with its inputs, for `replay`. */
   async trace(key: string | Key, options: ContextOptions = {}): Promise<Trace> {
     const query = options.query === undefined ? {} : { query: await this.masked(key, options.query) }
-    return this.replaying().trace(this.contexts, this.open(key), { ...options, ...query }, await this.transcript(key))
+    const transcript = await this.transcript(key)
+    return this.#replaying().trace(this.#contexts, this.#parseKey(key), { ...options, ...query }, transcript)
   }
 
-  /** What another profile would have shown, and which messages would have fared differently. */
+  /** Rebuilds a traced context under another profile and lists the messages whose verdict differs. */
   replay(trace: Trace, profile: Profile): Replayed {
-    return this.replaying().replay(this.contexts, trace, profile)
+    return this.#replaying().replay(this.#contexts, trace, profile)
   }
 
+  /** Waits for running upkeep and closes the stores. */
   async close(): Promise<void> {
-    if (this.closed) return
-    this.closed = true
-    await this.keeping?.stop()
-    await this.life?.stop()
-    await Promise.all(this.embeddings.map((embedding) => embedding.stop()))
-    for (const store of this.stores()) await store.close()
+    if (this.#closed) return
+    this.#closed = true
+    await this.#upkeep?.stop()
+    await this.#lifecycle?.stop()
+    await Promise.all(this.#embeddings.map((embedding) => embedding.stop()))
+    for (const store of this.#stores()) await store.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
-  private replaying(): Replaying {
-    return this.parts.replaying ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replaying.')
+  #buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<Composed> {
+    const upkeep = this.#upkeep?.ready(key, this.#contexts.budgetOf(options))
+    const build = () => this.#contexts.composed(key, options, provider)
+    return upkeep === undefined ? build() : upkeep.then(build)
   }
 
-  private rederive(): Rederive {
-    return this.parts.rederive ?? (async (entry, from) => this.keeping?.rederive(entry, from))
+  #replaying(): Replaying {
+    return this.#internals.replaying ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replaying.')
   }
 
-  private portableStore(): Store {
-    this.open('any')
-    const { sessions, store } = this.parts
+  #rederive(): Rederive {
+    return this.#internals.rederive ?? (async (entry, from) => this.#upkeep?.rederive(entry, from))
+  }
+
+  #portableStore(): Store {
+    this.#checkOpen()
+    const { sessions, store } = this.#internals
     if (sessions !== store || this.profile.durability === 'durable') return store
-    return missing(
-      'profile',
-      `Profile ${this.profile.name} lives in RAM only: it is not exported, and nothing is imported into it.`,
-    )
+    return missing('profile', `Profile ${this.profile.name} is RAM-only: it cannot be exported or imported into.`)
   }
 
-  /** Where sessions are kept, then where the memory of scopes is, if that is elsewhere. */
-  private stores(): readonly (Store & Index)[] {
-    return [...new Set([this.parts.sessions, this.parts.store])]
+  /** The store of sessions, then the store of scopes if it is another one. */
+  #stores(): readonly (Store & Index)[] {
+    return [...new Set([this.#internals.sessions, this.#internals.store])]
   }
 
-  private open(key: string | Key): Key {
-    if (this.closed) throw new MemoryError('closed', 'This memory is closed; open it again.')
+  #parseKey(key: string | Key): Key {
+    this.#checkOpen()
     return parseKey(key)
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new MemoryError('closed', 'This memory is closed. Open it again with openMemory.')
   }
 }
 
-/** What a memory was opened without, or with what does not do. */
-function missing(param: string, why: string): never {
-  throw new MemoryError('bad-option', why, { param })
+function missing(param: string, message: string): never {
+  throw new MemoryError('bad-option', message, { param })
 }

@@ -138,7 +138,7 @@ describe('a memory', () => {
       'messages must be a list such as [{ role: "user", content: "Hello" }].',
     )
     await expect(openMemory({ profile: 'fast' as never })).rejects.toThrow(
-      'profile is "fast"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.',
+      'Unknown profile "fast". Use one of: ephemeral, support, summary, agent, handoff, thread.',
     )
     await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow(
       'store is "redis://…@host"; it must be ram: or sqlite:PATH.',

@@ -17,8 +17,8 @@ import type { ChatMessage } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { type Head, isExpired, never, placeOf } from '../domain/session.ts'
-import { Forgetting, type Forgotten } from '../memory/forgetting.ts'
-import { Barrier } from '../memory/secrets.ts'
+import { Forgetting, type Forgotten } from '../memory/forget.ts'
+import { Barrier } from '../memory/secretMasker.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type SessionsOptions = {

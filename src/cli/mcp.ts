@@ -4,6 +4,7 @@ import type { Key } from '../domain/key.ts'
 import type { Host } from '../mcp/host.ts'
 import type { Visitor } from '../mcp/scope.ts'
 import type { Connection } from '../mcp/stdio.ts'
+import { internalsOf } from '../memory.ts'
 import type { Config } from '../server/config/schema.ts'
 import { exitCodes } from './failure.ts'
 import { several } from './handoff.ts'
@@ -73,7 +74,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
     import('../server/http/httpError.ts'),
   ])
   await using memory = await openMemory({ profile: plan.profile, ...place })
-  const receipts = async (session: Key) => (await listReceipts(memory.parts.sessions, session, 100)).items
+  const receipts = async (session: Key) => (await listReceipts(internalsOf(memory).sessions, session, 100)).items
   const onFault = (error: unknown): void => tell(traceOf(error))
   await using host = await openHost({
     memory,

@@ -1,4 +1,5 @@
 import type { Entity } from '../graph/graph.ts'
+import { internalsOf } from '../memory.ts'
 import { every } from './every.ts'
 import { metadataOf, type SessionMetadata, textIn } from './records.ts'
 import { fingerprint, isTelling } from './save/fresh.ts'
@@ -53,7 +54,7 @@ async function begun(parts: HandoffParts, workspace: string, session: string): P
   const row = await sessionRow(parts, workspace, session)
   if (hasMessages(row) || !(await isBegun(parts, workspace, session))) return undefined
   const first = await parts.memory.transcript(keyOf(workspace, session), { limit: 20 })
-  const head = await parts.memory.parts.sessions.head(keyOf(workspace, session), 1)
+  const head = await internalsOf(parts.memory).sessions.head(keyOf(workspace, session), 1)
   const [newest] = head.recent
   const tokenCount = newest === undefined ? 0 : newest.offset + newest.weight
   const before = row === undefined ? undefined : metadataOf(row).continuedFrom

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Message } from '../domain/entry.ts'
 import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
-import type { Memory } from '../memory.ts'
+import { internalsOf, type Memory } from '../memory.ts'
 import { type Analytics, analysed } from './analytics.ts'
 import { chainOf, type Link, lastMeasured, relinked } from './chain.ts'
 import { type Suggestion, suggested } from './continuation.ts'
@@ -139,7 +139,7 @@ export class Handoff {
     const key = keyOf(workspace, session)
     const row = await sessionRow(this.parts, workspace, session).catch(() => undefined)
     const isKnown = (await this.pendings.drop(workspace, session)) || row !== undefined
-    if (!isKnown && (await memory.parts.sessions.head(key, 0)).revision === 0) throw notFound(session)
+    if (!isKnown && (await internalsOf(memory).sessions.head(key, 0)).revision === 0) throw notFound(session)
     await memory.forget({ key: `${workspace}:${session}` })
     if (row !== undefined) await relinked(this.parts, workspace, row)
     await eraseRows(graph, workspace, session)

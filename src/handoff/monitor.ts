@@ -5,6 +5,7 @@ import type { Message, Millis, Tokens } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { isExpired } from '../domain/session.ts'
+import { internalsOf } from '../memory.ts'
 import { type Suggestion, suggested } from './continuation.ts'
 import { isSaved, noteBegun } from './draftSessions.ts'
 import type { Pending } from './pending.ts'
@@ -209,7 +210,7 @@ export class Monitor {
     const { memory, clock } = this.parts
     const waiting = await this.pending.kept(workspace, session)?.messages()
     if (waiting !== undefined) return { tokens: sumOf(waiting), exact: true }
-    const head = await memory.parts.sessions.head(keyOf(workspace, session), 1)
+    const head = await internalsOf(memory).sessions.head(keyOf(workspace, session), 1)
     const newest = head.recent.at(-1)
     if (newest === undefined || isExpired(head, clock())) {
       if ((await sessionRow(this.parts, workspace, session)) === undefined) throw notFound(session)

@@ -1,5 +1,6 @@
 import type { Message, Tokens } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
+import { internalsOf } from '../memory.ts'
 import { stopIf } from '../portable/stop.ts'
 import { listedWithBegun } from './draftSessions.ts'
 import type { ContextItem } from './item.ts'
@@ -157,7 +158,7 @@ async function current(
 ): Promise<Kept | undefined> {
   const before = await kept(parts, workspace, id)
   if (!(await isBegun(parts, workspace, id))) return before
-  const { messages } = await parts.memory.parts.sessions.head(keyOf(workspace, id), 0)
+  const { messages } = await internalsOf(parts.memory).sessions.head(keyOf(workspace, id), 0)
   if (before?.metadata.messageCount === messages) return before
   await saved(parts, pending, workspace, { sessionId: id }, attending)
   return kept(parts, workspace, id)

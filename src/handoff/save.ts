@@ -4,6 +4,7 @@ import { weighed } from '../context/render.ts'
 import { parseMessage } from '../domain/chat.ts'
 import { type Message, messageId, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
+import { internalsOf } from '../memory.ts'
 import { stopIf } from '../portable/stop.ts'
 import { many } from '../text/many.ts'
 import { noteBegun } from './draftSessions.ts'
@@ -78,7 +79,7 @@ export async function saved(
 
 async function written(parts: HandoffParts, asked: Accepted, attending: Attending): Promise<SaveResult> {
   const { memory } = parts
-  const { sessions } = memory.parts
+  const { sessions } = internalsOf(memory)
   const { workspace, id } = asked
   const key = keyOf(workspace, id)
   // Read first: whoever deletes it from here on has the last word.
@@ -171,7 +172,7 @@ async function appended(
 ): Promise<number> {
   const key = keyOf(workspace, id)
   // Read first: what somebody stores in between is then found among what is stored. What was forgotten still counts, so that it can be said again.
-  const { last } = await memory.parts.sessions.head(key, 0)
+  const { last } = await internalsOf(memory).sessions.head(key, 0)
   const stored = await memory.transcript(key)
   const parsed = said.map((message, place) => parseMessage(message, place, at))
   const told = parsed.map(fingerprint)

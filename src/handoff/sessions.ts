@@ -3,6 +3,7 @@ import { check, MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import { type Head, isExpired } from '../domain/session.ts'
 import type { Entity, Filter } from '../graph/graph.ts'
+import { internalsOf } from '../memory.ts'
 import { every } from './every.ts'
 import type { ContextItem } from './item.ts'
 import {
@@ -187,7 +188,7 @@ export async function refuseTaken({ graph }: HandoffParts, workspace: string, se
 
 /** Whether something was said in a session, saved or not, that is not over. */
 export async function isBegun({ memory, clock }: HandoffParts, workspace: string, session: string): Promise<boolean> {
-  const head = await memory.parts.sessions.head(keyOf(workspace, session), 0)
+  const head = await internalsOf(memory).sessions.head(keyOf(workspace, session), 0)
   return head.messages > 0 && !isExpired(head, clock())
 }
 
@@ -200,7 +201,7 @@ export async function unsaved(parts: HandoffParts, workspace: string, session: s
   const { memory } = parts
   if (!(await isBegun(parts, workspace, session))) return undefined
   const messages = await memory.transcript(keyOf(workspace, session))
-  const head = await memory.parts.sessions.head(keyOf(workspace, session), 0)
+  const head = await internalsOf(memory).sessions.head(keyOf(workspace, session), 0)
   return {
     metadata: {
       ...metadataOfMessages(workspace, session, head, messages),

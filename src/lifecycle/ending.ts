@@ -3,7 +3,7 @@ import { aboutIn, type Message, type Millis, type Summary } from '../domain/entr
 import { formatKey, isInner, type Key, outboxKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { type Head, isExpired } from '../domain/session.ts'
-import type { Barrier } from '../memory/secrets.ts'
+import type { Barrier } from '../memory/secretMasker.ts'
 import { wrote } from '../upkeep/revise.ts'
 import { innerOf, ownerOf } from './inner.ts'
 import type { Outbox } from './outbox.ts'

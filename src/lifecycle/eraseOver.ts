@@ -3,7 +3,7 @@ import type { Millis } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import type { Barrier } from '../memory/secrets.ts'
+import type { Barrier } from '../memory/secretMasker.ts'
 
 type Means = { readonly sessions: Store; readonly profile: Profile; readonly barrier: Barrier | undefined }
 

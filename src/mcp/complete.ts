@@ -1,4 +1,5 @@
 import { isInner } from '../domain/key.ts'
+import { internalsOf } from '../memory.ts'
 import { mayUse, workspaceFor } from './scope.ts'
 import type { Mcp } from './server.ts'
 
@@ -9,7 +10,7 @@ const some = 1_000
 export function workspacesLike({ desk, visitor }: Mcp, begun: string): Promise<string[]> {
   return orNothing(async () => {
     const stored = async () =>
-      (await desk.memory.parts.sessions.list({ limit: some }))
+      (await internalsOf(desk.memory).sessions.list({ limit: some }))
         .filter(({ key }) => !isInner(key))
         .map(({ key }) => key.scope)
     const known = [visitor.home, ...(visitor.only ?? (await stored()))]

@@ -4,7 +4,7 @@ import type { Clock } from '../domain/ports.ts'
 import { openGraph } from '../graph/graph.ts'
 import { Handoff } from '../handoff/handoff.ts'
 import type { HandoffSettings } from '../handoff/settings.ts'
-import type { Memory } from '../memory.ts'
+import { internalsOf, type Memory } from '../memory.ts'
 import { fileOf } from '../stores/open.ts'
 import { Changes } from './changes.ts'
 import { Audit } from './files/audit.ts'
@@ -64,14 +64,14 @@ export async function openHost(options: HostOptions): Promise<Host> {
   const { memory, store, storeKey, settings, receipts, onFault, clock = Date.now } = options
   const graph = await openGraph(store, {
     clock,
-    beside: memory.parts.store,
+    beside: internalsOf(memory).store,
     ...(storeKey === undefined ? {} : { storeKey }),
   })
   const { allow = [], users = {}, write = false, audit } = settings
   const keep = [...(settings.keep ?? []), ...ownFiles(store, storeKey)]
   const files = new FileDesk({ allow, users, write, keep, audit: new Audit(audit), clock })
   const providers = new Providers(settings.providers ?? {}, { log: (_level, message) => onFault(new Error(message)) })
-  const { embedder } = memory.parts
+  const { embedder } = internalsOf(memory)
   // With no folder open there is nothing to look at, and nobody is refused anything.
   const mayLook = allow.length > 0 || Object.keys(users).length > 0
   const means = { ...(mayLook ? { files } : {}), ...(embedder === undefined ? {} : { embedder }) }

@@ -2,7 +2,7 @@ import { type Entry, isBlank, textOf } from '../domain/entry.ts'
 import type { Key, Scope } from '../domain/key.ts'
 import type { Embedder, Index, Unembedded } from '../domain/ports.ts'
 
-/** How far the vectors of an index have come; `fault` tells why some could not be made, until a later attempt makes them. */
+/** Progress of embedding. `fault` is the latest failure, until a later attempt succeeds. */
 export type EmbeddingProgress = {
   readonly model: string
   readonly done: number
@@ -10,29 +10,28 @@ export type EmbeddingProgress = {
   readonly fault?: string
 }
 
-type Wanted = Unembedded['entries'][number]
+type PendingEntry = Unembedded['entries'][number]
 
-/** Makes vectors for what a store keeps. */
+/** Creates the queue that embeds the entries of a store. */
 export type MakeEmbedding = (store: Index, embedder: Embedder) => Embedding
 
-/** Vectors with an embedder. In a browser, pass this as `embedding` beside the embedder. */
+/** Creates an embedding queue. In a browser, pass it to `openMemory` as `embedding`, beside `embedder`. */
 export const embeddingWith: MakeEmbedding = (store, embedder) => new Embedding(store, embedder)
 
-/** So many texts are given to an embedder at once. */
-const batch = 64
+/** Texts per call of the embedder. */
+const batchSize = 64
 
 /**
- * Gives entries their vectors in the background: what is new as it comes, and after the embedder has changed, or was
- * away, everything else. A failure leaves words to be found by their words; the next opening tries again.
+ * Embeds entries in the background: new ones as they are stored, and all others after the embedder changed or failed.
+ * Entries without a vector are still found by their words; the next start tries again.
  */
 export class Embedding {
   private readonly index: Index
   private readonly embedder: Embedder
-  private waiting: Wanted[] = []
+  private pending: PendingEntry[] = []
   private readonly stopped = new AbortController()
-  /** Why entries have no vector, and why the last question had none. */
-  private missed: string | undefined
-  private unasked: string | undefined
+  private entryFault: string | undefined
+  private queryFault: string | undefined
   private work: Promise<void> | undefined
   private latest: Promise<void> | undefined
 
@@ -41,55 +40,55 @@ export class Embedding {
     this.embedder = embedder
   }
 
-  /** Takes in what was just stored, and returns at once. */
+  /** Queues entries that were just stored. */
   heard(key: Key, epoch: number, entries: readonly Entry[]): void {
-    for (const entry of entries) this.waiting.push({ key, id: entry.id, epoch, text: textOf(entry) })
+    for (const entry of entries) this.pending.push({ key, id: entry.id, epoch, text: textOf(entry) })
     this.start(async () => undefined)
   }
 
-  /** Begins with everything that has no vector of this embedder yet, and returns at once. */
+  /** Queues all entries without a vector of this embedder. */
   catchUp(): void {
     this.start(async () => {
       for (let after: string | undefined = ''; after !== undefined && !this.stopped.signal.aborted; ) {
-        const { entries, next } = await this.index.unembedded(this.embedder.name, after, batch)
+        const { entries, next } = await this.index.unembedded(this.embedder.name, after, batchSize)
         await this.embed(entries)
         after = next
       }
     })
   }
 
-  /** Gives up what is waiting of a scope, in which something is about to be forgotten: it must not leave this process any more. */
+  /** Drops the queued entries of a scope in which something is about to be forgotten; they must not reach the embedder. */
   drop(scope: Scope): void {
-    this.waiting = this.waiting.filter(({ key }) => key.scope !== scope)
+    this.pending = this.pending.filter(({ key }) => key.scope !== scope)
   }
 
-  /** The vector of a question; undefined if there is nothing to ask, or the embedder fails. */
+  /** Embeds a question; undefined for blank text or when the embedder fails. */
   async vector(text: string): Promise<Float32Array | undefined> {
     if (isBlank(text)) return undefined
     try {
-      const [vector] = await this.made([text])
-      this.unasked = undefined
+      const [vector] = await this.callEmbedder([text])
+      this.queryFault = undefined
       return vector
     } catch (error) {
-      this.unasked = said(error)
+      this.queryFault = messageOf(error)
       return undefined
     }
   }
 
   async progress(): Promise<EmbeddingProgress> {
     const { done, total } = await this.index.embedded(this.embedder.name)
-    const fault = (done < total ? this.missed : undefined) ?? this.unasked
-    return { model: this.embedder.name, done, total, ...(fault === undefined ? {} : { fault }) }
+    const fault = (done < total ? this.entryFault : undefined) ?? this.queryFault
+    return { model: this.embedder.name, done, total, ...(fault !== undefined && { fault }) }
   }
 
-  /** Resolves when there is nothing left to do for now. */
+  /** Resolves when the queue is empty. */
   async settled(): Promise<void> {
     while (this.work !== undefined) await this.work
   }
 
   async stop(): Promise<void> {
     this.stopped.abort()
-    this.waiting = []
+    this.pending = []
     await this.settled()
   }
 
@@ -104,24 +103,24 @@ export class Embedding {
   private async run(first: () => Promise<void>): Promise<void> {
     try {
       await first()
-      while (this.waiting.length > 0) await this.embed(this.waiting.splice(0, batch))
+      while (this.pending.length > 0) await this.embed(this.pending.splice(0, batchSize))
     } catch (error) {
-      this.missed = said(error)
+      this.entryFault = messageOf(error)
     }
   }
 
-  private async embed(wanted: readonly Wanted[]): Promise<void> {
-    const entries = wanted.filter(({ text }) => !isBlank(text))
+  private async embed(batch: readonly PendingEntry[]): Promise<void> {
+    const entries = batch.filter(({ text }) => !isBlank(text))
     if (entries.length === 0 || this.stopped.signal.aborted) return
-    const vectors = await this.made(entries.map(({ text }) => text))
+    const vectors = await this.callEmbedder(entries.map(({ text }) => text))
     await this.index.embed(
       this.embedder.name,
-      entries.flatMap((entry, at) => (vectors[at] === undefined ? [] : [{ ...entry, values: vectors[at] }])),
+      entries.flatMap((entry, index) => (vectors[index] === undefined ? [] : [{ ...entry, values: vectors[index] }])),
     )
   }
 
-  /** What the embedder makes of texts; when this is stopped, an embedder that does not notice is not waited for. */
-  private made(texts: readonly string[]): Promise<readonly Float32Array[]> {
+  /** Rejects on stop, even when the embedder ignores its signal. */
+  private callEmbedder(texts: readonly string[]): Promise<readonly Float32Array[]> {
     const { signal } = this.stopped
     return new Promise((resolve, reject) => {
       const stop = (): void => reject(signal.reason)
@@ -134,4 +133,4 @@ export class Embedding {
   }
 }
 
-const said = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

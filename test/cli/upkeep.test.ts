@@ -473,7 +473,7 @@ describe('wrong input', () => {
     [['remember', 'acme', 'hours', 'nine', '--by', 'robot'], 'by is "robot"; it must be one of user, assistant, tool.'],
     [
       ['remember', 'acme', 'hours', 'nine', '--by', 'tool'],
-      'Profile thread lets no tool add to what acme knows. Let a person say it, or change learns.tool.',
+      "Profile thread does not let a tool add knowledge to acme. Use by: 'user', or change knowledgePolicy.tool.",
     ],
     [
       ['remember', 'acme', 'hours', 'nine', '--session', 'a b'],

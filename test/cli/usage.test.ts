@@ -72,7 +72,7 @@ describe('the command', () => {
     [['serve', '--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
     [
       ['serve', '--profile', 'nope'],
-      'profile is "nope"; it must be a profile or one of ephemeral, support, summary, agent, handoff, thread.',
+      'Unknown profile "nope". Use one of: ephemeral, support, summary, agent, handoff, thread.',
     ],
     [['serve', '--store', 'redis://me:secret@host'], 'store is "redis://…@host"; it must be ram: or sqlite:PATH.'],
     [
@@ -85,7 +85,7 @@ describe('the command', () => {
     ],
     [
       ['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'],
-      'Profile ephemeral lives in RAM only and refuses a durable store. Leave out store, or choose a durable profile such as thread.',
+      'Profile ephemeral is RAM-only and refuses a durable store. Omit store, or choose a durable profile such as thread.',
     ],
     [
       ['serve', '--store-key', 'env:X'],

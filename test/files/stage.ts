@@ -1,5 +1,5 @@
 import { Files, type FilesParts } from '../../src/files/files.ts'
-import { secretBarrier } from '../../src/memory/secrets.ts'
+import { secretBarrier } from '../../src/memory/secretMasker.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 
 /** Files with a simple tokenizer, no secrets kept, a time that stands still, and ids that count up. */

@@ -5,6 +5,7 @@ import { never } from '../../src/domain/session.ts'
 import { forgetBeside } from '../../src/graph/beside.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
+import { internalsOf } from '../../src/memory.ts'
 import { heard } from '../../src/stores/beside.ts'
 import { borrowed } from '../../src/stores/borrowed.ts'
 import { openStore } from '../../src/stores/open.ts'
@@ -104,7 +105,7 @@ describe('forgetting a text', () => {
       ['ram:', {}],
     ] as const) {
       const memory = await openMemory({ store: url, ...options })
-      const graph = await openGraph(url, { ...options, beside: memory.parts.store })
+      const graph = await openGraph(url, { ...options, beside: internalsOf(memory).store })
       await filled(graph)
       const { sessions } = await memory.forget({ scope: 'acme', text: canary })
       expect(sessions).toEqual([{ key: 'acme::graph', entries: expect.any(Array) }])
@@ -154,7 +155,7 @@ describe('a graph in RAM', () => {
     async () => {
       let now = 1_000
       const memory = await openMemory({ store: 'ram:', clock: () => now })
-      const graph = await openGraph('ram:', { beside: memory.parts.store, clock: () => now })
+      const graph = await openGraph('ram:', { beside: internalsOf(memory).store, clock: () => now })
       await graph.write('acme', { entities: drawn })
       await graph.nodes.createEntities('acme', [safe])
       await graph.nodes.createEntities('other', [safe])

@@ -11,9 +11,7 @@ const writer = (file: string, name: string, count: number) =>
   start('test/graph/writer.ts', [`sqlite:${file}`, name, String(count)] satisfies Given)
 
 /** The names of nodes and the ids of entities in a file, after it was found sound. */
-async function kept(
-  file: string,
-): Promise<{
+async function kept(file: string): Promise<{
   readonly nodes: readonly string[]
   readonly entities: readonly string[]
   readonly related: readonly string[]

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { extractItems } from '../../src/handoff/extract.ts'
 import { type Material, weave } from '../../src/handoff/render.ts'
-import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { linesOf } from '../../src/text/fences.ts'
+import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { conversation, item, material, type Turn } from './renderFixtures.ts'
 

@@ -8,10 +8,10 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Credentials } from '../../src/server/auth/credentials.ts'
 import { planOf } from '../../src/server/config/plan.ts'
 import { type Config, parseConfig } from '../../src/server/config/schema.ts'
 import { givenIn, settle } from '../../src/server/config/settings.ts'
-import { Credentials } from '../../src/server/auth/credentials.ts'
 import { openServer } from '../../src/server/openServer.ts'
 import { compiled } from '../cli/command.ts'
 import { root } from '../shape/source.ts'

@@ -2,7 +2,7 @@ import type { Knowledge } from '../../src/domain/entry.ts'
 import { filesKey, formatKey, type Key, personKey } from '../../src/domain/key.ts'
 import type { Index, Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
-import { Memory } from '../../src/memory.ts'
+import { internalsOf, Memory } from '../../src/memory.ts'
 import { whenIn } from '../../src/text/when.ts'
 
 /** Puts passages of a file where a tenant's files are kept. */
@@ -42,8 +42,8 @@ export async function learn(store: Store, scope: string, person: string, known: 
 }
 
 /** The same memory where questions may name a time. */
-export function withDates({ parts }: Memory): Memory {
-  const dated = { ...parts, dates: whenIn }
+export function withDates(memory: Memory): Memory {
+  const dated = { ...internalsOf(memory), dates: whenIn }
   return new Memory(dated)
 }
 

@@ -31,7 +31,7 @@ describe('the ephemeral profile', () => {
   verifies('E-02', 'refuses a durable store at open', async () => {
     const durable = { ...ramStore(), durability: 'durable' as const }
     await expect(openMemory({ profile: 'ephemeral', store: durable })).rejects.toThrow(
-      'Profile ephemeral lives in RAM only and refuses a durable store. Leave out store, or choose a durable profile such as thread.',
+      'Profile ephemeral is RAM-only and refuses a durable store. Omit store, or choose a durable profile such as thread.',
     )
     await expect(openMemory({ profile: 'ephemeral', sessions: durable })).rejects.toMatchObject({
       code: 'bad-option',

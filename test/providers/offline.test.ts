@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { wordsOf } from '../../src/context/fees.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { offlineModel } from '../../src/providers/offline.ts'
-import { wordsOf } from '../../src/context/fees.ts'
 import { failureOf, piecesOf } from './gather.ts'
 
 const nothing =

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
-import { ramStore } from '../../src/stores/ram.ts'
 import { openSealed, sealedStore } from '../../src/stores/encrypted.ts'
+import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { ann, bob, change, contents, distant, dump, fact, hex, ring, said } from './encrypted/stage.ts'
 

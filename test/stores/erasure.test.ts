@@ -5,7 +5,7 @@ import type { Derived, Message } from '../../src/domain/entry.ts'
 import { formatKey, type Key, parseKey } from '../../src/domain/key.ts'
 import type { Embedder } from '../../src/domain/ports.ts'
 import { type Memory, type MemoryOptions, openMemory, upkeepWith } from '../../src/index.ts'
-import type { Rederive } from '../../src/memory/forgetting.ts'
+import type { Rederive } from '../../src/memory/forget.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from './places.ts'
@@ -280,7 +280,7 @@ describe('forgetting', () => {
   it('needs to be told what', async () => {
     const { memory } = await opened()
     await expect(memory.forget({ scope: 'acme', text: ' ' })).rejects.toThrow(
-      'text is empty; say what should be forgotten, or leave text out to forget the whole scope.',
+      'text is empty. Pass the text to forget, or omit text to forget the whole scope.',
     )
     await memory.close()
   })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Tokenizer } from '../../src/domain/ports.ts'
-import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { messageCost, preludeCost, toolsCost } from '../../src/text/cost.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
+import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const older = await exactTokenizer('cl100k_base')

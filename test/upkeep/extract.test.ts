@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Role } from '../../src/domain/entry.ts'
 import { wordsOf } from '../../src/context/fees.ts'
+import type { Role } from '../../src/domain/entry.ts'
 import { extractFacts, type Found, fields, type Told } from '../../src/upkeep/extract.ts'
 import { mergeFacts } from '../../src/upkeep/merge.ts'
 import { recordOf } from '../../src/upkeep/record.ts'

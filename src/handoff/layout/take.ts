@@ -5,6 +5,7 @@ import { messageId, sequenceOf } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { never } from '../../domain/session.ts'
 import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/graph.ts'
+import { internalsOf } from '../../memory.ts'
 import { canonical } from '../../portable/canonical.ts'
 import { itemOf } from '../records.ts'
 import { startsAfter } from '../retention.ts'
@@ -55,7 +56,7 @@ async function written(
   from: number,
 ): Promise<void> {
   const { memory } = parts
-  const { sessions, tokenizer, profile } = memory.parts
+  const { sessions, tokenizer, profile } = internalsOf(memory)
   const begun = Date.parse(given.metadata.created_at)
   const expiresAt = profile.lifetime.age === undefined ? never : begun + profile.lifetime.age
   for (const run of runsOf(given.messages.slice(from))) {

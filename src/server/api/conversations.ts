@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Incoming } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
+import { internalsOf } from '../../memory.ts'
 import { keyFor } from '../auth/identity.ts'
 import { notFound, Refusal } from '../http/httpError.ts'
 import { type Exchange, type Handler, type Handlers, numberIn, send } from '../http/requestContext.ts'
@@ -110,7 +111,7 @@ async function listItems({ client, query }: Exchange, { key, memory }: Session):
     order === 'asc'
       ? { after: (cursor?.sequence ?? 1) - 1 }
       : { newest: true, ...(cursor === undefined ? {} : { before: cursor.sequence + 1 }) }
-  const found = (await memory.parts.sessions.page(key, { ...range, limit: limit + 2 })).flatMap(itemsOf)
+  const found = (await internalsOf(memory).sessions.page(key, { ...range, limit: limit + 2 })).flatMap(itemsOf)
   const ordered = order === 'asc' ? found : found.toReversed()
   const wanted =
     cursor === undefined

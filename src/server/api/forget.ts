@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseKey } from '../../domain/key.ts'
-import type { Forgotten, Target } from '../../memory/forgetting.ts'
+import type { Forgotten, Target } from '../../memory/forget.ts'
 import type { Memory } from '../../memory.ts'
 import { Refusal } from '../http/httpError.ts'
 import { type Exchange, type Handlers, own, send } from '../http/requestContext.ts'

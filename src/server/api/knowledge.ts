@@ -3,7 +3,8 @@ import type { Knowledge } from '../../domain/entry.ts'
 import { type Key, parseKey, personKey, type Scope } from '../../domain/key.ts'
 import { categories } from '../../domain/knowledge.ts'
 import type { Store } from '../../domain/ports.ts'
-import { remember } from '../../memory/remembering.ts'
+import { remember } from '../../memory/knowledge.ts'
+import { internalsOf } from '../../memory.ts'
 import { notFound } from '../http/httpError.ts'
 import { type Handlers, send } from '../http/requestContext.ts'
 import { bodyIn, json, text } from './fields.ts'
@@ -25,7 +26,7 @@ export const knowledge: Handlers = {
   'GET /api/scopes/{scope}/knowledge': ofScope(
     ['person', 'after', 'limit'],
     async ({ house, client, query }, scope) => {
-      const { store } = house.memories.scopes.parts
+      const { store } = internalsOf(house.memories.scopes)
       send(
         client.response,
         200,
@@ -40,7 +41,7 @@ export const knowledge: Handlers = {
     const kept =
       person === undefined
         ? await memory.remember(scope, given)
-        : (await remember(memory.parts, homeOf(scope, person), given)).entry
+        : (await remember(internalsOf(memory), homeOf(scope, person), given)).entry
     send(exchange.client.response, 201, shownKnowledge(kept))
   }),
   'DELETE /api/scopes/{scope}/knowledge/{knowledge}': ofScope(
@@ -49,9 +50,9 @@ export const knowledge: Handlers = {
       const memory = house.memories.scopes
       const home = homeOf(scope, query.get('person') ?? undefined)
       // Other entries live in the same place, and this is not to take them.
-      if (!(await knownAt(memory.parts.store, home)).some((known) => known.id === id)) throw notFound()
+      if (!(await knownAt(internalsOf(memory).store, home)).some((known) => known.id === id)) throw notFound()
       if (home.id === '') await memory.forget({ key: scope, messageId: id })
-      else await memory.parts.store.erase(home, { entries: [id] })
+      else await internalsOf(memory).store.erase(home, { entries: [id] })
       client.response.writeHead(204).end()
     },
   ),

@@ -1,3 +1,4 @@
+import { internalsOf } from '../../memory.ts'
 import { notFound } from '../http/httpError.ts'
 import { checkScope, type Handlers, send } from '../http/requestContext.ts'
 import { findReceipt, keyOfReceipt, listReceipts } from '../receipts/receipts.ts'
@@ -17,12 +18,14 @@ export const receipts: Handlers = {
     if (key === undefined) throw notFound()
     checkScope(exchange, key.scope)
     checkQuery(query, [])
-    const receipt = await withSession(house, key, ({ memory }) => findReceipt(memory.parts.sessions, key, { id }))
+    const receipt = await withSession(house, key, ({ memory }) =>
+      findReceipt(internalsOf(memory).sessions, key, { id }),
+    )
     if (receipt === undefined) throw notFound()
     send(client.response, 200, receipt)
   },
   'GET /api/sessions/{key}/receipts': ofSession(['after', 'limit'], async ({ client, query }, { key, memory }) => {
-    const { sessions } = memory.parts
+    const { sessions } = internalsOf(memory)
     const page = await listReceipts(sessions, key, limitIn(query), query.has('after') ? placeIn(query) : undefined)
     const isLast = page.next === null || (await listReceipts(sessions, key, 1, Number(page.next))).items.length === 0
     send(client.response, 200, { items: page.items, next: isLast ? null : page.next })

@@ -1,7 +1,7 @@
 import { isSession } from '../../domain/admission.ts'
 import type { Entry } from '../../domain/entry.ts'
 import { isInner, type Key, parseStoredKey, type Scope } from '../../domain/key.ts'
-import type { SearchOptions, SearchResult } from '../../memory/searching.ts'
+import type { SearchOptions, SearchResult } from '../../memory/search.ts'
 import { type Handlers, send } from '../http/requestContext.ts'
 import type { House } from '../serverContext.ts'
 import { bad, limitIn, timeIn } from './query.ts'

@@ -4,7 +4,7 @@ import { formatKey, type Key, parseKey } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import { type Head, isExpired } from '../../domain/session.ts'
 import type { Description } from '../../lifecycle/about.ts'
-import type { Memory } from '../../memory.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
 import { notFound, Refusal } from '../http/httpError.ts'
 import { type Exchange, type Handler, own } from '../http/requestContext.ts'
 import type { House } from '../serverContext.ts'
@@ -40,7 +40,7 @@ export async function withSession<T>(house: House, key: Key, work: (session: Ses
   if (!(await isThere(house, key))) throw notFound()
   const { memory } = await house.memories.of(key)
   return house.memories.using(memory, async () => {
-    const head = await memory.parts.sessions.head(key, 0)
+    const head = await internalsOf(memory).sessions.head(key, 0)
     if (head.revision === 0) throw notFound()
     const about = aboutIn(head.derived)
     if (about?.movedTo === undefined) return work({ key, memory, head, about })
@@ -51,14 +51,14 @@ export async function withSession<T>(house: House, key: Key, work: (session: Ses
 
 /** The stores in which sessions are kept, each with a memory that uses it. */
 export const storesOf = ({ memories }: House): ReadonlyMap<Store, Memory> =>
-  new Map(memories.all().map((memory) => [memory.parts.sessions, memory]))
+  new Map(memories.all().map((memory) => [internalsOf(memory).sessions, memory]))
 
 /** Whether there is such a session, in any store but one. Asked before where it is at home: of one that has not begun nobody knows. */
 export async function isThere(house: House, key: Key, except?: Store): Promise<boolean> {
-  for (const [store, { parts }] of storesOf(house)) {
+  for (const [store, memory] of storesOf(house)) {
     if (store === except) continue
     const head = await store.head(key, 0)
-    if (head.revision > 0 && !isExpired(head, parts.clock())) return true
+    if (head.revision > 0 && !isExpired(head, internalsOf(memory).clock())) return true
   }
   return false
 }

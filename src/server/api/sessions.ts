@@ -4,6 +4,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInner, parseKey, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
+import { internalsOf } from '../../memory.ts'
 import { everywhere } from '../auth/credential.ts'
 import { Refusal } from '../http/httpError.ts'
 import { type Exchange, type Handlers, own, send } from '../http/requestContext.ts'
@@ -52,7 +53,7 @@ export const sessions: Handlers = {
     const to = own(exchange, parseKey((await bodyIn(exchange, transfer)).to))
     await house.lanes.run(formatKey(key), async () => {
       // A session of that name may live in another store; this one is looked at when the transfer begins.
-      if (await isThere(house, to, memory.parts.sessions))
+      if (await isThere(house, to, internalsOf(memory).sessions))
         throw new MemoryError('conflict', `Session ${formatKey(to)} has begun already. Choose another key.`, {
           param: 'to',
         })
@@ -113,9 +114,9 @@ async function listed(
   most: number,
 ): Promise<readonly Placed[]> {
   const found = new Map<string, Placed>()
-  for (const [store, { parts }] of storesOf(house)) {
+  for (const [store, memory] of storesOf(house)) {
     for (const filter of scopes?.map((scope) => ({ scope })) ?? [{}]) {
-      for (const one of await shownIn(store, { ...filter, after }, parts.clock(), most))
+      for (const one of await shownIn(store, { ...filter, after }, internalsOf(memory).clock(), most))
         found.set(formatKey(one.key), { ...one, store })
     }
   }

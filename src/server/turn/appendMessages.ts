@@ -2,7 +2,7 @@ import type { Incoming, Parsed } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Head } from '../../domain/session.ts'
-import type { Appended } from '../../memory/appending.ts'
+import type { Appended } from '../../memory/append.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 
 /** Characters stored per batch; between batches other requests get their turn. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { internalsOf } from '../../../src/memory.ts'
 import { wholeReply } from '../../providers/protocols.ts'
 import { startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
@@ -39,7 +40,7 @@ async function waitingUpstream() {
 describe('a configuration that changes', () => {
   verifies('T-17', 'counts from the next turn on, and what was said stays', async () => {
     await using staged = await stage(fresh('.json'), { store: `sqlite:${fresh()}` })
-    const { store } = staged.server.memories.scopes.parts
+    const { store } = internalsOf(staged.server.memories.scopes)
     expect((await staged.ask('acme:ann', 'My cat is called Miso.')).headers.get('x-threadkeep-tokens')).toMatch(
       /\/16000$/,
     )
@@ -51,7 +52,7 @@ describe('a configuration that changes', () => {
       'small',
     ])
     expect((await staged.ask('acme:bob', 'Hello', { 'x-threadkeep-template': 'sales' })).status).toBe(200)
-    expect(staged.server.memories.scopes.parts.store).toBe(store)
+    expect(internalsOf(staged.server.memories.scopes).store).toBe(store)
     expect(staged.faults).toEqual([expect.stringMatching(/^config \/.*\.json: store will count after a restart\.$/)])
   })
 

@@ -128,10 +128,7 @@ describe('a plan', () => {
     ],
     [{ prices: 'nowhere.json' }, 'prices is "nowhere.json", which cannot be opened. Name a JSON file that is there.'],
     [{ listen: { origins: ['*'] } }, 'it must be an origin such as https://chat.example.com, without a path.'],
-    [
-      { store: 'sqlite:x.db', profile: 'ephemeral' },
-      'Profile ephemeral lives in RAM only and refuses a durable store.',
-    ],
+    [{ store: 'sqlite:x.db', profile: 'ephemeral' }, 'Profile ephemeral is RAM-only and refuses a durable store.'],
   ]
   for (const [config, message] of wrong)
     it(`is refused: ${JSON.stringify(config)}`, () => expect(() => planned(config)).toThrow(message))

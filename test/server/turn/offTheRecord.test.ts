@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { formatKey, parseKey } from '../../../src/domain/key.ts'
+import { internalsOf } from '../../../src/memory.ts'
 import { profiles } from '../../../src/profiles/index.ts'
 import { SessionModels } from '../../../src/server/upstreams/sessionModels.ts'
 import { verifies } from '../../requirements/verifies.ts'
@@ -9,7 +10,7 @@ import { ann, off, openScene, type Scene } from './scene.ts'
 
 /** Everything the store holds, by the name of its session. */
 const kept = async ({ server }: Scene): Promise<readonly string[]> =>
-  (await server.memory.parts.sessions.list({ limit: 1_000 })).map(
+  (await internalsOf(server.memory).sessions.list({ limit: 1_000 })).map(
     ({ key, messages }) => `${formatKey(key)} ${messages}`,
   )
 
@@ -135,6 +136,6 @@ describe('a turn off the record', () => {
       expect([status, body.error.code, body.error.message.includes('demo:bea')]).toEqual([410, 'moved', true])
     }
     expect(scene.model.requests).toHaveLength(1)
-    expect((await scene.server.memory.parts.sessions.head(parseKey('demo:bea'), 0)).messages).toBe(2)
+    expect((await internalsOf(scene.server.memory).sessions.head(parseKey('demo:bea'), 0)).messages).toBe(2)
   })
 })

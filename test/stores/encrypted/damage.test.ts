@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { Derived, Sealed } from '../../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../../src/domain/key.ts'
 import type { Index, Store } from '../../../src/domain/ports.ts'
-import { ramStore } from '../../../src/stores/ram.ts'
 import { sealedStore } from '../../../src/stores/encrypted.ts'
+import { ramStore } from '../../../src/stores/ram.ts'
 import { ann, bob, change, contents, fact, ids, ring, said } from './stage.ts'
 
 const zeta = parseKey('zeta:ann')

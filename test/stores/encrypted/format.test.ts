@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ramStore } from '../../../src/stores/ram.ts'
 import { BoxKey } from '../../../src/stores/encrypted/box.ts'
 import { openMessage, sealSaid } from '../../../src/stores/encrypted/seal.ts'
 import { sealedStore } from '../../../src/stores/encrypted.ts'
+import { ramStore } from '../../../src/stores/ram.ts'
 import { ann, bob, change, fact, ring, said } from './stage.ts'
 
 const sealed = {

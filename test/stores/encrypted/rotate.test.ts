@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
 import type { Index, Store } from '../../../src/domain/ports.ts'
-import { ramStore } from '../../../src/stores/ram.ts'
 import { type Rotation, rotate, sealedStore } from '../../../src/stores/encrypted.ts'
+import { ramStore } from '../../../src/stores/ram.ts'
 import { ann, bob, change, contents, distant, fact, ids, ring, said } from './stage.ts'
 
 const acme = parseKey('acme')

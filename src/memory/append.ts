@@ -11,61 +11,63 @@ import { type Change, type Head, isExpired } from '../domain/session.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Upkeep } from '../upkeep/upkeep.ts'
 import type { Embedding } from './embedding.ts'
-import { use } from './remembering.ts'
-import type { Barrier } from './secrets.ts'
+import { use } from './knowledge.ts'
+import type { Barrier } from './secretMasker.ts'
 
 export type AppendOptions = {
+  /** Makes the call idempotent: repeated with the same id, it stores the messages once and returns the same result. */
   readonly operationId?: string
+  /** Epoch in which the messages were asked for; they are refused as `erased` if the session was forgotten since. */
   readonly epoch?: number
-  /** The receipt of the context that these messages answer: knowledge that was shown in it counts as used. */
+  /** Receipt of the context that these messages answer: knowledge shown in it counts as used. */
   readonly answers?: Ledger
-  /** Whether a reply follows at once: upkeep that nobody waits for then comes after it. */
+  /** Postpones upkeep until the reply that follows at once; default false. */
   readonly replyFollows?: boolean
 }
 
-/** What appending takes. */
-export type Appending = {
+export type AppendDeps = {
   readonly sessions: Store
   readonly profile: Profile
   readonly tokenizer: Tokenizer
   readonly barrier: Barrier | undefined
   readonly clock: Clock
-  /** Where the memory of scopes lives. */
+  /** Store of the scope's own memory. */
   readonly store: Store
   readonly life?: Lifecycle | undefined
-  /** Those who hear of what was stored. */
   readonly vectors?: Embedding | undefined
   readonly keeping?: Upkeep | undefined
 }
 
-/** What was stored, and in which epoch. */
+/** Stored messages, and the epoch they were stored in. */
 export type Appended = { readonly stored: readonly Message[]; readonly epoch: number }
 
 /**
- * Stores messages at the end of a session, without their secrets; one that is over begins anew with them. Who has just read
- * the session, and has waited for nothing since, tells it as `read`.
+ * Stores messages at the end of a session, with secrets masked; an expired session begins anew. `current` spares reading
+ * the session; it must have been read just now.
  */
 export async function appended(
-  means: Appending,
+  deps: AppendDeps,
   key: Key,
   messages: readonly Incoming[],
   options: AppendOptions,
-  read?: Head,
+  current?: Head,
 ): Promise<Appended> {
-  const { sessions, profile, tokenizer, barrier, clock, life } = means
+  const { sessions, profile, tokenizer, barrier, clock, life } = deps
   if (!Array.isArray(messages))
     throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', {
       param: 'messages',
     })
   const at = clock()
-  const parsed = messages.map((message, place) => parseMessage(message, place, at))
+  const parsed = messages.map((message, index) => parseMessage(message, index, at))
   if (parsed.length === 0) return { stored: [], epoch: 0 }
-  const known = read ?? (await sessions.head(key, 0))
-  // Nobody waits for what is at hand: most sessions are as they were read, and their size is known.
-  const now = life?.current(known, at) ?? (isExpired(known, at) ? renewed(means, key, at) : known)
-  const head = now instanceof Promise ? await now : now
-  const safe = barrier?.finds(parsed) ? await Promise.all(parsed.map((one) => barrier.masked(key, one))) : parsed
-  const append = safe.map((one) => weighed(tokenizer, one, profile.cap))
+  const read = current ?? (await sessions.head(key, 0))
+  // Awaiting only promises saves a microtask on the common path.
+  const live = life?.current(read, at) ?? (isExpired(read, at) ? restartExpired(deps, key, at) : read)
+  const head = live instanceof Promise ? await live : live
+  const masked = barrier?.finds(parsed)
+    ? await Promise.all(parsed.map((message) => barrier.masked(key, message)))
+    : parsed
+  const append = masked.map((message) => weighed(tokenizer, message, profile.cap))
   const { operationId, epoch = head.epoch } = options
   const id = operationId && ((await barrier?.text(key, operationId)) ?? operationId)
   let stored: readonly Message[]
@@ -75,30 +77,30 @@ export async function appended(
     const change: Change = { key, at, epoch, append, put: [], drop, expiresAt }
     const commit = () => sessions.commit(id === undefined ? change : { id, ...change })
     stored = await (life?.write(head, at, commit) ?? commit())
-    const relief = life?.relieve()
-    if (relief !== undefined) await relief
+    const eviction = life?.relieve()
+    if (eviction !== undefined) await eviction
   } catch (error) {
-    const before = hasCode(error, 'full') ? await answered(sessions, head, id) : undefined
-    if (before === undefined) throw error
-    return { stored: before, epoch }
+    const repeated = hasCode(error, 'full') ? await findOperation(sessions, head, id) : undefined
+    if (repeated === undefined) throw error
+    return { stored: repeated, epoch }
   }
-  means.vectors?.heard(key, epoch, stored)
-  means.keeping?.heard(key, options.replyFollows ? 'asked' : 'said', stored.at(-1), epoch)
+  deps.vectors?.heard(key, epoch, stored)
+  deps.keeping?.heard(key, options.replyFollows ? 'asked' : 'said', stored.at(-1), epoch)
   const shown = options.answers?.knowledge ?? []
-  // What was said is stored by now: whether what it was told could be counted as used changes nothing of that.
-  if (shown.length > 0) await use(means.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
+  // The messages are stored by now; failing to count usage must not fail the call.
+  if (shown.length > 0) await use(deps.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
   return { stored, epoch }
 }
 
-/** A session after the one that was over is gone, with all that is known of it. */
-async function renewed({ sessions, barrier }: Appending, key: Key, now: Millis): Promise<Head> {
+/** Erases an expired session and returns the head of its successor. */
+async function restartExpired({ sessions, barrier }: AppendDeps, key: Key, now: Millis): Promise<Head> {
   await sessions.erase(key, { expiredBy: now })
   barrier?.drop(key.scope, key.id)
   return sessions.head(key, 0)
 }
 
-/** What an operation was answered when it was done, if it was: no base is ever below zero, so nothing new is done here. */
-async function answered(
+/** Result of an operation that was committed before, if it was. The impossible base of -1 prevents a new commit. */
+async function findOperation(
   store: Store,
   { key, epoch, expiresAt, touchedAt }: Head,
   id: string | undefined,

@@ -1,0 +1,324 @@
+import type { Derived, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } from '../domain/key.ts'
+import type { Erasure, Store } from '../domain/ports.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import { marksIn } from '../text/secretMark.ts'
+import { type GoneBySession, says, taintedBy } from '../upkeep/erase.ts'
+import { overlaps } from '../upkeep/fold.ts'
+import { revise } from '../upkeep/revise.ts'
+import type { Barrier } from './secretMasker.ts'
+
+/** Target of `forget`: a session, one or several of its messages, a scope with all its sessions, or a text in a scope. */
+export type Target =
+  | { readonly key: string }
+  | { readonly key: string; readonly messageId: string }
+  | { readonly key: string; readonly messageIds: readonly string[] }
+  | { readonly scope: Scope }
+  | { readonly scope: Scope; readonly text: string }
+
+/** Receipt of `forget`: the erased entries by session, and the derived entries rebuilt without them (`renewed`). */
+export type Forgotten = {
+  readonly at: Millis
+  readonly sessions: readonly {
+    readonly key: string
+    readonly entries: readonly string[]
+    readonly renewed?: readonly string[]
+  }[]
+}
+
+/** Rebuilds a derived entry from the remaining messages of its sources; undefined when nothing remains. */
+export type Rederive = (entry: Derived, from: readonly Message[]) => Promise<Derived | undefined>
+
+type ForgetDeps = {
+  readonly sessions: Store
+  readonly store: Store
+  readonly barrier?: Barrier | undefined
+  readonly life?: Lifecycle | undefined
+}
+
+/** Deletions in one session. */
+type Deletions = { entries: string[]; renewed: string[] }
+
+/** A derived entry that depended on forgotten messages. */
+type DependentEntry = {
+  readonly store: Store
+  readonly key: Key
+  readonly entry: Derived
+  readonly gone: GoneBySession
+}
+
+const noLimit = Number.MAX_SAFE_INTEGER
+const pageSize = 500
+
+/**
+ * Forgets a target and everything derived from it. Derived entries are erased first and rebuilt last: after an
+ * interruption at any point, no derived entry states what was forgotten.
+ */
+export class Forgetting {
+  private readonly stores: ForgetDeps
+  private readonly rederive: Rederive
+  private readonly deletions = new Map<string, Deletions>()
+  private cleanupError: MemoryError | undefined
+
+  constructor(stores: ForgetDeps, rederive: Rederive) {
+    this.stores = stores
+    this.rederive = rederive
+  }
+
+  async forget(target: Target, at: Millis): Promise<Forgotten> {
+    if ('scope' in target) {
+      const key = parseKey(target.scope)
+      await ('text' in target ? this.forgetText(key, target.text) : this.forgetScope(key))
+    } else {
+      const key = parseKey(target.key)
+      const store = key.id === '' ? this.stores.store : this.stores.sessions
+      const ids = 'messageIds' in target ? target.messageIds : 'messageId' in target ? [target.messageId] : undefined
+      await (ids === undefined ? this.forgetSession(store, key) : this.forgetMessages(store, key, ids))
+    }
+    if (this.cleanupError !== undefined) throw this.cleanupError
+    const sessions = [...this.deletions].map(([key, { entries, renewed }]) => ({
+      key,
+      entries,
+      ...(renewed.length > 0 && { renewed }),
+    }))
+    return { at, sessions: sessions.filter(({ entries }) => entries.length > 0) }
+  }
+
+  private async forgetScope({ scope }: Key): Promise<void> {
+    this.stores.barrier?.drop(scope)
+    for (const store of this.allStores()) {
+      for (const { key } of await store.list({ scope, limit: noLimit })) await this.erase(store, key)
+    }
+  }
+
+  private async forgetSession(store: Store, key: Key): Promise<void> {
+    this.stores.barrier?.drop(key.scope, key.id)
+    const gone = new Map([[key.id, 'all' as const]])
+    const dependents = [...(await this.eraseScopeDependents(key, gone))]
+    await this.erase(store, key)
+    await this.eraseInnerSessions(store, key)
+    await this.removeAsSource(key)
+    // Upkeep may have derived more until the session was erased.
+    dependents.push(...(await this.eraseScopeDependents(key, gone)))
+    await this.rebuild(dependents)
+  }
+
+  /** Erases the branches and undelivered end events of a session. */
+  private async eraseInnerSessions(store: Store, key: Key): Promise<void> {
+    for (const { key: inner, only } of (await this.stores.life?.beside(store, key)) ?? [])
+      await this.erase(store, inner, only)
+  }
+
+  private async forgetMessages(store: Store, key: Key, ids: readonly string[]): Promise<void> {
+    const gone = new Map([[key.id, new Set(ids)]])
+    await this.dropSecretsOf(store, key, ids)
+    const scopeDependents = await this.eraseScopeDependents(key, gone)
+    const dependents: DependentEntry[] = []
+    // Upkeep may derive more entries until the messages are erased; afterwards it cannot.
+    for (let isFirst = true; ; isFirst = false) {
+      const found = taintedBy((await store.head(key, 0)).derived, key.id, gone)
+      if (!isFirst && found.length === 0) break
+      await this.erase(store, key, { entries: [...ids, ...found.map(({ id }) => id)] })
+      dependents.push(...found.map((entry) => ({ store, key, entry, gone })))
+    }
+    await this.rebuild([...dependents, ...scopeDependents])
+    await this.recountFacts(store, key)
+  }
+
+  private async forgetText({ scope }: Key, text: string): Promise<void> {
+    if (typeof text !== 'string' || text.trim() === '') {
+      throw new MemoryError(
+        'bad-option',
+        'text is empty. Pass the text to forget, or omit text to forget the whole scope.',
+        { param: 'text' },
+      )
+    }
+    for (const store of this.allStores()) {
+      for (const { key } of await store.list({ scope, limit: noLimit })) {
+        const ids = await findEntriesWith(store, key, [text, ...(this.stores.barrier?.marksOf(key, text) ?? [])])
+        if (ids.length > 0) await this.forgetMessages(store, key, ids)
+      }
+      // Remains of damaged entries may contain the text too.
+      await this.erase(store, parseKey(scope), { remains: true })
+    }
+  }
+
+  /** Drops the secret values that only the forgotten messages contained. */
+  private async dropSecretsOf(store: Store, key: Key, ids: readonly string[]): Promise<void> {
+    const { barrier } = this.stores
+    if (barrier?.knows(key) !== true) return
+    const [inForgotten, inRemaining] = [new Set<string>(), new Set<string>()]
+    for await (const message of readAll(store, key))
+      for (const mark of marksIn(JSON.stringify(message)))
+        (ids.includes(message.id) ? inForgotten : inRemaining).add(mark)
+    barrier.dropMarks(
+      key,
+      [...inForgotten].filter((mark) => !inRemaining.has(mark)),
+    )
+  }
+
+  /** Erases entries of the scope's own memory that were derived from a session. */
+  private async eraseScopeDependents(key: Key, gone: GoneBySession): Promise<readonly DependentEntry[]> {
+    if (key.id === '') return []
+    const { store } = this.stores
+    const home = scopeKey(key)
+    const found = taintedBy((await store.head(home, 0)).derived, '', gone)
+    // An erasure of no entries still raises the revision, which makes concurrent upkeep read again.
+    await this.erase(store, home, { entries: found.map(({ id }) => id) })
+    return found.map((entry) => ({ store, key: home, entry, gone }))
+  }
+
+  /** Lowers the expected number of facts, so that forgotten facts do not count as lost. */
+  private async recountFacts(store: Store, key: Key): Promise<void> {
+    await revise(store, key, ({ derived }) => {
+      const facts = derived.filter(({ kind }) => kind === 'fact').length
+      const notes = derived.find((entry) => entry.kind === 'notes')
+      return notes?.facts === undefined || notes.facts <= facts ? undefined : { put: [{ ...notes, facts }], drop: [] }
+    })
+  }
+
+  /** Removes a session from the sources of the scope's knowledge. */
+  private async removeAsSource({ scope, id }: Key): Promise<void> {
+    if (id === '') return
+    await revise(this.stores.store, parseKey(scope), ({ derived }) => ({
+      put: derived.flatMap((entry) =>
+        entry.kind === 'knowledge' && namesSession(entry, id) ? [withoutSession(entry, id)] : [],
+      ),
+      drop: [],
+    }))
+  }
+
+  private async rebuild(all: readonly DependentEntry[]): Promise<void> {
+    // Oldest first, so that the newest value supersedes the others again.
+    const dependents = [...all].sort((left, right) => left.entry.at - right.entry.at)
+    for (const { store, key, entry, gone } of dependents) {
+      const rebuilt = isStatedKnowledge(entry)
+        ? withoutSessions(entry, gone)
+        : await this.rederive(entry, await this.remainingSources(store, key, entry, gone))
+      const revised = await revise(store, key, ({ revision, derived }) => {
+        if (revision === 0 || isCoveredMeanwhile(rebuilt, derived)) return undefined
+        return { put: rebuilt === undefined ? restoreSuperseded(entry, derived, dependents) : [rebuilt], drop: [] }
+      })
+      this.deletionsOf(key).renewed.push(...(revised?.put.map(({ id }) => id) ?? []))
+    }
+  }
+
+  /** Messages that a derived entry can still be rebuilt from. */
+  private async remainingSources(
+    store: Store,
+    key: Key,
+    entry: Derived,
+    gone: GoneBySession,
+  ): Promise<readonly Message[]> {
+    const messages: Message[] = []
+    if (entry.kind === 'summary') {
+      const [first, last] = entry.covers
+      const ids = gone.get(key.id)
+      for await (const message of readAll(store, key, first - 1, last + 1))
+        if (ids !== 'all' && !ids?.has(message.id)) messages.push(message)
+      return messages
+    }
+    const idsBySession = new Map<string, Set<string>>()
+    for (const { message, session = key.id } of entry.sources)
+      idsBySession.set(session, (idsBySession.get(session) ?? new Set()).add(message))
+    for (const [session, ids] of idsBySession) {
+      if (gone.get(session) === 'all') continue
+      const transcript =
+        session === key.id
+          ? readAll(store, key)
+          : readAll(this.stores.sessions, parseStoredKey(`${key.scope}:${session}`))
+      for await (const message of transcript) if (ids.has(message.id)) messages.push(message)
+    }
+    return messages
+  }
+
+  /** Erases a session or entries of it. A failed clean-up of free pages is reported at the end, after rebuilding. */
+  private async erase(store: Store, key: Key, only?: Erasure): Promise<void> {
+    try {
+      this.deletionsOf(key).entries.push(...(await store.erase(key, only)))
+    } catch (error) {
+      if (!(error instanceof MemoryError && error.code === 'busy')) throw error
+      this.cleanupError = error
+    }
+  }
+
+  private deletionsOf(key: Key): Deletions {
+    const name = formatKey(key)
+    const deletions = this.deletions.get(name) ?? { entries: [], renewed: [] }
+    this.deletions.set(name, deletions)
+    return deletions
+  }
+
+  private allStores(): ReadonlySet<Store> {
+    return new Set([this.stores.sessions, this.stores.store])
+  }
+}
+
+async function findEntriesWith(store: Store, key: Key, texts: readonly string[]): Promise<readonly string[]> {
+  const ids: string[] = []
+  const matches = (entry: Message | Derived): boolean => texts.some((text) => says(entry, text))
+  for await (const message of readAll(store, key)) if (matches(message)) ids.push(message.id)
+  for (const entry of (await store.head(key, 0)).derived) if (matches(entry)) ids.push(entry.id)
+  return ids
+}
+
+const namesSession = ({ told = [], used = [] }: Knowledge, session: string): boolean =>
+  told.includes(session) || used.includes(session)
+
+function withoutSession(entry: Knowledge, session: string): Knowledge {
+  const others = (sessions: readonly string[] | undefined) => sessions?.filter((id) => id !== session)
+  return omitUndefined<Knowledge>({
+    ...entry,
+    told: others(entry.told),
+    used: others(entry.used),
+    sources: entry.sources.filter((source) => source.session !== session),
+  })
+}
+
+/** True for knowledge stated by sessions, as opposed to derived from messages. */
+const isStatedKnowledge = (entry: Derived): entry is Knowledge =>
+  entry.kind === 'knowledge' && entry.sources.every(({ message }) => message === '')
+
+/** The entry without the forgotten sessions; undefined when no other source remains. */
+function withoutSessions(entry: Knowledge, gone: GoneBySession): Knowledge | undefined {
+  const remaining = [...gone.keys()].reduce(withoutSession, entry)
+  return remaining.sources.length === 0 ? undefined : remaining
+}
+
+/** True when upkeep has meanwhile summarised messages that the rebuilt summary covers. */
+const isCoveredMeanwhile = (rebuilt: Derived | undefined, derived: readonly Derived[]): boolean =>
+  rebuilt?.kind === 'summary' && derived.some((entry) => entry.kind === 'summary' && overlaps(rebuilt, entry))
+
+/** Restores the fact that a forgotten fact had superseded. */
+function restoreSuperseded(
+  entry: Derived,
+  derived: readonly Derived[],
+  dependents: readonly DependentEntry[],
+): readonly Derived[] {
+  if (entry.kind !== 'fact') return []
+  const forgotten = new Map(dependents.map((dependent) => [dependent.entry.id, dependent.entry]))
+  let before = entry.supersedes
+  for (let link = forgotten.get(before ?? ''); link?.kind === 'fact'; link = forgotten.get(before ?? ''))
+    before = link.supersedes
+  return derived.flatMap((other) => {
+    if (other.kind !== 'fact') return []
+    if (other.id === before) return [omitUndefined<Fact>({ ...other, until: entry.until })]
+    // Its successor now supersedes its predecessor.
+    return other.supersedes === entry.id ? [omitUndefined<Fact>({ ...other, supersedes: before })] : []
+  })
+}
+
+const omitUndefined = <T extends object>(entry: { [K in keyof T]: T[K] | undefined }): T =>
+  Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as T
+
+/** Reads the messages of a session page by page. */
+async function* readAll(store: Store, key: Key, from = 0, before = noLimit): AsyncIterable<Message> {
+  for (let after = from; ; ) {
+    const page = await store.page(key, { after, before, limit: pageSize })
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined) return
+    after = last.sequence
+  }
+}

@@ -1,0 +1,128 @@
+import type { Derived, Json, Knowledge, Millis, Source } from '../domain/entry.ts'
+import { check, MemoryError } from '../domain/error.ts'
+import type { Key } from '../domain/key.ts'
+import { type Category, parseKnowledge } from '../domain/knowledge.ts'
+import type { Clock, Store } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import type { Learning } from '../domain/rule.ts'
+import type { Head } from '../domain/session.ts'
+import { told, used } from '../upkeep/confidence.ts'
+import { type Revised, revise } from '../upkeep/revise.ts'
+import type { Barrier } from './secretMasker.ts'
+
+/** Knowledge that holds in every session of a scope. */
+export type Remembered = {
+  readonly category: Category
+  /** Unique within the scope and category. */
+  readonly key: string
+  readonly value: Json
+  /** Initial confidence from 0 to 1; default 0.5. */
+  readonly confidence?: number
+  /** Origin of the statement; default `user`. The profile decides which origins may add knowledge. */
+  readonly by?: keyof Learning
+  /** Session in which it was stated; repetitions within one session count once. */
+  readonly session?: string
+}
+
+type KnowledgeDeps = {
+  readonly store: Store
+  readonly clock: Clock
+  readonly profile: Profile
+  readonly barrier: Barrier | undefined
+}
+
+const dayMs = 86_400_000
+/** Sessions kept as sources of one entry. */
+const maxSourceSessions = 16
+
+/** Stores knowledge in a scope's own memory; safe under concurrent writers. */
+export async function remember(
+  deps: KnowledgeDeps,
+  key: Key,
+  input: Remembered,
+): Promise<{ readonly entry: Knowledge; readonly epoch: number }> {
+  const { store, clock, barrier } = deps
+  const needsApproval = checkPermission(deps.profile, input.by ?? 'user', key) === 'ask'
+  const parsed = parseKnowledge(input)
+  const knowledge: Remembered =
+    barrier === undefined
+      ? input
+      : {
+          ...input,
+          key: await barrier.text(key, parsed.key),
+          value: await barrier.json(key, { [parsed.key]: parsed.value }).then(firstValue),
+        }
+  const at = clock()
+  const isSameSlot = (entry: Derived): entry is Knowledge =>
+    entry.kind === 'knowledge' && entry.category === knowledge.category && entry.key === knowledge.key
+  const buildEntry = ({ derived, revision }: Head): Knowledge =>
+    mergeKnowledge(knowledge, derived.find(isSameSlot), { at, id: `k${revision + 1}`, needsApproval })
+  const revised = await revise(store, key, (head) => ({ put: [buildEntry(head)], drop: [] }), at)
+  const { head } = revised as Revised
+  return { entry: buildEntry(head), epoch: head.epoch }
+}
+
+const firstValue = (value: Json): Json => Object.values(value as Record<string, Json>)[0] as Json
+
+/** Counts shown knowledge as used by a session, at most once a day per session. */
+export async function use(
+  store: Store,
+  key: Key,
+  ids: readonly string[],
+  by: { readonly session: string; readonly at: Millis },
+): Promise<void> {
+  const isCounted = ({ used: sessions, usedAt }: Knowledge): boolean =>
+    sessions?.includes(by.session) === true && by.at - usedAt < dayMs
+  await revise(store, key, ({ derived }) => ({
+    put: derived.flatMap((entry) =>
+      entry.kind === 'knowledge' && ids.includes(entry.id) && !isCounted(entry) ? [used(entry, by)] : [],
+    ),
+    drop: [],
+  }))
+}
+
+function checkPermission({ name, learns }: Profile, by: keyof Learning, { scope }: Key): 'yes' | 'ask' {
+  check('by', by, Object.hasOwn(learns, by), `one of ${Object.keys(learns).join(', ')}`)
+  const permission = learns[by]
+  if (permission !== 'no') return permission
+  throw new MemoryError(
+    'bad-option',
+    `Profile ${name} does not let a ${by} add knowledge to ${scope}. Use by: 'user', or change knowledgePolicy.${by}.`,
+    { param: 'by' },
+  )
+}
+
+/** Adds a session as a source; the empty name stands for the scope itself. An entry without sources is forgotten. */
+function addSource(sources: readonly Source[], session = ''): readonly Source[] {
+  if (sources.some((source) => source.session === session)) return sources
+  const all = [...sources, { message: '', session }]
+  return [
+    ...all.filter((source) => source.session === ''),
+    ...all.filter((source) => source.session !== '').slice(-maxSourceSessions),
+  ]
+}
+
+/** Merges a statement into the known entry. A pending entry stays pending; an approved one never becomes pending. */
+function mergeKnowledge(
+  { category, key, value, confidence, session }: Remembered,
+  known: Knowledge | undefined,
+  { at, id, needsApproval }: { readonly at: Millis; readonly id: string; readonly needsApproval: boolean },
+): Knowledge {
+  // A model's claim neither changes nor confirms what a person has said.
+  if (needsApproval && known !== undefined && known.pending !== true) return known
+  const isPending = needsApproval && (known === undefined || known.pending === true)
+  // A new value starts with no confirmations: earlier sources confirmed the old value.
+  const hasSameValue = known === undefined || JSON.stringify(known.value) === JSON.stringify(value)
+  const before = hasSameValue ? known : { ...known, told: [], sources: [] }
+  return {
+    kind: 'knowledge',
+    // Ids are stored in plain text even in encrypted stores, so they carry no content; the revision makes them unique.
+    id: known?.id ?? id,
+    category,
+    key,
+    value,
+    ...told(before, { at, session, confidence }),
+    ...(isPending && { pending: true }),
+    sources: addSource(before?.sources ?? [], session),
+  }
+}

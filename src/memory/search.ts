@@ -1,0 +1,113 @@
+import type { Entry, Millis } from '../domain/entry.ts'
+import { check } from '../domain/error.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import type { Clock, Embedder, Hit, Index, Query, Store } from '../domain/ports.ts'
+import type { Lifetime } from '../domain/profile.ts'
+import { type Head, isExpired } from '../domain/session.ts'
+import type { WhenIn } from '../text/when.ts'
+import type { Embedding } from './embedding.ts'
+
+/** A question in words, or a vector. `model` names the embedder of the vector; default: this memory's. */
+export type SearchQuery = string | { readonly vector: ArrayLike<number>; readonly model?: string }
+export type SearchOptions = {
+  /** Maximum number of results; default 10. */
+  readonly limit?: number
+  /** Earliest time, in ms. */
+  readonly from?: Millis
+  /** Latest time, in ms. */
+  readonly to?: Millis
+  /** Uses a date phrase in the question as `from` and `to`, when both are omitted; default false. */
+  readonly dates?: boolean
+  /** Kinds of entries to return; default all. */
+  readonly kinds?: readonly Entry['kind'][]
+  /** Restricts the search to one session; an empty string means the scope's own memory. */
+  readonly session?: string
+}
+export type SearchResult = {
+  readonly key: string
+  readonly entry: Entry
+  readonly score: number
+  /** Contribution of each ranking feature. */
+  readonly why: Readonly<Record<string, number>>
+}
+
+type SearchDeps = {
+  readonly stores: readonly (Store & Index)[]
+  readonly embedder: Embedder | undefined
+  readonly embedding: Embedding | undefined
+  readonly lifetime: Lifetime
+  /** Parses date phrases of a question. */
+  readonly dates?: WhenIn | undefined
+  readonly clock: Clock
+}
+
+/**
+ * Searches the stores of a memory in parallel and returns the best results, without expired sessions and pending
+ * knowledge. With equal scores, sessions come before the scope's own memory.
+ */
+export async function searched(
+  deps: SearchDeps,
+  where: Key,
+  query: SearchQuery,
+  options: SearchOptions,
+): Promise<readonly SearchResult[]> {
+  const { limit = 10, kinds } = options
+  check('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
+  const { text, ...period } = splitPeriod(deps, query, options)
+  const request: Query = { limit, ...(await toTextAndVector(deps, text)), ...period, ...(kinds && { kinds }) }
+  const target = options.session === undefined ? { scope: where.scope } : where
+  const hits = await Promise.all(
+    deps.stores.map(async (store) => withoutExpired(deps, store, await store.search(target, request))),
+  )
+  return hits
+    .flat()
+    .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, limit)
+    .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))
+}
+
+/** Splits a date phrase off the question, unless the question consists of nothing else. */
+function splitPeriod(
+  { dates, clock }: SearchDeps,
+  query: SearchQuery,
+  options: SearchOptions,
+): Pick<Query, 'from' | 'to'> & { readonly text: SearchQuery } {
+  const { from, to } = options
+  const hasPeriod = from !== undefined || to !== undefined
+  const period = options.dates === true && !hasPeriod && typeof query === 'string' ? dates?.(query, clock()) : undefined
+  if (period === undefined) return { text: query, ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  const [start, end] = period.said
+  const rest = `${(query as string).slice(0, start)} ${(query as string).slice(end)}`
+  return { text: /[\p{L}\p{N}]/u.test(rest) ? rest : query, from: period.from, to: period.to - 1 }
+}
+
+async function withoutExpired(
+  { lifetime, clock }: SearchDeps,
+  store: Store,
+  hits: readonly Hit[],
+): Promise<readonly Hit[]> {
+  if (lifetime.idle === undefined && lifetime.age === undefined) return hits
+  const heads = await Promise.all(hits.map(({ key }) => store.head(key, 0)))
+  return hits.filter((_, index) => !isExpired(heads[index] as Head, clock()))
+}
+
+async function toTextAndVector(
+  { embedder, embedding }: SearchDeps,
+  query: SearchQuery,
+): Promise<Pick<Query, 'text' | 'vector'>> {
+  const ownModel = embedder?.name
+  if (typeof query !== 'string') {
+    const model = query.model ?? ownModel
+    check(
+      'model',
+      model,
+      model !== undefined,
+      'the name of the embedder that made the vector, because no embedder is configured',
+    )
+    return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
+  }
+  const values = await embedding?.vector(query)
+  if (values === undefined || ownModel === undefined) return { text: query }
+  return { text: query, vector: { model: ownModel, values } }
+}
