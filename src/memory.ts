@@ -328,7 +328,7 @@ export class Memory implements AsyncDisposable {
   }
 
   #replaying(): Replaying {
-    return this.#internals.replaying ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replaying.')
+    return this.#internals.replaying ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replay.')
   }
 
   #rederive(): Rederive {

@@ -38,7 +38,7 @@ export type MemoryOptions = {
   readonly onSessionEnd?: OnSessionEnd
   /** Creates the lifecycle; default: the platform's. In a browser, pass `lifecycleWith()` from threadkeep/lifecycle. */
   readonly lifecycle?: (means: LifecycleMeans) => Lifecycle
-  /** Implements `trace` and `replay`; default: the platform's. In a browser, pass `replaying` from threadkeep/replaying. */
+  /** Implements `trace` and `replay`; default: the platform's. In a browser, pass `replaying` from threadkeep/replay. */
   readonly replaying?: Replaying
   /** Rebuilds a summary or fact after part of its sources was forgotten; default: upkeep does. */
   readonly rederive?: Rederive
