@@ -1,7 +1,7 @@
 // Redundant entries: what ten times as many texts cost, side by side with the comparison of each with each.
 // npm run bench -- redundancy [--only chat|short|near|drifting|unique|few|long|copies] [--limit ROUNDS]
 import { wordsOf } from '../src/text/words.ts'
-import { redundantOlder } from '../src/upkeep/redundancy.ts'
+import { redundantOlder } from '../src/upkeep/optimizer/redundancy.ts'
 import { seeded, sentences, vocabulary } from './corpus.ts'
 import { flags } from './data.ts'
 import { inTurn, report } from './rounds.ts'

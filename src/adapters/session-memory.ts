@@ -12,7 +12,7 @@ import type { Tokenizer } from '../domain/ports.ts'
 import type { Framing, Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
 import { ephemeral } from '../profiles/ephemeral.ts'
-import { RamShelf } from '../stores/ram/shelf.ts'
+import { RamShelf } from '../stores/ram/sessionTable.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type SessionMemoryConfig = {

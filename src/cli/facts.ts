@@ -80,8 +80,8 @@ async function clear({ upkeep }: Memory, key: string, flags: Flags): Promise<voi
 /** Field by field, as they were said. */
 async function inOrder(facts: readonly Fact[]): Promise<readonly Fact[]> {
   const [{ fields }, { bySaid }] = await Promise.all([
-    import('../upkeep/extract/found.ts'),
-    import('../upkeep/merge.ts'),
+    import('../upkeep/extract/fields.ts'),
+    import('../upkeep/extract/merge.ts'),
   ])
   const said = [...facts].sort(bySaid)
   const names = new Set<string>([...fields, ...said.map(({ field }) => field)])

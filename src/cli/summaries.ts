@@ -42,7 +42,7 @@ async function run(text: string, flags: Flags): Promise<void> {
 }
 
 async function linesOf(summaries: readonly Summary[]): Promise<string[]> {
-  const { countWords } = await import('../upkeep/summarise/told.ts')
+  const { countWords } = await import('../upkeep/summarise/summary.ts')
   return aligned(
     summaries.map(({ tier, version, by, covers: [first, last], text }) => [
       tier,

@@ -1,7 +1,7 @@
 import { formatKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Forgotten, Target } from '../memory/forget.ts'
-import { type InFile, isHeard, isInFile } from '../stores/beside.ts'
+import { type InFile, isHeard, isInFile } from '../stores/capabilities.ts'
 import { wipe } from '../stores/encrypted/keyring.ts'
 import { connectReader } from '../stores/sqlite/connect.ts'
 import { foundIn, graphKey } from '../stores/sqlite/graph.ts'

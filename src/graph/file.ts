@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { MemoryError } from '../domain/error.ts'
 import { connectWriter, patience, prepareFile, syncFile } from '../stores/sqlite/connect.ts'
-import { faultOf, isBusy, isDiskFault } from '../stores/sqlite/faults.ts'
+import { faultOf, isBusy, isDiskFault } from '../stores/sqlite/errors.ts'
 import { prepareGraph } from '../stores/sqlite/graph.ts'
 import { migrate } from '../stores/sqlite/schema.ts'
 

@@ -1,6 +1,6 @@
 import { createHmac, hash, hkdfSync } from 'node:crypto'
 import { MemoryError } from '../domain/error.ts'
-import { BoxKey, keyLength } from '../stores/encrypted/box.ts'
+import { BoxKey, keyLength } from '../stores/encrypted/cipher.ts'
 
 /** How what is said stands in the file, and by what it is looked up. */
 export type Seal = {

@@ -1,6 +1,6 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
-import type { Heard, Listener } from '../stores/beside.ts'
+import type { Heard, Listener } from '../stores/capabilities.ts'
 import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlite/graph.ts'
 import { Archive } from './archive.ts'
 import type { GraphFile } from './file.ts'

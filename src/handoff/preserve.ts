@@ -1,7 +1,7 @@
 import { anchorsIn } from '../text/anchors.ts'
 import { clipMiddle } from '../text/clip.ts'
 import { termsOf } from '../text/words.ts'
-import { constraintsIn, finderIn } from '../upkeep/summarise/presence.ts'
+import { constraintsIn, finderIn } from '../upkeep/summarise/coverage.ts'
 import { type Category, type ContextItem, categories, type Weights } from './item.ts'
 
 /** How much of a text another one keeps, each from 0 to 1: what it is about, and its names, numbers, paths and constraints. */

@@ -5,23 +5,23 @@ import type { Clock, Erasure, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { type Head, isExpired } from '../domain/session.ts'
 import type { Barrier } from '../memory/secretMasker.ts'
-import { wrote } from '../upkeep/revise.ts'
-import { type Description, described, parseDescription } from './about.ts'
-import { Deliveries } from './deliveries.ts'
-import { Endings, type OnSessionEnd, type Reason } from './ending.ts'
-import { innerOf, orphansAfter, ownerOf } from './inner.ts'
-import { isBounded, Limits } from './limits.ts'
-import { endsOf, Outbox } from './outbox.ts'
-import { Transfer } from './transfer.ts'
+import { tryCommit } from '../upkeep/revise.ts'
+import { auxiliaryKeysOf, findOrphans, ownerOf } from './auxiliaryKeys.ts'
+import { SessionEndDelivery } from './delivery.ts'
+import { isBounded, SessionLimits } from './limits.ts'
+import { applyMetadataUpdate, type Description, parseMetadataUpdate } from './metadata.ts'
+import { Outbox, pendingEntriesOf } from './outbox.ts'
+import { type OnSessionEnd, type Reason, SessionEnder } from './sessionEnd.ts'
+import { SessionTransfer } from './transfer.ts'
 
 export type LifecycleOptions = {
-  /** Hears of every session that ends, once. */
+  /** Called once for every session that ends. Default: none. */
   readonly onSessionEnd?: OnSessionEnd | undefined
-  /** A signal that is given after so much time: for tests. */
-  readonly expire?: (after: Millis) => AbortSignal
+  /** Creates a signal that aborts after a delay; replaceable for tests. Default: `AbortSignal.timeout`. */
+  readonly timeoutSignal?: (after: Millis) => AbortSignal
 }
 
-/** What a lifecycle needs of a memory. */
+/** Dependencies of a lifecycle that a memory provides. */
 export type LifecycleMeans = {
   readonly profile: Profile
   readonly sessions: Store
@@ -30,159 +30,163 @@ export type LifecycleMeans = {
   readonly clock: Clock
 }
 
-const everything = Number.MAX_SAFE_INTEGER
-/** So many keys are looked at with each sweep for what a crash has left behind. */
-const lookedAt = 1_000
+const noLimit = Number.MAX_SAFE_INTEGER
+/** Keys scanned for orphans per sweep. */
+const orphanScanKeys = 1_000
 
-/** How sessions begin, grow, move and end. */
+/** Controls how sessions start, grow, move and end. */
 export class Lifecycle {
-  private readonly means: LifecycleMeans
-  private readonly limits: Limits
-  private readonly endings: Endings
-  private readonly moving: Transfer
-  private readonly deliveries: Deliveries | undefined
-  /** How far it was looked for what a crash has left behind. */
-  private looked = ''
+  private readonly deps: LifecycleMeans
+  private readonly limits: SessionLimits
+  private readonly ender: SessionEnder
+  private readonly sessionTransfer: SessionTransfer
+  private readonly delivery: SessionEndDelivery | undefined
+  /** Position of the orphan scan. */
+  private orphanScanAfter = ''
 
   constructor(
-    means: LifecycleMeans,
-    { onSessionEnd, expire = (after) => AbortSignal.timeout(after) }: LifecycleOptions,
+    deps: LifecycleMeans,
+    { onSessionEnd, timeoutSignal = (after) => AbortSignal.timeout(after) }: LifecycleOptions,
   ) {
-    const { sessions, profile, clock } = means
-    this.means = means
+    const { sessions, profile, clock } = deps
+    this.deps = deps
     const outbox = onSessionEnd && new Outbox(sessions)
-    this.deliveries = outbox && new Deliveries({ outbox, onSessionEnd, durability: sessions.durability, clock, expire })
-    this.endings = new Endings({ ...means, outbox })
-    this.limits = new Limits({ sessions, lifetime: profile.lifetime, evict: (key) => this.end(key, 'evicted') })
-    this.moving = new Transfer(means)
+    this.delivery =
+      outbox && new SessionEndDelivery({ outbox, onSessionEnd, durability: sessions.durability, clock, timeoutSignal })
+    this.ender = new SessionEnder({ ...deps, outbox })
+    this.limits = new SessionLimits({ sessions, lifetime: profile.lifetime, evict: (key) => this.end(key, 'evicted') })
+    this.sessionTransfer = new SessionTransfer(deps)
   }
 
-  /** A session that was just read, for somebody who is about to write to it. One that is over ends first; one that was moved is refused. */
+  /** Prepares a session for a write: ends it if it is expired and finishes an interrupted transfer. Throws `moved` if it was transferred. */
   current(head: Head, now: Millis): Head | Promise<Head> {
-    if (isExpired(head, now)) return this.renewed(head.key, now)
-    // Nothing is said about most sessions, nor that they were moved.
-    return aboutIn(head.derived) === undefined ? head : this.moving.settled(head, now)
+    if (isExpired(head, now)) return this.endExpired(head.key, now)
+    // Most sessions have no metadata and cannot have moved.
+    return aboutIn(head.derived) === undefined ? head : this.sessionTransfer.resumeOrReject(head, now)
   }
 
-  /** Decides how a session takes in new messages, by the limits of its profile. */
+  /** Decides by the limits of the profile which messages to drop. Throws `full` if there is no room. */
   admit(head: Head, incoming: readonly Said[], now: Millis): Admission | Promise<Admission> {
     return this.limits.admit(head, incoming, now)
   }
 
-  /** Writes to a session that was read before, and ends others of its scope that have to give way to it. */
+  /** Commits a write, and evicts other sessions of the scope if it starts one session too many. */
   write<T>(head: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
     return this.limits.write(head, now, commit)
   }
 
-  /** Ends sessions while all of them take too much, as they may after each write; nothing, if they do not. */
+  /** Evicts sessions while the store exceeds its limit. Returns undefined when it does not. */
   relieve(): Promise<void> | undefined {
-    return this.limits.relieve()
+    return this.limits.evictOverflow()
   }
 
-  /** Ends a session; false if there is none, or if it was to be over and is not. Whoever wants to hear of it does so later. */
-  async end(key: Key, reason: Reason, now: Millis = this.means.clock()): Promise<boolean> {
-    const isEnded = await this.endings.end(key, reason, now)
-    if (isEnded) this.deliveries?.heard(key.scope)
+  /** Ends a session; false if it does not exist, or for `expired`, if it is still alive. The end event is delivered later. */
+  async end(key: Key, reason: Reason, now: Millis = this.deps.clock()): Promise<boolean> {
+    const isEnded = await this.ender.end(key, reason, now)
+    if (isEnded) this.delivery?.notify(key.scope)
     return isEnded
   }
 
-  /** Ends what is over and what there is too much of, and tells of ends that are due. */
+  /** Ends expired sessions and those above the limits, and starts due deliveries. */
   async sweep(now: Millis): Promise<readonly Key[]> {
-    const { sessions, profile } = this.means
-    const ended = await this.endAll(await sessions.list({ expiredBy: now, limit: everything }), now)
-    const many =
-      profile.lifetime.sessions === undefined ? [] : (await sessions.list({ limit: everything })).filter(isSession)
-    for (const key of crowded(many, profile.lifetime)) if (await this.endings.end(key, 'evicted', now)) ended.push(key)
+    const { sessions, profile } = this.deps
+    const ended = await this.endAll(await sessions.list({ expiredBy: now, limit: noLimit }), now)
+    const existing =
+      profile.lifetime.sessions === undefined ? [] : (await sessions.list({ limit: noLimit })).filter(isSession)
+    for (const key of crowded(existing, profile.lifetime))
+      if (await this.ender.end(key, 'evicted', now)) ended.push(key)
     if (isBounded(sessions)) {
       for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing())
-        if (await this.endings.end(key, 'evicted', now)) ended.push(key)
+        if (await this.ender.end(key, 'evicted', now)) ended.push(key)
       sessions.rest(now)
     }
-    await this.tidy()
-    for (const { scope } of ended) this.deliveries?.heard(scope)
-    await this.deliveries?.tick(now)
+    await this.eraseOrphans()
+    for (const { scope } of ended) this.delivery?.notify(scope)
+    await this.delivery?.tick(now)
     return ended
   }
 
+  /** Returns the metadata of a session; undefined if it has none or is expired. */
   async about(key: Key): Promise<About | undefined> {
-    const head = await this.means.sessions.head(key, 0)
-    return isExpired(head, this.means.clock()) ? undefined : aboutIn(head.derived)
+    const head = await this.deps.sessions.head(key, 0)
+    return isExpired(head, this.deps.clock()) ? undefined : aboutIn(head.derived)
   }
 
-  /** Says something about a session, which begins with it if need be. */
-  async describe(key: Key, given: Description): Promise<About> {
-    const { sessions, profile, barrier, clock } = this.means
-    const { metadata, ...others } = parseDescription(key, given)
-    const news =
+  /** Updates the metadata of a session, which is created if necessary. */
+  async describe(key: Key, update: Description): Promise<About> {
+    const { sessions, profile, barrier, clock } = this.deps
+    const { metadata, ...others } = parseMetadataUpdate(key, update)
+    const masked =
       metadata === undefined || barrier === undefined
-        ? given
+        ? update
         : { ...others, metadata: await barrier.json(key, metadata) }
     for (;;) {
       const at = clock()
       const head = await this.current(await sessions.head(key, 0), at)
-      const about = described(aboutIn(head.derived), news, at)
+      const about = applyMetadataUpdate(aboutIn(head.derived), masked, at)
       const expiresAt = expiry({ ...head, derived: [about] }, profile.lifetime, at)
       const isWritten = await this.write(head, at, () =>
-        wrote(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }),
+        tryCommit(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }),
       )
       await this.relieve()
       if (isWritten) return about
     }
   }
 
-  /** Lets a session go on under another key of its scope. */
+  /** Moves a session to another key of its scope. */
   async transfer(from: Key, to: Key): Promise<void> {
-    const now = this.means.clock()
-    // What is over there makes room.
-    if (isExpired(await this.means.sessions.head(to, 0), now)) await this.end(to, 'expired', now)
-    await this.moving.transfer(from, to, now)
+    const now = this.deps.clock()
+    // An expired session at the target is ended first.
+    if (isExpired(await this.deps.sessions.head(to, 0), now)) await this.end(to, 'expired', now)
+    await this.sessionTransfer.transfer(from, to, now)
   }
 
-  /** What is kept beside a session, to be forgotten with it: its branches, its receipts, what nobody was told yet of its end. */
+  /** Lists the data to forget with a session: branches, receipts and pending end events. */
   async beside(store: Store, key: Key): Promise<readonly { readonly key: Key; readonly only?: Erasure }[]> {
-    const inner = (await innerOf(store, key)).map((one) => ({ key: one }))
-    // Nobody is told of the end of a tenant's own conversation.
-    if (key.id === '') return inner
-    // Also if nothing waits: who is about to keep the end of this session must look again.
-    return [...inner, { key: outboxKey(key.scope), only: { entries: await endsOf(store, key) } }]
+    const auxiliary = (await auxiliaryKeysOf(store, key)).map((auxiliaryKey) => ({ key: auxiliaryKey }))
+    // A tenant's own conversation has no end events.
+    if (key.id === '') return auxiliary
+    // The outbox is included even if empty: erasing from it makes a concurrent `enqueue` for this session retry.
+    return [...auxiliary, { key: outboxKey(key.scope), only: { entries: await pendingEntriesOf(store, key) } }]
   }
 
-  /** How many ends wait although it was tried to tell of them. */
+  /** Number of pending end events whose last attempt failed. */
   get waiting(): number {
-    return this.deliveries?.waiting ?? 0
+    return this.delivery?.failingCount ?? 0
   }
 
-  /** Resolves when nobody is being told of an end any more. */
+  /** Resolves when no end event is being delivered. */
   async settled(): Promise<void> {
-    await this.deliveries?.settled()
+    await this.delivery?.whenIdle()
   }
 
+  /** Waits for deliveries in progress and starts no more. */
   async stop(): Promise<void> {
-    await this.deliveries?.stop()
+    await this.delivery?.stop()
   }
 
-  /** A session after the one that was over has ended; by then the key may have been given to one that moves there. */
-  private async renewed(key: Key, now: Millis): Promise<Head> {
+  /** Ends an expired session and returns its successor, which may be the target of a transfer by then. */
+  private async endExpired(key: Key, now: Millis): Promise<Head> {
     await this.end(key, 'expired', now)
-    const head = await this.means.sessions.head(key, 0)
+    const head = await this.deps.sessions.head(key, 0)
     return isExpired(head, now) ? head : this.current(head, now)
   }
 
-  /** Ends sessions that are over. What is kept beside them is looked up once for each scope. */
-  private async endAll(over: readonly { readonly key: Key }[], now: Millis): Promise<Key[]> {
-    const beside = new Map<Scope, Map<string, Key[]>>()
+  /** Ends expired sessions; auxiliary keys are looked up once per scope. */
+  private async endAll(expired: readonly { readonly key: Key }[], now: Millis): Promise<Key[]> {
+    const byScope = new Map<Scope, Map<string, Key[]>>()
     const ended: Key[] = []
-    for (const { key } of over) {
-      const ofScope = beside.get(key.scope) ?? (await this.innerIn(key.scope))
-      beside.set(key.scope, ofScope)
-      if (await this.endings.end(key, 'expired', now, ofScope.get(key.id) ?? [])) ended.push(key)
+    for (const { key } of expired) {
+      const bySession = byScope.get(key.scope) ?? (await this.auxiliaryKeysIn(key.scope))
+      byScope.set(key.scope, bySession)
+      if (await this.ender.end(key, 'expired', now, bySession.get(key.id) ?? [])) ended.push(key)
     }
     return ended
   }
 
-  /** What the engine keeps beside the sessions of a scope, by the id of the session. */
-  private async innerIn(scope: Scope): Promise<Map<string, Key[]>> {
-    const listed = await this.means.sessions.list({ scope, limit: everything })
+  /** Lists the auxiliary keys of a scope by session id. */
+  private async auxiliaryKeysIn(scope: Scope): Promise<Map<string, Key[]>> {
+    const listed = await this.deps.sessions.list({ scope, limit: noLimit })
     const bySession = new Map<string, Key[]>()
     for (const { key } of listed) {
       const session = ownerOf(key)?.id
@@ -191,23 +195,23 @@ export class Lifecycle {
     return bySession
   }
 
-  /** Some of what a crash may have left behind goes with each sweep, which stays short however many sessions there are. What is in RAM has no crash behind it. */
-  private async tidy(): Promise<void> {
-    const { sessions } = this.means
+  /** Erases orphans of one scan page, which keeps a sweep short. RAM stores have no orphans. */
+  private async eraseOrphans(): Promise<void> {
+    const { sessions } = this.deps
     if (sessions.durability === 'ram') return
-    const { found, next = '' } = await orphansAfter(sessions, this.looked, lookedAt)
+    const { found, next = '' } = await findOrphans(sessions, this.orphanScanAfter, orphanScanKeys)
     for (const key of found) await sessions.erase(key)
-    this.looked = next
+    this.orphanScanAfter = next
   }
 }
 
 /**
- * Limits on sessions, their ends and transfers, for a memory.
+ * Creates the lifecycle of a memory: session limits, end events and transfers.
  *
  * @example
- * const memory = await openMemory({ lifecycle: lifecycleWith({ onSessionEnd: (id, { messageCount }) => console.log(id, messageCount) }) })
+ * const memory = await openMemory({ lifecycle: createLifecycle({ onSessionEnd: (id, { messageCount }) => console.log(id, messageCount) }) })
  */
 export const lifecycleWith =
   (options: LifecycleOptions = {}) =>
-  (means: LifecycleMeans): Lifecycle =>
-    new Lifecycle(means, options)
+  (deps: LifecycleMeans): Lifecycle =>
+    new Lifecycle(deps, options)

@@ -4,160 +4,171 @@ import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import type { Bounded, Counted } from '../stores/ram/attic.ts'
+import type { Bounded, Counted } from '../stores/ram/sessionCache.ts'
 import { bytesOf } from '../text/utf8.ts'
 
-type Means = {
+type LimitsDeps = {
   readonly sessions: Store
   readonly lifetime: Lifetime
-  /** Ends a session that gives way to others. */
+  /** Ends a session to make room. */
   readonly evict: (key: Key) => Promise<unknown>
 }
 
-/** What a session holds, in the state that these numbers tell: they differ whenever it may hold other messages. */
-type Size = { epoch: number; last: number; messages: number; bytes: number }
+/** Size of a session's messages. It is valid while epoch, last and messages match the head. */
+type SessionSize = { epoch: number; last: number; messages: number; bytes: number }
 
-/** So many sessions are known by their size. */
-const mostKnown = 100_000
+const maxTrackedSizes = 100_000
 
-/** Keeps sessions within the limits of their profile: how large one grows, how many a scope has, what all of them take. */
-export class Limits {
-  private readonly means: Means
-  private readonly sizes = new Map<string, Size>()
-  /** Sessions of a scope begin one after the other, so that they can be counted. */
-  private readonly beginning = new Map<Scope, Promise<unknown>>()
+/** Enforces the limits of a profile: size of a session, sessions per scope, total size of the store. */
+export class SessionLimits {
+  private readonly deps: LimitsDeps
+  private readonly sizes = new Map<string, SessionSize>()
+  /** New sessions of a scope are committed one after the other, so that they can be counted. */
+  private readonly scopeQueues = new Map<Scope, Promise<unknown>>()
 
-  constructor(means: Means) {
-    this.means = means
+  constructor(deps: LimitsDeps) {
+    this.deps = deps
   }
 
-  /** Decides how a session takes in new messages: the oldest but the first give way, or it is full. */
+  /** Decides which messages to drop for new ones: the oldest except the first. Throws `full` if that is not allowed. */
   admit(head: Head, incoming: readonly Said[], now: Millis): Admission | Promise<Admission> {
-    const { lifetime } = this.means
+    const { lifetime } = this.deps
     if (lifetime.bytes === undefined) return admit(head, incoming, lifetime, now)
     const size = this.sizes.get(formatKey(head.key))
-    const bytes = sum(incoming)
-    if (size === undefined || !isOf(size, head) || size.bytes + bytes > lifetime.bytes)
-      return this.measured(head, incoming, now)
+    const bytes = totalBytes(incoming)
+    if (size === undefined || !isCurrentSize(size, head) || size.bytes + bytes > lifetime.bytes)
+      return this.admitMeasured(head, incoming, now)
     const admission = admit(head, incoming, lifetime, now)
-    if (admission.drop.length > 0) return this.measured(head, incoming, now)
+    if (admission.drop.length > 0) return this.admitMeasured(head, incoming, now)
     size.last += incoming.length
     size.messages += incoming.length
     size.bytes += bytes
     return admission
   }
 
-  /** The same for a session that must be read for it: because its size is not known, or something gives way. */
-  private async measured(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
-    const { lifetime } = this.means
+  /** `admit` for a session that must be read, because its size is unknown or messages are dropped. */
+  private async admitMeasured(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
+    const { lifetime } = this.deps
     const size = this.sizes.get(formatKey(head.key))
-    const held = size !== undefined && isOf(size, head) ? size.bytes : await this.bytesIn(head)
-    const bytes = held + sum(incoming)
-    const over = bytes - (lifetime.bytes as number)
-    const admission = admit(head, incoming, lifetime, now, over <= 0 ? 0 : await this.giveWay(head, over))
-    const { length: gone } = admission.drop
-    this.know(head, incoming, gone, gone === 0 ? bytes : bytes - (await this.bytesGone(head, incoming, admission.drop)))
+    const current = size !== undefined && isCurrentSize(size, head) ? size.bytes : await this.measureBytes(head)
+    const bytes = current + totalBytes(incoming)
+    const excess = bytes - (lifetime.bytes as number)
+    const admission = admit(head, incoming, lifetime, now, excess <= 0 ? 0 : await this.countToEvict(head, excess))
+    const { length: dropped } = admission.drop
+    this.setSize(
+      head,
+      incoming,
+      dropped,
+      dropped === 0 ? bytes : bytes - (await this.bytesEvicted(head, incoming, admission.drop)),
+    )
     return admission
   }
 
-  /** Writes to a session, and sees to it that its scope has not too many of them then. */
+  /** Commits a write, and enforces the number of sessions per scope if it starts a session. */
   write<T>({ key, revision }: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
-    const isOneMore = revision === 0 && isSession({ key }) && this.means.lifetime.sessionsPerScope !== undefined
-    return isOneMore ? this.inTurn(key.scope, () => this.begin(key, now, commit)) : commit()
+    const startsSession = revision === 0 && isSession({ key }) && this.deps.lifetime.sessionsPerScope !== undefined
+    return startsSession ? this.runExclusive(key.scope, () => this.commitNewSession(key, now, commit)) : commit()
   }
 
-  /** Ends sessions while all of them take too much; nothing, if they do not. */
-  relieve(): Promise<void> | undefined {
-    const { sessions } = this.means
-    return isBounded(sessions) && sessions.overflowing() !== undefined ? this.shrink(sessions) : undefined
+  /** Evicts sessions while the store exceeds its limit. Returns undefined when it does not. */
+  evictOverflow(): Promise<void> | undefined {
+    const { sessions } = this.deps
+    return isBounded(sessions) && sessions.overflowing() !== undefined
+      ? this.evictWhileOverflowing(sessions)
+      : undefined
   }
 
-  private async shrink(sessions: Bounded): Promise<void> {
-    for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing()) await this.means.evict(key)
+  private async evictWhileOverflowing(sessions: Bounded): Promise<void> {
+    for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing()) await this.deps.evict(key)
   }
 
-  private async begin<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
-    const { sessions, lifetime, evict } = this.means
-    const most = lifetime.sessionsPerScope as number
-    if (isCounted(sessions) && sessions.sessionsIn(key.scope) < most) return commit()
-    const others = await this.others(key, now)
-    if (lifetime.whenFull === 'refuse' && others.length >= most) {
+  private async commitNewSession<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
+    const { sessions, lifetime, evict } = this.deps
+    const maxSessions = lifetime.sessionsPerScope as number
+    if (isCounted(sessions) && sessions.sessionsIn(key.scope) < maxSessions) return commit()
+    const others = await this.otherSessions(key, now)
+    if (lifetime.whenFull === 'refuse' && others.length >= maxSessions) {
       throw full(
-        `${key.scope} has ${others.length} sessions and its profile allows ${most}. End one of them, or raise`,
+        `${key.scope} has ${others.length} sessions and its profile allows ${maxSessions}. End one of them, or raise`,
         'sessionsPerScope',
       )
     }
     const written = await commit()
-    for (const { key: unused } of others.slice(0, Math.max(0, others.length + 1 - most))) await evict(unused)
+    for (const { key: unused } of others.slice(0, Math.max(0, others.length + 1 - maxSessions))) await evict(unused)
     return written
   }
 
-  /** The other sessions of a scope, those that nobody has used for longest first. */
-  private async others({ scope, id }: Key, now: Millis) {
-    const listed = await this.means.sessions.list({ scope, limit: Number.MAX_SAFE_INTEGER })
-    const alive = listed.filter((one) => isSession(one) && one.key.id !== id && one.expiresAt > now)
+  /** Lists the other sessions of a scope, least recently used first. */
+  private async otherSessions({ scope, id }: Key, now: Millis) {
+    const listed = await this.deps.sessions.list({ scope, limit: Number.MAX_SAFE_INTEGER })
+    const alive = listed.filter((session) => isSession(session) && session.key.id !== id && session.expiresAt > now)
     return alive.sort((a, b) => a.touchedAt - b.touchedAt)
   }
 
-  private inTurn<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
-    const turn = (this.beginning.get(scope) ?? Promise.resolve()).then(work, work)
-    this.beginning.set(scope, turn)
+  private runExclusive<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
+    const queued = (this.scopeQueues.get(scope) ?? Promise.resolve()).then(work, work)
+    this.scopeQueues.set(scope, queued)
     const end = (): void => {
-      if (this.beginning.get(scope) === turn) this.beginning.delete(scope)
+      if (this.scopeQueues.get(scope) === queued) this.scopeQueues.delete(scope)
     }
-    turn.then(end, end)
-    return turn
+    queued.then(end, end)
+    return queued
   }
 
-  /** How many of the oldest messages but the first must go so that this many bytes are free. */
-  private async giveWay({ key, first }: Head, bytes: number): Promise<number> {
-    const { lifetime, sessions } = this.means
+  /** Counts how many of the oldest messages, except the first, must be dropped to free a number of bytes. */
+  private async countToEvict({ key, first }: Head, bytes: number): Promise<number> {
+    const { lifetime, sessions } = this.deps
     if (bytes <= 0) return 0
-    let [many, left] = [0, bytes]
+    let [count, left] = [0, bytes]
     for (let after = first?.sequence ?? 0; left > 0 && lifetime.whenFull === 'evict'; ) {
       const page = await sessions.page(key, { after, limit: 100 })
-      for (const message of page) if (left > 0) [many, left] = [many + 1, left - bytesOf(message)]
+      for (const message of page) if (left > 0) [count, left] = [count + 1, left - bytesOf(message)]
       const last = page.at(-1)
       if (last === undefined) break
       after = last.sequence
     }
-    if (left <= 0) return many
+    if (left <= 0) return count
     throw full(
-      `Session ${formatKey(key)} would hold more than the ${lifetime.bytes} bytes its profile allows. Start a new session, say less, or raise`,
+      `Session ${formatKey(key)} would exceed the ${lifetime.bytes} bytes its profile allows. Start a new session, send less, or raise`,
       'bytes',
     )
   }
 
-  /** What those take that give way; of more than fit at once, some that were never there. */
-  private async bytesGone(
+  /** Bytes of the dropped messages. Incoming messages may be among them if more arrive than fit. */
+  private async bytesEvicted(
     { key, first, last }: Head,
     incoming: readonly Said[],
     drop: readonly string[],
   ): Promise<number> {
-    const oldest = await this.means.sessions.page(key, { after: first?.sequence ?? 0, limit: drop.length })
-    return sum(oldest) + sum(incoming.filter((_, place) => drop.includes(messageId(last + 1 + place))))
+    const oldest = await this.deps.sessions.page(key, { after: first?.sequence ?? 0, limit: drop.length })
+    return totalBytes(oldest) + totalBytes(incoming.filter((_, index) => drop.includes(messageId(last + 1 + index))))
   }
 
-  /** How many bytes were said in a session: counted once, and followed from there. */
-  private async bytesIn({ key, messages }: Head): Promise<number> {
-    return messages === 0 ? 0 : sum(await this.means.sessions.page(key, { limit: Number.MAX_SAFE_INTEGER }))
+  /** Counts the bytes of a session once; `setSize` keeps the number up to date afterwards. */
+  private async measureBytes({ key, messages }: Head): Promise<number> {
+    return messages === 0 ? 0 : totalBytes(await this.deps.sessions.page(key, { limit: Number.MAX_SAFE_INTEGER }))
   }
 
-  /** Follows the size of a session that takes in messages, while so many others are gone. */
-  private know({ key, epoch, last, messages }: Head, { length }: readonly Said[], gone: number, bytes: number): void {
-    if (this.sizes.size >= mostKnown) this.sizes.clear()
-    this.sizes.set(formatKey(key), { epoch, last: last + length, messages: messages + length - gone, bytes })
+  /** Stores the size of a session after messages were added and others dropped. */
+  private setSize(
+    { key, epoch, last, messages }: Head,
+    { length }: readonly Said[],
+    dropped: number,
+    bytes: number,
+  ): void {
+    if (this.sizes.size >= maxTrackedSizes) this.sizes.clear()
+    this.sizes.set(formatKey(key), { epoch, last: last + length, messages: messages + length - dropped, bytes })
   }
 }
 
-function sum(messages: readonly (Said | Message)[]): number {
+function totalBytes(messages: readonly (Said | Message)[]): number {
   let bytes = 0
   for (const message of messages) bytes += bytesOf(message)
   return bytes
 }
 
-/** Whether a session still holds the messages that were measured. */
-const isOf = (size: Size, head: Head): boolean =>
+/** True if the measured size is that of the current messages. */
+const isCurrentSize = (size: SessionSize, head: Head): boolean =>
   size.last === head.last && size.messages === head.messages && size.epoch === head.epoch
 
 export const isBounded = (store: Store): store is Store & Bounded => 'overflowing' in store

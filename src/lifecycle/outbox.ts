@@ -3,19 +3,19 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, outboxKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Gap, Head } from '../domain/session.ts'
-import { endId, type Reason, type SessionEnd } from './ending.ts'
+import { type Reason, type SessionEnd, sessionEndId } from './sessionEnd.ts'
 
-/** An end that waits to be told: where it is kept, how often it was tried, and when it is to be tried again. */
-export type Waiting = {
+/** A pending end event: its location in the outbox, the attempts so far and the time of the next one. */
+export type PendingEnd = {
   readonly scope: Scope
   readonly epoch: number
   readonly message: string
   readonly attempts: number
-  readonly next: Millis
+  readonly nextAttemptAt: Millis
 }
 
-/** What is told of an end, and which life of the session has ended. */
-export type Told = {
+/** Payload of an end event. `epoch` is the session lifetime that ended. */
+export type SessionEndEvent = {
   readonly id: string
   readonly key: string
   readonly epoch: number
@@ -23,15 +23,14 @@ export type Told = {
   readonly data: SessionEnd
 }
 
-const everything = Number.MAX_SAFE_INTEGER
-/** An outbox that has been empty for so long goes too. */
-const day = 86_400_000
-/** What others keep undoing is given up at last. */
-const mostRounds = 1_000
+const noLimit = Number.MAX_SAFE_INTEGER
+/** An outbox expires after it was unused for this long. */
+const emptyOutboxLifetimeMs = 86_400_000
+const maxAttempts = 1_000
 
 /**
- * Ends of sessions that nobody has heard of yet, in the store in which the sessions are. Each is a message without words
- * that asks for one call: what has no words is neither found nor embedded.
+ * Stores pending end events next to the sessions. Each event is a message without content and with one tool call, so it is
+ * neither searched nor embedded.
  */
 export class Outbox {
   private readonly store: Store
@@ -40,134 +39,143 @@ export class Outbox {
     this.store = store
   }
 
-  /** Keeps the end of a session, once, however many find it; undefined if the session is gone. Resolves to the id of the message it is. */
-  async put(session: Head, reason: Reason, now: Millis): Promise<string | undefined> {
-    let id = endId(session)
-    for (let round = 0; round < mostRounds; round++) {
-      // Read first: if the session is forgotten from here on, its outbox changes, and nothing is kept.
-      const box = await this.begun(session.key.scope, now)
-      const said = callOf(await this.told(session, reason), now)
+  /**
+   * Stores the end event of a session once, even if several processes detect the end. Resolves to its message id, or to
+   * undefined if the session is gone. Throws `conflict` after 1,000 attempts.
+   */
+  async enqueue(session: Head, reason: Reason, now: Millis): Promise<string | undefined> {
+    let id = sessionEndId(session)
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      // Read the outbox first: forgetting the session changes its revision, and the commit below then fails.
+      const outbox = await this.open(session.key.scope, now)
+      const message = toMessage(await this.buildEvent(session, reason), now)
       if ((await this.store.head(session.key, 0)).epoch !== session.epoch) return undefined
       try {
-        const [kept] = await this.store.commit({ ...blank(box, now), id, base: box.revision, append: [said] })
-        if (kept !== undefined) return kept.id
-        // It was withdrawn, because the session had not ended after all.
-        id = `${endId(session)}:${session.revision}`
+        const [stored] = await this.store.commit({
+          ...emptyChange(outbox, now),
+          id,
+          base: outbox.revision,
+          append: [message],
+        })
+        if (stored !== undefined) return stored.id
+        // An earlier event with this id was removed because the session had not ended after all.
+        id = `${sessionEndId(session)}:${session.revision}`
       } catch (error) {
         if (!(error instanceof MemoryError && (error.code === 'conflict' || error.code === 'erased'))) throw error
       }
     }
-    throw new MemoryError('conflict', `Others write to the outbox of ${session.key.scope} without pause. Try again.`)
+    throw new MemoryError('conflict', `Too many concurrent writes to the outbox of ${session.key.scope}. Try again.`)
   }
 
-  /** Takes back the end of a session that goes on. */
-  async withdraw({ scope }: Key, message: string): Promise<void> {
+  /** Removes the event of a session that has not ended after all. */
+  async remove({ scope }: Key, message: string): Promise<void> {
     await this.store.erase(outboxKey(scope), { entries: [message] })
   }
 
-  /** What waits in a scope. */
-  async waiting(scope: Scope): Promise<readonly Waiting[]> {
+  /** Lists the pending events of a scope. */
+  async pending(scope: Scope): Promise<readonly PendingEnd[]> {
     const { epoch, last, gaps, derived } = await this.store.head(outboxKey(scope), 0)
-    const tries = new Map(
-      derived.flatMap((entry) => (entry.kind === 'about' ? [[entry.id, triesOf(entry)] as const] : [])),
+    const attempts = new Map(
+      derived.flatMap((entry) => (entry.kind === 'about' ? [[entry.id, attemptsOf(entry)] as const] : [])),
     )
-    return present(gaps, last).map((sequence) => {
+    return presentSequences(gaps, last).map((sequence) => {
       const message = `m${sequence}`
-      return { scope, epoch, message, ...(tries.get(triesId(message)) ?? { attempts: 0, next: 0 }) }
+      return { scope, epoch, message, ...(attempts.get(attemptsId(message)) ?? { attempts: 0, nextAttemptAt: 0 }) }
     })
   }
 
-  /** What is to be told; undefined when it was told or forgotten meanwhile, and while the session is still there: it may yet be used. */
-  async read({ scope, message }: Waiting): Promise<Told | undefined> {
+  /** Reads an event; undefined if it was delivered or forgotten, or if the session still exists and may be used again. */
+  async read({ scope, message }: PendingEnd): Promise<SessionEndEvent | undefined> {
     const sequence = Number(message.slice(1))
-    const [found] = await this.store.page(outboxKey(scope), { after: sequence - 1, before: sequence + 1, limit: 1 })
-    const told = found && toldIn(found)
-    if (told === undefined) return undefined
-    const { epoch, revision } = await this.store.head(parseKey(told.key), 0)
-    return revision > 0 && epoch === told.epoch ? undefined : told
+    const [stored] = await this.store.page(outboxKey(scope), { after: sequence - 1, before: sequence + 1, limit: 1 })
+    const event = stored && fromMessage(stored)
+    if (event === undefined) return undefined
+    const { epoch, revision } = await this.store.head(parseKey(event.key), 0)
+    return revision > 0 && epoch === event.epoch ? undefined : event
   }
 
-  /** Notes when something that waits is to be tried next. */
-  async postpone(waiting: Waiting, now: Millis): Promise<void> {
-    const { scope, epoch, message, attempts, next } = waiting
-    const tries: About = { kind: 'about', id: triesId(message), at: now, metadata: { attempts, next }, sources: [] }
-    await this.store.commit({ ...blank({ key: outboxKey(scope), epoch }, now), put: [tries] })
+  /** Stores the number of attempts and the time of the next one. */
+  async reschedule(pending: PendingEnd, now: Millis): Promise<void> {
+    const { scope, epoch, message, attempts, nextAttemptAt } = pending
+    const metadata = { attempts, nextAttemptAt }
+    const entry: About = { kind: 'about', id: attemptsId(message), at: now, metadata, sources: [] }
+    await this.store.commit({ ...emptyChange({ key: outboxKey(scope), epoch }, now), put: [entry] })
   }
 
-  /** Forgets an end that was told. */
-  async done({ scope, message }: Waiting): Promise<void> {
-    await this.store.erase(outboxKey(scope), { entries: [message, triesId(message)] })
+  /** Deletes a delivered event. */
+  async acknowledge({ scope, message }: PendingEnd): Promise<void> {
+    await this.store.erase(outboxKey(scope), { entries: [message, attemptsId(message)] })
   }
 
-  /** The scopes in which something waits: for who has just begun, and cannot know. */
+  /** Lists the scopes with pending events, for a process that has just started. */
   async *scopes(): AsyncIterable<Scope> {
     for (let after = ''; ; ) {
       const [next] = await this.store.list({ after, limit: 1 })
       if (next === undefined) return
       const { scope } = next.key
       if ((await this.store.head(outboxKey(scope), 0)).messages > 0) yield scope
-      // No key holds this letter, and all of them come before it.
+      // `~` is not allowed in keys and sorts after all of them.
       after = `${scope}:~`
     }
   }
 
-  /** The outbox of a scope. One that is not there could not change. */
-  private async begun(scope: Scope, now: Millis): Promise<Head> {
-    const box = await this.store.head(outboxKey(scope), 0)
-    if (box.revision > 0) return box
-    await this.store.commit(blank(box, now))
-    return this.store.head(box.key, 0)
+  /** Returns the outbox of a scope; creates it if necessary, because a commit needs a revision to check. */
+  private async open(scope: Scope, now: Millis): Promise<Head> {
+    const outbox = await this.store.head(outboxKey(scope), 0)
+    if (outbox.revision > 0) return outbox
+    await this.store.commit(emptyChange(outbox, now))
+    return this.store.head(outbox.key, 0)
   }
 
-  private async told(session: Head, reason: Reason): Promise<Told> {
+  private async buildEvent(session: Head, reason: Reason): Promise<SessionEndEvent> {
     const { key, epoch, startedAt, touchedAt, derived } = session
-    const messages = await this.store.page(key, { limit: everything })
+    const messages = await this.store.page(key, { limit: noLimit })
     const summaries = derived.flatMap((entry) =>
       entry.kind === 'summary' ? [{ text: entry.text, covers: entry.covers, tier: entry.tier }] : [],
     )
     const data = { messages, summaries, createdAt: startedAt, lastAccessed: touchedAt, messageCount: messages.length }
-    return { id: endId(session), key: formatKey(key), epoch, reason, data }
+    return { id: sessionEndId(session), key: formatKey(key), epoch, reason, data }
   }
 }
 
-/** What waits to be told of a session. */
-export async function endsOf(store: Store, key: Key): Promise<readonly string[]> {
-  const waiting = await store.page(outboxKey(key.scope), { limit: everything })
-  const own = waiting.filter(({ calls: [call] = [] }) => call?.id.startsWith(`end:${formatKey(key)}:`))
-  return own.flatMap(({ id }) => [id, triesId(id)])
+/** Lists the outbox entries that belong to a session. */
+export async function pendingEntriesOf(store: Store, key: Key): Promise<readonly string[]> {
+  const pending = await store.page(outboxKey(key.scope), { limit: noLimit })
+  const own = pending.filter(({ calls: [call] = [] }) => call?.id.startsWith(`end:${formatKey(key)}:`))
+  return own.flatMap(({ id }) => [id, attemptsId(id)])
 }
 
-const blank = ({ key, epoch }: Pick<Head, 'key' | 'epoch'>, now: Millis) => ({
+const emptyChange = ({ key, epoch }: Pick<Head, 'key' | 'epoch'>, now: Millis) => ({
   key,
   at: now,
   epoch,
   append: [],
   put: [],
   drop: [],
-  expiresAt: now + day,
+  expiresAt: now + emptyOutboxLifetimeMs,
 })
 
-const callOf = ({ id, ...told }: Told, at: Millis): Said => ({
+const toMessage = ({ id, ...event }: SessionEndEvent, at: Millis): Said => ({
   at,
   role: 'assistant',
   content: '',
-  calls: [{ id, name: 'session.ended', arguments: JSON.stringify(told) }],
+  calls: [{ id, name: 'session.ended', arguments: JSON.stringify(event) }],
   tokens: 0,
   lineTokens: 0,
   tokenizer: '',
   weight: 0,
 })
 
-function toldIn({ calls: [call] = [] }: Message): Told | undefined {
-  return call && { id: call.id, ...(JSON.parse(call.arguments) as Omit<Told, 'id'>) }
+function fromMessage({ calls: [call] = [] }: Message): SessionEndEvent | undefined {
+  return call && { id: call.id, ...(JSON.parse(call.arguments) as Omit<SessionEndEvent, 'id'>) }
 }
 
-const triesId = (message: string): string => `${message}:tries`
-const triesOf = ({ metadata }: About): Pick<Waiting, 'attempts' | 'next'> =>
-  metadata as Pick<Waiting, 'attempts' | 'next'>
+const attemptsId = (message: string): string => `${message}:attempts`
+const attemptsOf = ({ metadata }: About): Pick<PendingEnd, 'attempts' | 'nextAttemptAt'> =>
+  metadata as Pick<PendingEnd, 'attempts' | 'nextAttemptAt'>
 
-/** The sequence numbers whose messages are still there. */
-function present(gaps: readonly Gap[], last: number): readonly number[] {
+/** Lists the sequence numbers of existing messages. */
+function presentSequences(gaps: readonly Gap[], last: number): readonly number[] {
   const found: number[] = []
   let next = 1
   for (const [from, to] of [...gaps, [last + 1, last + 1] as const]) {

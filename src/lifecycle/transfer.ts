@@ -4,26 +4,26 @@ import { formatKey, isInner, type Key, parseStoredKey, scopeKey } from '../domai
 import type { Store } from '../domain/ports.ts'
 import { type Change, type Head, isExpired } from '../domain/session.ts'
 import type { Barrier } from '../memory/secretMasker.ts'
-import { revise, wrote } from '../upkeep/revise.ts'
-import { described } from './about.ts'
-import { innerOf, ownerOf } from './inner.ts'
+import { revise, tryCommit } from '../upkeep/revise.ts'
+import { auxiliaryKeysOf, ownerOf } from './auxiliaryKeys.ts'
+import { applyMetadataUpdate } from './metadata.ts'
 
-type Means = { readonly sessions: Store; readonly store: Store; readonly barrier: Barrier | undefined }
+type TransferDeps = { readonly sessions: Store; readonly store: Store; readonly barrier: Barrier | undefined }
 
-const everything = Number.MAX_SAFE_INTEGER
-/** What others keep writing to is not moved. */
-const mostRounds = 100
+const noLimit = Number.MAX_SAFE_INTEGER
+/** A session that is written to concurrently this many times is not moved. */
+const maxAttempts = 100
 
 /**
- * Lets a session go on under another key, with everything that was said and made of it. First the new key is reserved,
- * then the old one sends its writers there, then what it holds is copied and leaves it: whoever meets either of them
- * after this was interrupted goes on with it, and every step that was done before changes nothing.
+ * Moves a session with its messages and derived entries to another key. The new key is reserved, then the old one starts to
+ * redirect writers, then its content is copied and removed. Each step is idempotent: any process that meets either key after
+ * an interruption continues.
  */
-export class Transfer {
-  private readonly means: Means
+export class SessionTransfer {
+  private readonly deps: TransferDeps
 
-  constructor(means: Means) {
-    this.means = means
+  constructor(deps: TransferDeps) {
+    this.deps = deps
   }
 
   async transfer(from: Key, to: Key, now: Millis): Promise<void> {
@@ -33,90 +33,93 @@ export class Transfer {
       from.scope === to.scope && from.id !== '' && to.id !== '' && from.id !== to.id,
       `another session of ${from.scope}`,
     )
-    const head = await this.means.sessions.head(from, 0)
+    const head = await this.deps.sessions.head(from, 0)
     const moved = aboutIn(head.derived)?.movedTo
-    if (moved !== undefined && moved !== to.id) throw movedTo(from, moved)
+    if (moved !== undefined && moved !== to.id) throw movedError(from, moved)
     check(
       'from',
       formatKey(from),
       head.revision > 0 && !isExpired(head, now),
-      'a session that has begun and is not over',
+      'an existing session that is not expired',
     )
     if (moved === undefined) await this.reserve(head, to)
     await this.finish(from, to, now)
   }
 
-  /** The session as writers may find it, once a transfer that was interrupted is done. Refused where it goes on elsewhere. */
-  async settled(head: Head, now: Millis): Promise<Head> {
+  /** Finishes an interrupted transfer and returns the session. Throws `moved` if it continues under another key. */
+  async resumeOrReject(head: Head, now: Millis): Promise<Head> {
     const { key, messages, derived } = head
     const { movedTo: to, movedFrom: from } = aboutIn(derived) ?? {}
     if (to !== undefined) {
-      if (messages > 0 || derived.length > 1) await this.finish(key, sessionOf(key, to), now)
-      throw movedTo(key, to)
+      if (messages > 0 || derived.length > 1) await this.finish(key, sessionKey(key, to), now)
+      throw movedError(key, to)
     }
     if (from === undefined) return head
-    await this.finish(sessionOf(key, from), key, now)
-    return this.means.sessions.head(key, 0)
+    await this.finish(sessionKey(key, from), key, now)
+    return this.deps.sessions.head(key, 0)
   }
 
   /**
-   * Takes the new key for this transfer, if nobody has used it. It begins and ends first: who has read it before is then
-   * refused, and nobody else writes to it until everything is there.
+   * Reserves the new key for this transfer. It is created and erased first, which advances its epoch: writers that have read
+   * it before fail, and no one else writes to it until the copy is complete. Throws `conflict` if it is in use.
    */
   private async reserve({ key: from, startedAt, expiresAt }: Head, to: Key): Promise<void> {
-    const { sessions } = this.means
+    const { sessions } = this.deps
     const before = await sessions.head(to, 0)
     if (aboutIn(before.derived)?.movedFrom === from.id) return
     const change = { key: to, at: startedAt, base: 0, append: [], put: [], drop: [] }
     try {
       await sessions.commit({ ...change, epoch: before.epoch, expiresAt: 0 })
       await sessions.erase(to, { expiredBy: 0 })
-      const about = { ...described(undefined, {}, startedAt), movedFrom: from.id }
+      const about = { ...applyMetadataUpdate(undefined, {}, startedAt), movedFrom: from.id }
       await sessions.commit({ ...change, epoch: before.epoch + 1, put: [about], expiresAt })
     } catch (error) {
       if (!(error instanceof MemoryError && (error.code === 'conflict' || error.code === 'erased'))) throw error
       throw new MemoryError(
         'conflict',
-        `Session ${formatKey(to)} has begun already. Transfer ${formatKey(from)} to a key that nobody has used.`,
+        `Session ${formatKey(to)} exists already. Transfer ${formatKey(from)} to an unused key.`,
       )
     }
   }
 
   private async finish(from: Key, to: Key, now: Millis): Promise<void> {
-    const { sessions, barrier } = this.means
+    const { sessions, barrier } = this.deps
     await revise(sessions, from, ({ revision, derived }) => {
       const about = aboutIn(derived)
       return revision === 0 || about?.movedTo === to.id
         ? undefined
-        : { put: [{ ...described(about, {}, now), movedTo: to.id }], drop: [] }
+        : { put: [{ ...applyMetadataUpdate(about, {}, now), movedTo: to.id }], drop: [] }
     })
-    await this.empty(from, to)
-    for (const inner of await innerOf(sessions, from)) {
-      await this.emptyInner(inner, parseStoredKey(`${formatKey(to)}${inner.id.slice(from.id.length)}`))
+    await this.drain(from, to)
+    for (const auxiliaryKey of await auxiliaryKeysOf(sessions, from)) {
+      await this.drainAuxiliary(
+        auxiliaryKey,
+        parseStoredKey(`${formatKey(to)}${auxiliaryKey.id.slice(from.id.length)}`),
+      )
     }
     barrier?.move(from, to)
-    await this.rename(from, to)
+    await this.renameInKnowledge(from, to)
     await this.open(from, to, now)
   }
 
-  /** Brings over whatever the old key holds, until it holds nothing: somebody may have been writing to it. */
-  private async empty(from: Key, to: Key): Promise<void> {
-    const { sessions } = this.means
-    for (let round = 0; round < mostRounds; round++) {
+  /** Copies the content of the old key until it is empty: others may still be writing to it. */
+  private async drain(from: Key, to: Key): Promise<void> {
+    const { sessions } = this.deps
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const head = await sessions.head(from, 0)
-      if (head.messages === 0 && head.derived.every(isAbout)) return
+      if (head.messages === 0 && head.derived.every(isMetadata)) return
       const target = await sessions.head(to, 0)
       const isReserved = aboutIn(target.derived)?.movedFrom === from.id
-      const drop = await (isReserved ? this.copy(head, target) : this.follow(head, to))
-      if (drop !== undefined) await wrote(sessions, head, { put: [], drop })
+      const drop = await (isReserved ? this.copy(head, target) : this.appendLate(head, to))
+      if (drop !== undefined) await tryCommit(sessions, head, { put: [], drop })
     }
-    throw new MemoryError('conflict', `Others write to ${formatKey(from)} without pause. Try again.`)
+    throw new MemoryError('conflict', `Too many concurrent writes to ${formatKey(from)}. Try again.`)
   }
 
-  /** The same for what is kept beside a session, which then goes. */
-  private async emptyInner(from: Key, to: Key): Promise<void> {
-    const { sessions } = this.means
-    for (let round = 0; round < mostRounds; round++) {
+  /** Copies and erases an auxiliary key. */
+  private async drainAuxiliary(from: Key, to: Key): Promise<void> {
+    const { sessions } = this.deps
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const head = await sessions.head(from, 0)
       if ((await this.copy(head, await sessions.head(to, 0))) === undefined) continue
       await sessions.erase(from)
@@ -125,15 +128,15 @@ export class Transfer {
   }
 
   /**
-   * Copies what a session holds to a key to which nobody else writes, under the same numbers, and resolves to the ids of
-   * what is there then. Undefined if somebody did write: another who finishes the same transfer.
+   * Copies a session to a reserved key under the same sequence numbers. Resolves to the ids of the copied entries; undefined
+   * after a conflict with another process that finishes the same transfer.
    */
   private async copy(head: Head, target: Head): Promise<readonly string[] | undefined> {
-    const { sessions } = this.means
-    const messages = await sessions.page(head.key, { limit: everything })
-    const put = movedAlong(head, target.key)
+    const { sessions } = this.deps
+    const messages = await sessions.page(head.key, { limit: noLimit })
+    const put = transferableEntries(head, target.key)
     try {
-      for (const [step, change] of stepsOf(head, target, messages, put).entries())
+      for (const [step, change] of changesFor(head, target, messages, put).entries())
         await sessions.commit({ ...change, base: target.revision + step })
     } catch (error) {
       if (error instanceof MemoryError && error.code === 'conflict') return undefined
@@ -142,72 +145,83 @@ export class Transfer {
     return [...messages, ...put].map(({ id }) => id)
   }
 
-  /** What was said to the old key at the last moment, when others write to the new one already, comes last there. */
-  private async follow(head: Head, to: Key): Promise<readonly string[]> {
-    const { sessions } = this.means
-    const messages = await sessions.page(head.key, { limit: everything })
+  /** Appends messages that reached the old key after the new one was opened to other writers. */
+  private async appendLate(head: Head, to: Key): Promise<readonly string[]> {
+    const { sessions } = this.deps
+    const messages = await sessions.page(head.key, { limit: noLimit })
     for (const message of messages) {
       const target = await sessions.head(to, 0)
-      await sessions.commit({ ...changeOf(head, target), id: moveOf(head, message), append: [saidOf(message)] })
+      await sessions.commit({
+        ...baseChange(head, target),
+        id: moveOperationId(head, message),
+        append: [toIncoming(message)],
+      })
     }
-    return [...messages, ...head.derived.filter((entry) => !isAbout(entry))].map(({ id }) => id)
+    return [...messages, ...head.derived.filter((entry) => !isMetadata(entry))].map(({ id }) => id)
   }
 
-  /** What the scope has learnt from the old session it has learnt from the new one: it is forgotten with it. */
-  private async rename(from: Key, to: Key): Promise<void> {
-    await revise(this.means.store, scopeKey(from), ({ derived }) => ({
+  /** Replaces the session id in the knowledge of the scope, so that it can be forgotten with the new session. */
+  private async renameInKnowledge(from: Key, to: Key): Promise<void> {
+    await revise(this.deps.store, scopeKey(from), ({ derived }) => ({
       put: derived.flatMap((entry) =>
-        entry.kind === 'knowledge' && names(entry, from.id) ? [renamed(entry, from.id, to.id)] : [],
+        entry.kind === 'knowledge' && mentionsSession(entry, from.id) ? [renameSession(entry, from.id, to.id)] : [],
       ),
       drop: [],
     }))
   }
 
-  /** Lets others write to the new key, which is now what the old one was. */
+  /** Opens the new key to other writers, with the metadata of the old one. */
   private async open(from: Key, to: Key, now: Millis): Promise<void> {
-    const { sessions } = this.means
+    const { sessions } = this.deps
     const old = aboutIn((await sessions.head(from, 0)).derived)
     await revise(sessions, to, ({ derived }) => {
       if (aboutIn(derived)?.movedFrom !== from.id) return undefined
-      const { movedTo: _, ...about } = described(old, {}, now)
-      return Object.keys(about).length > bare ? { put: [about], drop: [] } : { put: [], drop: [about.id] }
+      const { movedTo: _, ...about } = applyMetadataUpdate(old, {}, now)
+      return Object.keys(about).length > emptyMetadataFields
+        ? { put: [about], drop: [] }
+        : { put: [], drop: [about.id] }
     })
   }
 }
 
-/** An `about` that says nothing has this many fields. */
-const bare = Object.keys(described(undefined, {}, 0)).length
+/** Number of fields of empty metadata. */
+const emptyMetadataFields = Object.keys(applyMetadataUpdate(undefined, {}, 0)).length
 
-const isAbout = ({ kind }: Derived): boolean => kind === 'about'
+const isMetadata = ({ kind }: Derived): boolean => kind === 'about'
 
-/** The changes that make one session what another is, as far as it is not yet: each run of messages, what was made of them, the last number. */
-function stepsOf(head: Head, target: Head, messages: readonly Message[], put: readonly Derived[]): readonly Change[] {
-  const change = changeOf(head, target)
+/** Lists the changes that are missing at the target: runs of messages, derived entries, and the last sequence number. */
+function changesFor(
+  head: Head,
+  target: Head,
+  messages: readonly Message[],
+  put: readonly Derived[],
+): readonly Change[] {
+  const change = baseChange(head, target)
   const missing = messages.filter(({ sequence }) => sequence > target.last)
-  // What was said at the last moment, when most is there, somebody else may bring over too.
+  // Late messages get an operation id each, because another process may copy them too.
   const isLate = target.last > 0
-  const steps = (isLate ? missing.map((message) => [message]) : runsIn(missing)).map((run): Change => {
+  const steps = (isLate ? missing.map((message) => [message]) : consecutiveRuns(missing)).map((run): Change => {
     const first = run[0] as Message
     const { sequence, offset } = first
     return {
       ...change,
-      ...(isLate ? { id: moveOf(head, first) } : {}),
+      ...(isLate ? { id: moveOperationId(head, first) } : {}),
       from: { sequence, offset },
-      append: run.map(saidOf),
+      append: run.map(toIncoming),
     }
   })
   if (put.length > 0) steps.push({ ...change, put })
   const newest = messages.at(-1)
-  // Numbers of messages that are gone are not given again.
+  // Sequence numbers of deleted messages are not reused.
   const from = { sequence: head.last + 1, offset: newest === undefined ? 0 : newest.offset + newest.weight }
   if (head.last > Math.max(target.last, newest?.sequence ?? 0)) steps.push({ ...change, from })
   return steps
 }
 
-/** What names the way of a message from the old key to the new one, however many bring it over. */
-const moveOf = ({ key, epoch }: Head, { sequence }: Message): string => `move:${key.id}:${epoch}:${sequence}`
+/** Operation id of moving a message, the same for all processes. */
+const moveOperationId = ({ key, epoch }: Head, { sequence }: Message): string => `move:${key.id}:${epoch}:${sequence}`
 
-const changeOf = (head: Head, target: Head): Change => ({
+const baseChange = (head: Head, target: Head): Change => ({
   key: target.key,
   at: Math.max(head.touchedAt, target.touchedAt),
   epoch: target.epoch,
@@ -217,13 +231,13 @@ const changeOf = (head: Head, target: Head): Change => ({
   expiresAt: Math.max(head.expiresAt, target.expiresAt),
 })
 
-const sessionOf = ({ scope }: Key, id: string): Key => parseStoredKey(`${scope}:${id}`)
+const sessionKey = ({ scope }: Key, id: string): Key => parseStoredKey(`${scope}:${id}`)
 
-const movedTo = ({ scope, id }: Key, to: string): MemoryError =>
-  new MemoryError('moved', `Session ${scope}:${id} goes on as ${scope}:${to}. Write there.`, { to: `${scope}:${to}` })
+const movedError = ({ scope, id }: Key, to: string): MemoryError =>
+  new MemoryError('moved', `Session ${scope}:${id} was moved to ${scope}:${to}. Write there.`, { to: `${scope}:${to}` })
 
-/** Messages that follow on each other without a gap. */
-function runsIn(messages: readonly Message[]): readonly (readonly Message[])[] {
+/** Splits messages into runs of consecutive sequence numbers. */
+function consecutiveRuns(messages: readonly Message[]): readonly (readonly Message[])[] {
   const runs: Message[][] = []
   for (const message of messages) {
     const run = runs.at(-1)
@@ -233,13 +247,13 @@ function runsIn(messages: readonly Message[]): readonly (readonly Message[])[] {
   return runs
 }
 
-function saidOf({ kind: _, id: __, sequence: ___, offset: ____, ...said }: Message): Said {
-  return said
+function toIncoming({ kind: _, id: __, sequence: ___, offset: ____, ...incoming }: Message): Said {
+  return incoming
 }
 
-/** What was made of a session. What is said about it comes last, when others may write; about a branch, it goes along and names the new session. */
-function movedAlong({ key, derived }: Head, to: Key): readonly Derived[] {
-  if (!isInner(key)) return derived.filter((entry) => !isAbout(entry)).map(withoutLease)
+/** Lists the derived entries to copy. Session metadata follows last, when the key is opened; that of a branch gets the new session id. */
+function transferableEntries({ key, derived }: Head, to: Key): readonly Derived[] {
+  if (!isInner(key)) return derived.filter((entry) => !isMetadata(entry)).map(withoutLease)
   const session = ownerOf(to)?.id ?? to.id
   return derived.map((entry) =>
     entry.kind === 'about' && entry.branchOf !== undefined
@@ -248,23 +262,23 @@ function movedAlong({ key, derived }: Head, to: Key): readonly Derived[] {
   )
 }
 
-/** Who was at work on the old session is not at work on the new one. */
+/** Removes the lease, which refers to the old session. */
 function withoutLease(entry: Derived): Derived {
   if (entry.kind !== 'notes') return entry
   const { lease: _, ...notes } = entry
   return notes
 }
 
-const names = ({ told = [], used = [], sources }: Knowledge, session: string): boolean =>
+const mentionsSession = ({ told = [], used = [], sources }: Knowledge, session: string): boolean =>
   told.includes(session) || used.includes(session) || sources.some((source) => source.session === session)
 
-function renamed(entry: Knowledge, from: string, to: string): Knowledge {
-  const other = (session: string): string => (session === from ? to : session)
+function renameSession(entry: Knowledge, from: string, to: string): Knowledge {
+  const rename = (session: string): string => (session === from ? to : session)
   const { told, used, sources } = entry
   return {
     ...entry,
-    ...(told === undefined ? {} : { told: told.map(other) }),
-    ...(used === undefined ? {} : { used: used.map(other) }),
+    ...(told === undefined ? {} : { told: told.map(rename) }),
+    ...(used === undefined ? {} : { used: used.map(rename) }),
     sources: sources.map((source) => (source.session === from ? { ...source, session: to } : source)),
   }
 }

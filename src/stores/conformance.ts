@@ -1,19 +1,19 @@
 import type { Index, Store } from '../domain/ports.ts'
-import { forgetting } from './conformance/forgetting.ts'
-import { searching } from './conformance/searching.ts'
-import { writing } from './conformance/writing.ts'
+import { searchChecks } from './conformance/search.ts'
+import { erasureChecks, sessionChecks } from './conformance/sessions.ts'
 
-/** One promise of the `Store` and `Index` ports; `run` throws when the store breaks it. */
-export type StorePromise = { readonly name: string; readonly run: () => Promise<void> }
+/** One check of the `Store` and `Index` contracts; `run` throws if the store violates it. */
+export type ConformanceCheck = { readonly name: string; readonly run: () => Promise<void> }
 
 /**
- * Everything a store promises, as checks for any test runner. Each check opens a store of its own, empty.
+ * Returns checks of the whole store contract for any test runner. Each check calls `open` for an empty store and closes
+ * it afterwards.
  *
  * @example
  * for (const { name, run } of storeConformance(() => openMyStore())) it(name, run)
  */
-export function storeConformance(open: () => Promise<Store & Index>): readonly StorePromise[] {
-  return Object.entries({ ...writing, ...forgetting, ...searching }).map(([name, check]) => ({
+export function storeConformance(open: () => Promise<Store & Index>): readonly ConformanceCheck[] {
+  return Object.entries({ ...sessionChecks, ...erasureChecks, ...searchChecks }).map(([name, check]) => ({
     name,
     run: async () => {
       const store = await open()

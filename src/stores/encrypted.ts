@@ -2,46 +2,48 @@ import type { Index, Store } from '../domain/ports.ts'
 import { Finder } from '../search/find.ts'
 import { Meaning } from '../search/meaning.ts'
 import { searchTerms } from '../search/terms.ts'
-import { besideOf } from './beside.ts'
+import { forwardCapabilities } from './capabilities.ts'
 import { type Keyring, wipe } from './encrypted/keyring.ts'
-import { loadKeyring } from './encrypted/load.ts'
-import { SealedSessions } from './encrypted/sessions.ts'
-import { entriesOf, SealedVectors } from './encrypted/vectors.ts'
+import { loadKeyring } from './encrypted/loadKeyring.ts'
+import { EncryptedSessions } from './encrypted/sessions.ts'
+import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
 
 /**
- * Any store with everything that is said in it encrypted: AES-256-GCM, a key for each session, wrapped by a key for each
- * scope. docs/encryption.md lists what can still be read. Search runs in the memory of this process. Rejects with
- * `bad-secret` when the keys are not those of the store.
+ * Encrypts the content of any store with AES-256-GCM: one key per session, wrapped by a key per scope.
+ * docs/encryption.md lists the data that stays readable. Search runs in the memory of this process. Closing the
+ * encrypted store closes the inner one.
+ *
+ * Throws `bad-secret` if the keys do not fit the store.
  *
  * @example
- * const memory = await openMemory({ store: await sealedStore(inner, await loadKeyring('env:THREADKEEP_KEY')) })
+ * const memory = await openMemory({ store: await encryptedStore(inner, await loadKeyring('env:THREADKEEP_KEY')) })
  */
-export async function sealedStore(inner: Store & Index, ring: Keyring): Promise<Store & Index> {
-  const sessions = new SealedSessions(inner, ring)
-  await sessions.check()
-  const vectors = new SealedVectors(sessions)
-  const finder = finderOf(inner, sessions, vectors)
+export async function sealedStore(inner: Store & Index, keyring: Keyring): Promise<Store & Index> {
+  const sessions = new EncryptedSessions(inner, keyring)
+  await sessions.verifyKeys()
+  const vectors = new EncryptedStoreVectors(sessions)
+  const finder = createFinder(inner, sessions, vectors)
   return {
-    ...besideOf(inner, () => sessions.keyring()),
+    ...forwardCapabilities(inner, () => sessions.copyKeyring()),
     durability: inner.durability,
     head: (key, recent) => sessions.head(key, recent),
     page: (key, range) => sessions.page(key, range),
     commit: async (change) => {
       const messages = await sessions.commit(change)
-      vectors.forget(change.key, [...change.put.map(({ id }) => id), ...change.drop])
+      vectors.delete(change.key, [...change.put.map(({ id }) => id), ...change.drop])
       return messages
     },
     list: (filter) => sessions.list(filter),
     erase: async (key, only) => {
-      const gone = await sessions.erase(key, only)
+      const erasedIds = await sessions.erase(key, only)
       finder.drop(key.scope)
-      vectors.forget(key, gone)
-      return gone
+      vectors.delete(key, erasedIds)
+      return erasedIds
     },
     search: (where, query) => finder.search(where, query),
     changes: (where, since) => inner.changes(where, since),
     unembedded: (model, after, limit) => vectors.unembedded(model, after, limit),
-    embed: (model, made) => vectors.embed(model, made),
+    embed: (model, embedded) => vectors.embed(model, embedded),
     embedded: (model) => vectors.embedded(model),
     close: async () => {
       finder.clear()
@@ -52,22 +54,22 @@ export async function sealedStore(inner: Store & Index, ring: Keyring): Promise<
 }
 
 /**
- * Seals a store with the keys from `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENTS`. When it rejects, the inner
+ * Encrypts a store with the keys from `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENTS`. If it throws, the inner
  * store is still open.
  *
  * @example
- * const store = await openSealed(inner, 'file:/etc/threadkeep/key')
+ * const store = await openEncryptedStore(inner, 'file:/etc/threadkeep/key')
  */
-export async function openSealed(inner: Store & Index, source: string): Promise<Store & Index> {
-  const ring = await loadKeyring(source)
+export async function openEncryptedStore(inner: Store & Index, source: string): Promise<Store & Index> {
+  const keyring = await loadKeyring(source)
   try {
-    return await sealedStore(inner, ring)
+    return await sealedStore(inner, keyring)
   } finally {
-    wipe(ring)
+    wipe(keyring)
   }
 }
 
-function finderOf(inner: Index, sessions: SealedSessions, vectors: SealedVectors): Finder {
+function createFinder(inner: Index, sessions: EncryptedSessions, vectors: EncryptedStoreVectors): Finder {
   return new Finder({
     changes: (where, since) => inner.changes(where, since),
     indexed: async (key, after, limit) => {
@@ -75,17 +77,17 @@ function finderOf(inner: Index, sessions: SealedSessions, vectors: SealedVectors
       return messages.map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
     },
     derived: async (key) => (await sessions.head(key, 0)).derived,
-    pointed: (where, model, after, limit) => vectors.pointed(where, model, after, limit),
-    // An index tells what is said: it is made anew after each start.
+    pointed: (where, model, after, limit) => vectors.listVectors(where, model, after, limit),
+    // A search index reveals the content, so no snapshot of it is stored.
     load: async () => undefined,
     save: () => undefined,
     pause: () => new Promise((resolve) => setImmediate(resolve)),
-    vector: async (key, id, model) => vectors.vector(key, id, model),
+    vector: async (key, id, model) => vectors.getVector(key, id, model),
     meaning: (model) => new Meaning(model),
-    entries: (found) => entriesOf(sessions, found),
+    entries: (found) => readEntries(sessions, found),
   })
 }
 
 export { type Keyring, type MasterKey, parseKeyring } from './encrypted/keyring.ts'
-export { loadKeyring } from './encrypted/load.ts'
-export { type Rotation, rotate } from './encrypted/rotate.ts'
+export { loadKeyring } from './encrypted/loadKeyring.ts'
+export { type RotationProgress, rotate } from './encrypted/rotateKeys.ts'

@@ -1,37 +1,39 @@
 import { MemoryError, unknownStore } from '../domain/error.ts'
 import type { Index, Store } from '../domain/ports.ts'
-import { heard } from './beside.ts'
-import { zstd } from './pack.ts'
+import { heard } from './capabilities.ts'
 import { ramStore } from './ram.ts'
+import { zstd } from './zstd.ts'
 
-/** Where memory is kept if nobody says otherwise: a file in the current folder. */
+/** Database file in the current folder that is used when no path is configured. */
 export const defaultFile = 'threadkeep.db'
 
-/** The file behind a URL, or undefined if it is not one of a file. */
+/** Returns the database path of a `sqlite:` URL, or undefined for any other URL. */
 export const fileOf = (url: string): string | undefined =>
   url.startsWith('sqlite:') ? url.slice('sqlite:'.length) || defaultFile : undefined
 
 /**
- * Opens the store behind a URL: `ram:`, or `sqlite:` with the path of a file. With a key from `file:PATH`, `env:NAME` or
- * `command:PROGRAM ARGUMENTS`, everything said in it is encrypted.
+ * Opens the store behind a URL: `ram:`, or `sqlite:PATH`. With a key source (`file:PATH`, `env:NAME` or
+ * `command:PROGRAM ARGUMENTS`) the content of the store is encrypted.
+ *
+ * Throws `bad-option` for a key on `ram:` and for an unknown URL, `bad-secret` for keys that do not fit the store.
  */
 export async function openStore(url: string, key?: string): Promise<Store & Index> {
   const file = fileOf(url)
   if (key !== undefined && url === 'ram:')
     throw new MemoryError(
       'bad-option',
-      'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.',
+      'A ram: store is never written to disk and takes no key. Remove the key, or use sqlite:PATH.',
       { param: 'storeKey' },
     )
   if (url === 'ram:') return heard(ramStore(zstd === undefined ? {} : { pack: zstd }))
   if (file === undefined) throw unknownStore(url, 'ram: or sqlite:PATH')
-  // Loaded only now: a program that keeps nothing on a disk needs no database.
+  // Imported on demand, so that RAM-only programs do not load SQLite.
   const { sqliteStore } = await import('./sqlite.ts')
   const store = sqliteStore(file)
   if (key === undefined) return store
-  const { openSealed } = await import('./encrypted.ts')
+  const { openEncryptedStore } = await import('./encrypted.ts')
   try {
-    return await openSealed(store, key)
+    return await openEncryptedStore(store, key)
   } catch (error) {
     await store.close()
     throw error

@@ -1,28 +1,29 @@
 import type { Index, Store } from '../domain/ports.ts'
-import { type Bounded, type Counted, RamAttic, type Room } from './ram/attic.ts'
-import { RamShelf } from './ram/shelf.ts'
+import { type Bounded, type Counted, RamSessionCache, type Room } from './ram/sessionCache.ts'
+import { RamShelf } from './ram/sessionTable.ts'
 import { ramStoreOn } from './ram/store.ts'
 import { RamVectors } from './ram/vectors.ts'
 
 /**
- * The reference store: sessions in RAM, gone with the process.
+ * Creates the reference store: sessions live in RAM and are lost when the process ends. Without options it has no
+ * memory limit and never compresses sessions.
  *
  * @example
- * const memory = await openMemory({ sessions: ramStore({ bytes: 1_000_000_000 }) })
+ * const memory = await openMemory({ sessions: ramStore({ maxBytes: 1_000_000_000 }) })
  */
-export function ramStore(room: Room = {}): Store & Index & Bounded & Counted {
-  const attic = new RamAttic(room)
-  const shelf = new RamShelf(attic)
+export function ramStore(options: Room = {}): Store & Index & Bounded & Counted {
+  const cache = new RamSessionCache(options)
+  const table = new RamShelf(cache)
   return {
-    ...ramStoreOn(shelf, new RamVectors(shelf)),
-    sessionsIn: (scope) => attic.sessionsIn(scope),
-    overflowing: () => attic.overflowing(),
-    rest: (now) => attic.rest(now),
+    ...ramStoreOn(table, new RamVectors(table)),
+    sessionsIn: (scope) => cache.sessionsIn(scope),
+    overflowing: () => cache.overflowing(),
+    rest: (now) => cache.rest(now),
     get bytes() {
-      return attic.bytes
+      return cache.bytes
     },
   }
 }
 
-export type { Bounded, Room } from './ram/attic.ts'
-export type { Pack } from './ram/fold.ts'
+export type { Pack } from './ram/serialize.ts'
+export type { Bounded, Room } from './ram/sessionCache.ts'

@@ -1,5 +1,6 @@
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
+import { backup, type DatabaseSync } from 'node:sqlite'
 import { type Message, messageId } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
@@ -8,81 +9,78 @@ import type { Change, Head, Listed } from '../domain/session.ts'
 import { Finder } from '../search/find.ts'
 import type { Held } from '../search/held.ts'
 import { Meaning } from '../search/meaning.ts'
-import { backUp } from './sqlite/backup.ts'
 import { connectReader, prepareFile } from './sqlite/connect.ts'
-import { faultOf } from './sqlite/faults.ts'
-import { Heads } from './sqlite/heads.ts'
-import { Queue } from './sqlite/queue.ts'
+import { faultOf } from './sqlite/errors.ts'
+import { HeadCache } from './sqlite/headCache.ts'
 import { Reader } from './sqlite/read.ts'
-import { packed, unpacked } from './sqlite/snapshot.ts'
+import { decodeSnapshot, encodeSnapshot } from './sqlite/snapshot.ts'
 import { VectorReader } from './sqlite/vectors.ts'
-import type { Written } from './sqlite/write.ts'
+import type { CommitResult } from './sqlite/write.ts'
+import { WriteQueue } from './sqlite/writeQueue.ts'
 
-/** So often a log is tried to be cleaned while others read it; they get their turn in between. */
-const patienceToClean = 10
+/** Attempts to truncate the log while other connections read it; each attempt waits for a while. */
+const maxTruncateAttempts = 10
 
-export type SqliteOptions = {
-  /** Told of every entry that is found damaged and is put aside; without it, the process is warned. */
+/** Pages copied between two turns of the event loop during a backup. */
+const backupPagesPerStep = 500
+
+export type SqliteStoreOptions = {
+  /** Called for each damaged entry that is found and quarantined. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: string) => void
-  /** How many messages make an index worth keeping in the file; 2,000 when left out. */
+  /** Number of messages from which a search index is saved in the file. Default: 2,000. */
   readonly worthKeeping?: number
 }
 
 /**
- * Sessions in one SQLite file. What is acknowledged is on the disk; several processes may share the file.
+ * Opens a store in one SQLite file, which is created if it does not exist. Acknowledged writes are on disk; several
+ * processes may share the file.
+ *
+ * Throws `bad-store` if the file cannot be opened, belongs to another program or was written by a newer version.
  *
  * @example
  * const memory = await openMemory({ store: sqliteStore('memory.db') })
  */
-export const sqliteStore = (file: string, options: SqliteOptions = {}): SqliteStore =>
+export const sqliteStore = (file: string, options: SqliteStoreOptions = {}): SqliteStore =>
   new SqliteStore(resolve(file), options)
 
-/** Reads are answered here, from what is at hand or from the file; writes are done by a thread of their own. */
+/** Reads on the calling thread, from the head cache or the file; writes in a worker thread. */
 export class SqliteStore implements Store, Index {
   readonly durability = 'durable'
   readonly path: string
   private readonly database: DatabaseSync
-  private readonly queue: Queue
+  private readonly queue: WriteQueue
   private readonly reader: Reader
   private readonly vectors: VectorReader
-  private readonly heads: Heads
+  private readonly headCache: HeadCache
   private readonly finder: Finder
   private readonly onWarning: (warning: string) => void
-  private readonly worthKeeping: number
+  private readonly minSnapshotMessages: number
 
   constructor(
     path: string,
-    { onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'), worthKeeping = 2_000 }: SqliteOptions,
+    {
+      onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'),
+      worthKeeping: minSnapshotMessages = 2_000,
+    }: SqliteStoreOptions,
   ) {
     prepareFile(path)
     this.path = path
     this.onWarning = onWarning
-    this.worthKeeping = worthKeeping
+    this.minSnapshotMessages = minSnapshotMessages
     this.database = connectReader(path)
-    this.queue = new Queue(path)
-    this.reader = new Reader(this.database, (key, id) => this.putAside(key, id))
+    this.queue = new WriteQueue(path)
+    this.reader = new Reader(this.database, (key, id) => this.quarantine(key, id))
     this.vectors = new VectorReader(this.database)
-    this.heads = new Heads(this.reader)
-    this.finder = new Finder({
-      changes: (where, since) => this.changes(where, since),
-      indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
-      derived: (key) => this.read(() => this.reader.derivedOf(key)),
-      pointed: (where, model, after, limit) => this.read(() => this.vectors.pointed(where, model, after, limit)),
-      load: async (where) => unpacked(await this.read(() => this.reader.snapshot(where))),
-      save: (where, held) => this.save(where, held),
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
-      vector: (key, id, model) => this.read(() => this.vectors.vector(key, id, model)),
-      meaning: (model) => new Meaning(model),
-      entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
-    })
+    this.headCache = new HeadCache(this.reader)
+    this.finder = this.createFinder()
   }
 
   head(key: Key, recent: number): Promise<Head> {
-    return this.read(() => this.heads.head(key, recent))
+    return this.read(() => this.headCache.head(key, recent))
   }
 
   page(key: Key, range: Range): Promise<readonly Message[]> {
-    return this.read(() => this.heads.page(key, range))
+    return this.read(() => this.headCache.page(key, range))
   }
 
   list(filter: Parameters<Store['list']>[0]): Promise<readonly Listed[]> {
@@ -90,36 +88,32 @@ export class SqliteStore implements Store, Index {
   }
 
   async commit(change: Change): Promise<readonly Message[]> {
-    const { written } = (await this.queue.submit({ commit: change })) as { written: Written }
-    if (written.row !== undefined) {
-      const messages = appended(change, written)
-      this.heads.wrote(change.key, written.row, messages)
-      return messages
-    }
-    return this.page(change.key, {
-      after: written.first - 1,
-      before: written.last + 1,
-      limit: written.last - written.first + 1,
-    })
+    const { committed } = (await this.queue.submit({ commit: change })) as { committed: CommitResult }
+    const { first, last, row } = committed
+    // A repeated change returns the messages of the first time.
+    if (row === undefined) return this.page(change.key, { after: first - 1, before: last + 1, limit: last - first + 1 })
+    const messages = toMessages(change, committed)
+    this.headCache.applyWrite(change.key, row, messages)
+    return messages
   }
 
   async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
     try {
-      const { gone, isClean } = (await this.queue.submit({ erase: key, only })) as {
-        gone: readonly string[]
-        isClean: boolean
+      const { erasedIds, isLogTruncated } = (await this.queue.submit({ erase: key, only })) as {
+        erasedIds: readonly string[]
+        isLogTruncated: boolean
       }
-      for (let tries = 1; !isClean && !(await this.isCleaned()); tries++) {
-        if (tries === patienceToClean)
+      for (let attempts = 1; !isLogTruncated && !(await this.truncateLog()); attempts++) {
+        if (attempts === maxTruncateAttempts)
           throw new MemoryError(
             'busy',
-            `It is forgotten, but a reader of ${this.path} keeps its log from being cleaned. Forget it again in a moment.`,
+            `The data is erased, but a reader of ${this.path} keeps it in the log. Repeat the erasure in a moment.`,
           )
       }
-      return gone
+      return erasedIds
     } finally {
       this.finder.drop(key.scope)
-      this.heads.drop(key)
+      this.headCache.drop(key)
     }
   }
 
@@ -140,12 +134,29 @@ export class SqliteStore implements Store, Index {
   }
 
   async embed(model: string, vectors: readonly Embedded[]): Promise<number> {
-    return ((await this.queue.submit({ embed: vectors, model })) as { kept: number }).kept
+    return ((await this.queue.submit({ embed: vectors, model })) as { storedCount: number }).storedCount
   }
 
-  /** Copies everything to another file while work goes on; the copy is a store of its own. */
-  backup(file: string, onProgress?: (done: number, total: number) => void): Promise<void> {
-    return backUp(this.database, this.path, resolve(file), onProgress)
+  /**
+   * Copies the store to a new file while it is in use; the copy is one consistent state. Throws `bad-option` if the
+   * target exists.
+   */
+  async backup(file: string, onProgress: (done: number, total: number) => void = () => undefined): Promise<void> {
+    const target = resolve(file)
+    if (existsSync(target))
+      throw new MemoryError('bad-option', `${target} already exists. Choose another file for the backup.`, {
+        param: 'backup',
+      })
+    try {
+      // Created first with owner-only permissions, so that nobody else can ever read it.
+      closeSync(openSync(target, 'wx', 0o600))
+      await backup(this.database, target, {
+        rate: backupPagesPerStep,
+        progress: ({ totalPages, remainingPages }) => onProgress(totalPages - remainingPages, totalPages),
+      })
+    } catch (error) {
+      throw faultOf(error, this.path)
+    }
   }
 
   async close(): Promise<void> {
@@ -154,50 +165,65 @@ export class SqliteStore implements Store, Index {
     if (this.database.isOpen) this.database.close()
   }
 
-  private async isCleaned(): Promise<boolean> {
-    return ((await this.queue.submit({ clean: true })) as { isClean: boolean }).isClean
+  private createFinder(): Finder {
+    return new Finder({
+      changes: (where, since) => this.changes(where, since),
+      indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
+      derived: (key) => this.read(() => this.reader.derivedOf(key)),
+      pointed: (where, model, after, limit) => this.read(() => this.vectors.listVectors(where, model, after, limit)),
+      load: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
+      save: (where, held) => this.saveSnapshot(where, held),
+      pause: () => new Promise((resolve) => setImmediate(resolve)),
+      vector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
+      meaning: (model) => new Meaning(model),
+      entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
+    })
   }
 
-  private async read<T>(from: () => T): Promise<T> {
-    if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed; open it again.`)
+  private async truncateLog(): Promise<boolean> {
+    return ((await this.queue.submit({ truncateLog: true })) as { isLogTruncated: boolean }).isLogTruncated
+  }
+
+  private async read<T>(query: () => T): Promise<T> {
+    if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed. Open it again.`)
     try {
-      return from()
+      return query()
     } catch (error) {
       throw faultOf(error, this.path)
     }
   }
 
-  /** Keeps an index once it has grown by a quarter; if that fails, it is made anew some day, and nobody else is concerned. */
-  private save(where: Where, held: Held): void {
-    if (held.messages < this.worthKeeping || held.messages < held.kept * 1.25) return
+  /** Saves a search index once it has grown by a quarter. Failures are ignored: the index can be rebuilt from the messages. */
+  private saveSnapshot(where: Where, held: Held): void {
+    if (held.messages < this.minSnapshotMessages || held.messages < held.kept * 1.25) return
     held.kept = held.messages
     const { stamp, lineage } = held
-    this.queue.submit({ snapshot: where, stamp, lineage, data: packed(held.parts()) }).catch(() => undefined)
+    this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(held.parts()) }).catch(() => undefined)
   }
 
-  private putAside(key: Key, id: string): void {
+  private quarantine(key: Key, id: string): void {
     this.onWarning(
-      `${id} of ${formatKey(key)} in ${this.path} is damaged and was put aside; the rest of the session is sound. threadkeep doctor tells more.`,
+      `${id} of ${formatKey(key)} in ${this.path} is damaged and was quarantined; the rest of the session is intact. Run threadkeep doctor for details.`,
     )
-    this.heads.drop(key)
+    this.headCache.drop(key)
     this.queue
-      .submit({ quarantine: [id], key, why: 'its checksum differs' })
+      .submit({ quarantine: [id], key, reason: 'its checksum differs' })
       .catch((error: unknown) => this.onWarning(faultOf(error, this.path).message))
   }
 }
 
-/** The messages a change became: the writer tells their places, the words are at hand. */
-function appended({ append }: Change, { first, offset }: Written): readonly Message[] {
-  let sum = offset
-  return append.map((said, at) => {
+/** Builds the stored messages of a change from its input and the positions the writer assigned. */
+function toMessages({ append }: Change, { first, offset }: CommitResult): readonly Message[] {
+  let nextOffset = offset
+  return append.map((input, index) => {
     const message: Message = Object.freeze({
-      ...said,
+      ...input,
       kind: 'message',
-      id: messageId(first + at),
-      sequence: first + at,
-      offset: sum,
+      id: messageId(first + index),
+      sequence: first + index,
+      offset: nextOffset,
     })
-    sum += said.weight
+    nextOffset += input.weight
     return message
   })
 }

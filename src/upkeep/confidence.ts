@@ -1,82 +1,119 @@
 import type { Knowledge, Millis } from '../domain/entry.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import { revise } from './revise.ts'
 
-/** What of a piece of knowledge says how far it is believed. */
-export type Believed = Pick<Knowledge, 'confidence' | 'usedAt' | 'at' | 'agedAt' | 'told' | 'used'>
+/** Fields of knowledge that determine its confidence. */
+export type ConfidenceState = Pick<Knowledge, 'confidence' | 'usedAt' | 'at' | 'agedAt' | 'told' | 'used'>
 
-const first = 0.5
-// Steps are in hundredths, so that 0.7 + 0.1 is 0.8 and five times 0.1 less than 0.6 is 0.1.
-const perTelling = 10
-const perUse = 5
-const perIdleStep = -10
-const spentBelow = 10
+const initialConfidence = 0.5
+// Steps are in hundredths, so that 0.7 + 0.1 is exactly 0.8.
+const mentionGain = 10
+const useGain = 5
+const idleLoss = -10
+const minConfidence = 10
 
-const idleStep: Millis = 30 * 24 * 3_600_000
-/** How many sessions are remembered: more than it takes from nothing to certainty. */
-const sessionsKept = 16
+const idleStepMs: Millis = 30 * 24 * 3_600_000
+/** More sessions than it takes to go from 0 to full confidence. */
+const maxSessionsTracked = 16
 
-const hundredths = (confidence: number): number => Math.round(confidence * 100)
-const moved = (confidence: number, by: number): number => Math.min(100, Math.max(0, hundredths(confidence) + by)) / 100
+const toHundredths = (confidence: number): number => Math.round(confidence * 100)
+const addHundredths = (confidence: number, delta: number): number =>
+  Math.min(100, Math.max(0, toHundredths(confidence) + delta)) / 100
 
-/** A session that has been counted before adds nothing. */
-const raised = (confidence: number, by: number, counted: readonly string[] = [], session?: string): number =>
-  session !== undefined && counted.includes(session) ? confidence : moved(confidence, by)
+/** Raises confidence unless the session has been counted before. */
+const raiseOncePerSession = (
+  confidence: number,
+  gain: number,
+  counted: readonly string[] = [],
+  session?: string,
+): number => (session !== undefined && counted.includes(session) ? confidence : addHundredths(confidence, gain))
 
-/** The sessions with this one as the latest, so that one in a loop is not the first to be forgotten. */
+/** Moves a session to the end, so that one seen repeatedly is not the first to be evicted. */
 const withSession = (sessions: readonly string[] = [], session: string): readonly string[] =>
-  [...sessions.filter((known) => known !== session), session].slice(-sessionsKept)
+  [...sessions.filter((known) => known !== session), session].slice(-maxSessionsTracked)
 
 /**
- * How far something is believed once it was told, perhaps again. A session that repeats itself adds nothing; a confidence
- * that comes with it is taken as it is.
+ * Returns the confidence state after a mention. Each session counts once; an explicit confidence replaces the computed one.
  *
  * @example
- * told(undefined, { at: now }) // { confidence: 0.5, at: now, usedAt: now }
+ * recordMention(undefined, { at: now }) // { confidence: 0.5, at: now, usedAt: now }
  */
 export function told(
-  known: Believed | undefined,
-  by: { readonly session?: string | undefined; readonly confidence?: number | undefined; readonly at: Millis },
-): Believed {
-  const { session, at } = by
-  const before = known && aged(known, at)
-  const tellers = session === undefined ? before?.told : withSession(before?.told, session)
+  known: ConfidenceState | undefined,
+  mention: { readonly session?: string | undefined; readonly confidence?: number | undefined; readonly at: Millis },
+): ConfidenceState {
+  const { session, at } = mention
+  const before = known && applyAging(known, at)
+  const sessions = session === undefined ? before?.told : withSession(before?.told, session)
   return {
     confidence:
-      by.confidence ?? (before === undefined ? first : raised(before.confidence, perTelling, before.told, session)),
+      mention.confidence ??
+      (before === undefined
+        ? initialConfidence
+        : raiseOncePerSession(before.confidence, mentionGain, before.told, session)),
     at,
     usedAt: before?.usedAt ?? at,
     ...(before?.agedAt === undefined ? {} : { agedAt: before.agedAt }),
-    ...(tellers === undefined ? {} : { told: tellers }),
+    ...(sessions === undefined ? {} : { told: sessions }),
     ...(before?.used === undefined ? {} : { used: before.used }),
   }
 }
 
-/** Knowledge after a session has used it: its first use makes it more certain, every use keeps it from ageing. */
-export function used<K extends Believed>(known: K, by: { readonly session: string; readonly at: Millis }): K {
-  const before = aged(known, by.at)
+/** Returns knowledge after a session has used it. The first use per session raises confidence; every use resets ageing. */
+export function used<K extends ConfidenceState>(known: K, use: { readonly session: string; readonly at: Millis }): K {
+  const before = applyAging(known, use.at)
   return {
     ...before,
-    confidence: raised(before.confidence, perUse, before.used, by.session),
-    // Uses may be noted late and out of order.
-    usedAt: Math.max(before.usedAt, by.at),
-    used: withSession(before.used, by.session),
+    confidence: raiseOncePerSession(before.confidence, useGain, before.used, use.session),
+    // Uses may be recorded late and out of order.
+    usedAt: Math.max(before.usedAt, use.at),
+    used: withSession(before.used, use.session),
   }
 }
 
 /**
- * Knowledge as it is believed now: less for every 30 days in which nobody told or used it. Telling and using begin with
- * this too, so that it makes no difference how often anybody sweeps. The same object when nothing changes.
+ * Lowers confidence for every 30 days without a mention or use. Mentions and uses apply this first, so the result does not
+ * depend on how often a sweep runs. Returns the same object when nothing changes.
  */
-export function aged<K extends Believed>(known: K, now: Millis): K {
+export function applyAging<K extends ConfidenceState>(known: K, now: Millis): K {
   const from = idleSince(known)
-  const steps = Math.floor((now - from) / idleStep)
+  const steps = Math.floor((now - from) / idleStepMs)
   if (steps < 1) return known
-  return { ...known, confidence: moved(known.confidence, steps * perIdleStep), agedAt: from + steps * idleStep }
+  return { ...known, confidence: addHundredths(known.confidence, steps * idleLoss), agedAt: from + steps * idleStepMs }
 }
 
-const idleSince = ({ at, usedAt, agedAt = 0 }: Believed): Millis => Math.max(at, usedAt, agedAt)
+const idleSince = ({ at, usedAt, agedAt = 0 }: ConfidenceState): Millis => Math.max(at, usedAt, agedAt)
 
-/** When knowledge that nobody tells or uses meanwhile is next believed less. */
-export const agesAt = (known: Believed): Millis => idleSince(known) + idleStep
+/** Time at which unused knowledge next loses confidence. */
+export const nextAgingAt = (known: ConfidenceState): Millis => idleSince(known) + idleStepMs
 
-/** Whether knowledge is believed so little that it can go. */
-export const isSpent = ({ confidence }: Pick<Believed, 'confidence'>): boolean => hundredths(confidence) < spentBelow
+/** True if confidence is so low that the knowledge can be deleted. */
+export const isBelowMinimum = ({ confidence }: Pick<ConfidenceState, 'confidence'>): boolean =>
+  toHundredths(confidence) < minConfidence
+
+/** Ages the knowledge of all scopes and deletes entries below the minimum. Resolves to the time of the next change. */
+export async function ageKnowledge(store: Store, now: Millis): Promise<Millis> {
+  let next = Number.POSITIVE_INFINITY
+  for (let after = ''; ; ) {
+    const page = await store.list({ after, limit: 1_000 })
+    for (const { key } of page) if (key.id === '') next = Math.min(next, await ageScope(store, key, now))
+    const last = page.at(-1)
+    if (last === undefined) return next
+    after = formatKey(last.key)
+  }
+}
+
+async function ageScope(store: Store, key: Key, now: Millis): Promise<Millis> {
+  let next = Number.POSITIVE_INFINITY
+  await revise(store, key, ({ derived }) => {
+    const known = derived.filter((entry): entry is Knowledge => entry.kind === 'knowledge')
+    const aged = known.map((entry) => applyAging(entry, now))
+    next = Math.min(...aged.map(nextAgingAt))
+    return {
+      put: aged.filter((entry, index) => entry !== known[index] && !isBelowMinimum(entry)),
+      drop: aged.filter(isBelowMinimum).map(({ id }) => id),
+    }
+  })
+  return next
+}

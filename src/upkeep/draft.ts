@@ -3,178 +3,181 @@ import { isBlank, type Run, type Source, sequenceOf } from '../domain/entry.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { anchorsIn } from '../text/anchors.ts'
 import { repairJson } from '../text/repair.ts'
-import { type Asking, ask } from './ask.ts'
-import { extracting, type Found, fields } from './extract.ts'
-import { groundFacts } from './ground.ts'
-import { extractionPrompt, type Material, summaryPrompt } from './prompts.ts'
-import { smuggledIn } from './summarise/smuggled.ts'
-import { isWithin } from './summarise/told.ts'
-import { type Summarised, summarising, type Target, type Told } from './summarise.ts'
-import { findingLosses, mending, saysNothing, verifying } from './verify.ts'
-import { finished, type Pause, paced, type Work } from './work.ts'
+import { extractFactsInSteps } from './extract/extract.ts'
+import { type FactCandidate, fields } from './extract/fields.ts'
+import { groundFacts } from './extract/ground.ts'
+import { callModel, type ModelCall } from './modelCall.ts'
+import { extractionPrompt, type PromptInput, summaryPrompt } from './prompts.ts'
+import { addToRuns } from './runs.ts'
+import { findInjections } from './summarise/injectionCheck.ts'
+import { summarising } from './summarise/summarise.ts'
+import { fitsTarget, type SummaryTarget, type SummaryText, type Told } from './summarise/summary.ts'
+import { findLossesInSteps, isTooThin, repairSummary, verifySummary } from './verify.ts'
+import { type Pause, paced, runSync, type Work } from './work.ts'
 
-/** What a summary is made of. */
-export type Stretch = {
+/** Messages to summarise, and the summary of the messages before them. */
+export type SummaryInput = {
   readonly messages: readonly Told[]
-  readonly previous: (Summarised & { readonly lost: readonly Run[] }) | undefined
+  readonly previous: (SummaryText & { readonly lost: readonly Run[] }) | undefined
 }
 
-/** A summary that may stand, who made it, what it lost, and what did not go as it should. */
-export type Drafted = Summarised & {
+/** A usable summary with its author, the messages it lost content of, and the faults on the way. */
+export type SummaryDraft = SummaryText & {
   readonly by: string
   readonly lost: readonly Run[]
   readonly faults: readonly Degradation[]
 }
 
-/** More than this is not put before a model: what says least of it is left out first. */
-const longest = 48_000
-/** A summary cites at most so many messages. */
-const mostSources = 256
-/** What stands behind so many characters of a message was pasted: it is not looked at here, and counts as lost. */
-const looked = 65_536
+/** Longer conversations are reduced to their most relevant parts before they are sent to a model. */
+const maxPromptChars = 48_000
+const maxCitedMessages = 256
+/** Content beyond this many characters of one message is most likely pasted. It is not read and counts as lost. */
+const maxMessageChars = 65_536
 
-/** What a draft is made with: a model, if there is one, and how others are let have their turn meanwhile. */
-export type Desk = { readonly asking: Asking | undefined; readonly signal: AbortSignal; readonly pause: Pause }
+export type DraftDeps = {
+  /** Model to use; without one the built-in rules are used. */
+  readonly modelCall: ModelCall | undefined
+  readonly signal: AbortSignal
+  readonly pause: Pause
+}
 
-/** Makes a summary: by the model if there is one and what it says holds, else by the built-in rules. */
+/** Drafts a summary with the model, if there is one and its text passes verification; otherwise with the built-in rules. */
 export async function draftSummary(
-  given: Stretch,
-  target: Target,
+  original: SummaryInput,
+  target: SummaryTarget,
   words: number,
-  { asking, signal, pause }: Desk,
-): Promise<Drafted> {
-  const stretch = { ...given, messages: legible(given.messages) }
-  const made = await paced(summarising(stretch.messages, stretch.previous, target), pause)
-  const isPoor = made.text === ''
-  const baseline = isPoor ? beginning(stretch, target) : made
+  { modelCall, signal, pause }: DraftDeps,
+): Promise<SummaryDraft> {
+  const input = { ...original, messages: truncateMessages(original.messages) }
+  const summary = await paced(summarising(input.messages, input.previous, target), pause)
+  const isEmpty = summary.text === ''
+  const baseline = isEmpty ? fallbackSummary(input, target) : summary
   const builtin = {
     ...baseline,
     by: 'builtin',
-    lost: await paced(findingLost(baseline.text, given), pause),
+    lost: await paced(findLostRunsInSteps(baseline.text, original), pause),
     faults: [],
   }
-  if (asking === undefined || isPoor) return builtin
-  const prompt = summaryPrompt(await paced(materialOf(stretch), pause), words)
-  const answer = await ask(asking, prompt, 4_000 + 32 * words, signal)
-  if ('fault' in answer) return { ...builtin, faults: [{ step: 'summary', why: answer.fault }] }
-  const instructions = prompt.map(({ content }) => content ?? '')[0] ?? ''
-  const against = {
-    messages: stretch.messages,
-    previous: stretch.previous?.text,
+  if (modelCall === undefined || isEmpty) return builtin
+  const prompt = summaryPrompt(await paced(buildPromptInput(input), pause), words)
+  const reply = await callModel(modelCall, prompt, 4_000 + 32 * words, signal)
+  if ('fault' in reply) return { ...builtin, faults: [{ step: 'summary', why: reply.fault }] }
+  const verifyInput = {
+    messages: input.messages,
+    previous: input.previous?.text,
     baseline: baseline.text,
-    prompt: instructions,
+    prompt: prompt[0]?.content ?? '',
     target,
   }
-  // What says next to nothing is not mended: it would be the built-in summary under another name.
-  const text = saysNothing(answer.text, against) ? answer.text : await paced(mending(answer.text, against), pause)
-  const checked = await paced(verifying(text, against), pause)
-  if (!checked.ok) return { ...builtin, faults: [{ step: 'summary', why: `refused, ${checked.why}` }] }
-  const sources = await paced(sourcesOf(text, stretch), pause)
-  // What is no longer cited must be found in another way.
-  const lost = runsWith(await paced(findingLost(text, given), pause), sources.slice(0, -mostSources))
-  return { text, sources: sources.slice(-mostSources), by: asking.model.name, lost, faults: [] }
+  // A nearly empty reply is not repaired: the result would be the built-in summary attributed to the model.
+  const text = isTooThin(reply.text, verifyInput)
+    ? reply.text
+    : await paced(repairSummary(reply.text, verifyInput), pause)
+  const verdict = await paced(verifySummary(text, verifyInput), pause)
+  if (!verdict.ok) return { ...builtin, faults: [{ step: 'summary', why: `refused, ${verdict.why}` }] }
+  const sources = await paced(findSources(text, input), pause)
+  // Messages beyond the citation limit are added to the lost runs, so that they can still be found.
+  const lost = addSourcesToRuns(
+    await paced(findLostRunsInSteps(text, original), pause),
+    sources.slice(0, -maxCitedMessages),
+  )
+  return { text, sources: sources.slice(-maxCitedMessages), by: modelCall.model.name, lost, faults: [] }
 }
 
-/** Where not even a sentence fits, the beginning of the first; where nobody says anything, how many say it. */
-export function beginning({ messages, previous }: Stretch, target: Target): Summarised {
+/** Returns the first words of the input if not even one sentence fits, or the number of messages if there are none. */
+export function fallbackSummary({ messages, previous }: SummaryInput, target: SummaryTarget): SummaryText {
   const [first] = messages
   const words = (previous?.text ?? first?.content ?? '').split(/\s+/).filter((word) => word !== '')
   let count = Math.min(words.length, 40)
-  while (count > 0 && !isWithin(`${words.slice(0, count).join(' ')} …`, target)) count--
+  while (count > 0 && !fitsTarget(`${words.slice(0, count).join(' ')} …`, target)) count--
   const text = `${words.slice(0, count).join(' ')} …`
-  if (count === 0 || smuggledIn(text).length > 0)
+  if (count === 0 || findInjections(text).length > 0)
     return { text: messages.length === 0 ? '(earlier messages)' : `(${messages.length} messages)`, sources: [] }
   return { text, sources: previous?.sources ?? (first === undefined ? [] : [{ message: first.id }]) }
 }
 
-/** Takes important data out of messages: by the model as far as a user has said what it finds, else by the built-in rules. */
+/** Extracts facts with the model, as far as a user has stated them, and with the built-in rules. */
 export async function draftFacts(
-  given: readonly Told[],
-  { asking, signal, pause }: Desk,
-): Promise<{ readonly found: readonly Found[]; readonly faults: readonly Degradation[] }> {
-  const messages = legible(given)
+  original: readonly Told[],
+  { modelCall, signal, pause }: DraftDeps,
+): Promise<{ readonly facts: readonly FactCandidate[]; readonly faults: readonly Degradation[] }> {
+  const messages = truncateMessages(original)
   const builtin = await factsByRules(messages, pause)
-  if (asking === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content)))
-    return { found: builtin, faults: [] }
-  const material = await paced(materialOf({ messages, previous: undefined }), pause)
-  const answer = await ask(asking, extractionPrompt(material), 64_000, signal)
-  if ('fault' in answer) return { found: builtin, faults: [{ step: 'facts', why: answer.fault }] }
-  const json = repairJson(answer.text)
-  if (!isRecord(json)) return { found: builtin, faults: [{ step: 'facts', why: 'refused, not what was asked for' }] }
-  const { found, refused } = groundFacts(json, messages)
-  if (found.length === 0 && refused > 0)
-    return { found: builtin, faults: [{ step: 'facts', why: 'refused, nobody said it' }] }
-  // What the rules find and the model says nothing about is no less true.
-  return { found: [...found, ...builtin.filter((one) => !found.some((other) => isSameThing(one, other)))], faults: [] }
+  if (modelCall === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content)))
+    return { facts: builtin, faults: [] }
+  const input = await paced(buildPromptInput({ messages, previous: undefined }), pause)
+  const reply = await callModel(modelCall, extractionPrompt(input), 64_000, signal)
+  const fallback = (why: string) => ({ facts: builtin, faults: [{ step: 'facts', why }] })
+  if ('fault' in reply) return fallback(reply.fault)
+  const json = repairJson(reply.text)
+  if (!isFactRecord(json)) return fallback('refused, not the requested JSON')
+  const { facts, rejected } = groundFacts(json, messages)
+  if (facts.length === 0 && rejected > 0) return fallback('refused, not said by the user')
+  // Facts found by the rules and not mentioned by the model are kept.
+  return { facts: [...facts, ...builtin.filter((fact) => !facts.some((other) => isSameFact(fact, other)))], faults: [] }
 }
 
-/** Important data by the built-in rules alone. */
-export const factsByRules = (messages: readonly Told[], pause: Pause): Promise<readonly Found[]> =>
-  paced(extracting(legible(messages)), pause)
+/** Extracts facts with the built-in rules only. */
+export const factsByRules = (messages: readonly Told[], pause: Pause): Promise<readonly FactCandidate[]> =>
+  paced(extractFactsInSteps(truncateMessages(messages)), pause)
 
-/** Messages as far as they are looked at. */
-const legible = (messages: readonly Told[]): readonly Told[] =>
+const truncateMessages = (messages: readonly Told[]): readonly Told[] =>
   messages.map((message) =>
-    message.content.length > looked
-      ? { ...message, content: message.content.slice(0, looked).toWellFormed() }
+    message.content.length > maxMessageChars
+      ? { ...message, content: message.content.slice(0, maxMessageChars).toWellFormed() }
       : message,
   )
 
-/** Whether both are about one thing: the same key, or the same place in what was said. */
-function isSameThing(one: Found, other: Found): boolean {
+/** True if two facts have the same key, or were taken from the same passage. */
+function isSameFact(one: FactCandidate, other: FactCandidate): boolean {
   if (one.field !== other.field) return false
   if (one.key !== '' && one.key === other.key) return true
   const [[from, to], [start, end]] = [one.source.span ?? [0, 0], other.source.span ?? [0, 0]]
   return one.source.message === other.source.message && one.field !== 'source_urls' && from < end && start < to
 }
 
-/** The fields that were asked for, or none of them. */
-function isRecord(json: unknown): boolean {
+/** True for an object that is empty or has at least one of the requested fields. */
+function isFactRecord(json: unknown): boolean {
   if (!isObject(json)) return false
   const names = Object.keys(isObject(json.important_data) ? json.important_data : json)
   return names.length === 0 || names.some((name) => fields.some((field) => field === name))
 }
 
-function* materialOf({ messages, previous }: Stretch): Work<Material> {
-  const length = messages.reduce((sum, { content }) => sum + content.length, 0)
-  if (length <= longest) return { messages, previous: previous?.text }
-  const { text } = yield* summarising(messages, undefined, { fits: (candidate) => candidate.length <= longest })
+function* buildPromptInput({ messages, previous }: SummaryInput): Work<PromptInput> {
+  const chars = messages.reduce((sum, { content }) => sum + content.length, 0)
+  if (chars <= maxPromptChars) return { messages, previous: previous?.text }
+  const { text } = yield* summarising(messages, undefined, { fits: (candidate) => candidate.length <= maxPromptChars })
   return { messages: [{ role: 'user', name: 'excerpt', content: text }], previous: previous?.text }
 }
 
-/** Where a model's words come from: for each name or number in them, the first message that has it. */
-function* sourcesOf(text: string, { messages, previous }: Stretch): Work<readonly Source[]> {
-  const wanted = new Set(anchorsIn(text).map((anchor) => anchor.text))
+/** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */
+function* findSources(text: string, { messages, previous }: SummaryInput): Work<readonly Source[]> {
+  const unsourced = new Set(anchorsIn(text).map((anchor) => anchor.text))
   const cited = new Set<string>(previous?.sources.map(({ message }) => message))
   for (const { id, content } of messages) {
-    for (const anchor of anchorsIn(content)) if (wanted.delete(anchor.text)) cited.add(id)
+    for (const anchor of anchorsIn(content)) if (unsourced.delete(anchor.text)) cited.add(id)
     yield content.length
   }
   return [...cited].map((message) => ({ message }))
 }
 
-/** Messages that hold something a text does not; if it leaves out some of an earlier summary, all that one came from too. */
-export const lostIn = (text: string, stretch: Stretch): readonly Run[] => finished(findingLost(text, stretch))
+/** Finds the messages with content that a text omits. If it omits content of the previous summary, all sources of that are included. */
+export const findLostRuns = (text: string, input: SummaryInput): readonly Run[] =>
+  runSync(findLostRunsInSteps(text, input))
 
-/** The same as work that may be interrupted. */
-function* findingLost(text: string, { messages, previous }: Stretch): Work<readonly Run[]> {
-  const kept = new Set(anchorsIn(text).map((anchor) => anchor.text))
-  const isForgetful = previous !== undefined && anchorsIn(previous.text).some((anchor) => !kept.has(anchor.text))
-  const earlier = isForgetful ? previous.sources : []
-  const losses = yield* findingLosses(text, legible(messages))
-  const unseen = messages.filter(({ content }) => content.length > looked).map(({ id }) => ({ message: id }))
-  return runsWith(previous?.lost ?? [], [...earlier, ...losses.map(({ source }) => source), ...unseen])
+function* findLostRunsInSteps(text: string, { messages, previous }: SummaryInput): Work<readonly Run[]> {
+  const anchors = new Set(anchorsIn(text).map((anchor) => anchor.text))
+  const omitsPrevious = previous !== undefined && anchorsIn(previous.text).some((anchor) => !anchors.has(anchor.text))
+  const earlier = omitsPrevious ? previous.sources : []
+  const losses = yield* findLossesInSteps(text, truncateMessages(messages))
+  const truncated = messages
+    .filter(({ content }) => content.length > maxMessageChars)
+    .map(({ id }) => ({ message: id }))
+  return addSourcesToRuns(previous?.lost ?? [], [...earlier, ...losses.map(({ source }) => source), ...truncated])
 }
 
-function runsWith(runs: readonly Run[], sources: readonly Source[]): readonly Run[] {
-  const sequences = sources.map(({ message }) => sequenceOf(message) ?? 0).filter((sequence) => sequence > 0)
-  const joined: [first: number, last: number][] = []
-  for (const [from, to] of [...runs, ...sequences.map((sequence) => [sequence, sequence] as const)].sort(
-    (left, right) => left[0] - right[0],
-  )) {
-    const last = joined.at(-1)
-    if (last !== undefined && from <= last[1] + 1) last[1] = Math.max(last[1], to)
-    else joined.push([from, to])
-  }
-  return joined
-}
+const addSourcesToRuns = (runs: readonly Run[], sources: readonly Source[]): readonly Run[] =>
+  addToRuns(
+    runs,
+    sources.map(({ message }) => sequenceOf(message) ?? 0).filter((sequence) => sequence > 0),
+  )

@@ -1,159 +1,188 @@
-import { isBlank, type Message, type Summary, sequenceOf, type Tokens } from '../domain/entry.ts'
+import { isBlank, type Message, type Millis, type Summary, sequenceOf, type Tokens } from '../domain/entry.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import { type Desk, type Drafted, draftFacts, draftSummary, factsByRules, type Stretch } from './draft.ts'
-import { type Outcome, runsIn } from './fold.ts'
-import { optimised } from './optimise.ts'
-import { hourId, hourOf, roomOf, type Step, summariesIn } from './plan.ts'
-import type { Target } from './summarise.ts'
+import {
+  type DraftDeps,
+  draftFacts,
+  draftSummary,
+  factsByRules,
+  type SummaryDraft,
+  type SummaryInput,
+} from './draft.ts'
+import { optimize } from './optimizer/optimizer.ts'
+import { optimizerRuns, type StepOutcome } from './outcome.ts'
+import { hourOfSummary, hourSummaryId, maxSummaryTokens, summariesOfTier, type UpkeepStep } from './plan.ts'
 
-/** What a step is done with. */
-export type Means = Desk & { readonly profile: Profile; readonly store: Store; readonly tokenizer: Tokenizer }
-
-type StepOf<K extends Step['do']> = Extract<Step, { do: K }>
-
-/** Does a step and tells what should become of it; undefined when there is nothing to do after all. Writes nothing. */
-export function perform(step: Step, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
-  if (step.do === 'compact') return compact(step, head, means, now)
-  if (step.do === 'hour') return hourly(step, head, means, now)
-  if (step.do === 'session') return overall(step, head, means, now)
-  return step.do === 'refind' ? refind(step, head, means) : optimise(head, means, now)
+type PerformDeps = DraftDeps & {
+  readonly profile: Profile
+  readonly store: Store
+  readonly tokenizer: Tokenizer
 }
 
-/** By the rules alone: what a model found once is not worth asking it again for the whole conversation. */
-async function refind({ until }: StepOf<'refind'>, head: Head, { store, pause }: Means): Promise<Outcome> {
-  const found: Outcome['found'][number][] = []
-  for (let after = 0; after < until; ) {
-    const page = await store.page(head.key, { after, before: until + 1, limit: 500 })
-    found.push(...(await factsByRules(page, pause)))
-    after = page.at(-1)?.sequence ?? until
+type StepOf<K extends UpkeepStep['kind']> = Extract<UpkeepStep, { kind: K }>
+
+/** Number of newest messages that the optimizer reviews. */
+const maxOptimizedMessages = 2_000
+/** Characters summarised in one step; the first message is always included. The rest is due again at once. */
+const maxCharsPerStep = 524_288
+
+/** Performs a step and returns the changes to commit; undefined when there is nothing to do. Writes nothing. */
+export function perform(
+  step: UpkeepStep,
+  head: Head,
+  deps: PerformDeps,
+  now: Millis,
+): Promise<StepOutcome | undefined> {
+  switch (step.kind) {
+    case 'compact':
+      return compact(step, head, deps, now)
+    case 'summariseHour':
+      return summariseHour(step, head, deps, now)
+    case 'summariseSession':
+      return summariseSession(step, head, deps, now)
+    case 'reextractFacts':
+      return reextractFacts(step, head, deps)
+    case 'optimize':
+      return optimizeSession(head, deps, now)
   }
-  const messages = [...new Set(found.map(({ source }) => sequenceOf(source.message) ?? 0))]
-  return { basis: { epoch: head.epoch, messages, summaries: [] }, put: [], drop: [], found, notes: {} }
 }
 
-async function compact(step: StepOf<'compact'>, head: Head, means: Means, now: number): Promise<Outcome | undefined> {
-  const { task, previous, until } = step
-  const messages = await windowBefore(means.store, head, previous?.covers[1] ?? 0, until)
+/** Uses the built-in rules only: sending the whole conversation to the model again is not worth its price. */
+async function reextractFacts(
+  { last }: StepOf<'reextractFacts'>,
+  head: Head,
+  { store, pause }: PerformDeps,
+): Promise<StepOutcome> {
+  const facts: StepOutcome['facts'][number][] = []
+  for (let after = 0; after < last; ) {
+    const page = await store.page(head.key, { after, before: last + 1, limit: 500 })
+    facts.push(...(await factsByRules(page, pause)))
+    after = page.at(-1)?.sequence ?? last
+  }
+  const messages = [...new Set(facts.map(({ source }) => sequenceOf(source.message) ?? 0))]
+  return { basis: { epoch: head.epoch, messages, summaries: [] }, put: [], drop: [], facts, notes: {} }
+}
+
+async function compact(
+  step: StepOf<'compact'>,
+  head: Head,
+  deps: PerformDeps,
+  now: Millis,
+): Promise<StepOutcome | undefined> {
+  const { task, previous, endOffset } = step
+  const messages = await readMessagesBefore(deps.store, head, previous?.covers[1] ?? 0, endOffset)
   if (messages.every(({ content }) => isBlank(content))) return undefined
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
-  const [draft, facts] = await Promise.all([
-    draftSummary(
-      { messages, previous },
-      { words, fits: fitting(means.tokenizer, roomOf(means.profile)) },
-      words[0],
-      means,
-    ),
-    task.facts ? draftFacts(messages, means) : { found: [], faults: [] },
+  const target = { words, fits: fitsTokens(deps.tokenizer, maxSummaryTokens(deps.profile)) }
+  const [draft, extracted] = await Promise.all([
+    draftSummary({ messages, previous }, target, words[0], deps),
+    task.facts ? draftFacts(messages, deps) : { facts: [], faults: [] },
   ])
-  const made = summaryOf('progressive', 'summary', {
-    messages,
-    draft,
-    replaced: previous === undefined ? [] : [previous],
-    now,
-  })
-  return outcome(head, messages, [made], previous === undefined ? [] : [previous], {
-    found: facts.found,
-    faults: [...draft.faults, ...facts.faults],
+  const replaced = previous === undefined ? [] : [previous]
+  const summary = buildSummary('progressive', 'summary', { messages, draft, replaced, now })
+  return buildOutcome(head, messages, summary, replaced, {
+    facts: extracted.facts,
+    faults: [...draft.faults, ...extracted.faults],
   })
 }
 
-async function hourly(
-  { task, after }: StepOf<'hour'>,
+async function summariseHour(
+  { task, after }: StepOf<'summariseHour'>,
   head: Head,
-  means: Means,
-  now: number,
-): Promise<Outcome | undefined> {
-  const page = await means.store.page(head.key, { after, limit: task.batch + task.keep + 1 })
-  const messages = batchOf(page, task.batch)
+  deps: PerformDeps,
+  now: Millis,
+): Promise<StepOutcome | undefined> {
+  const page = await deps.store.page(head.key, { after, limit: task.batch + task.keep + 1 })
+  const messages = takeBatch(page, task.batch)
   const last = messages.at(-1)
   if (last === undefined) return undefined
-  const newest = summariesIn(head.derived, 'hour').at(-1)
-  // Clocks go back: what comes later in the conversation never goes into an earlier hour.
-  const own = hourId(Math.min(last.at, now))
-  const id = newest !== undefined && hourOf(own) <= hourOf(newest.id) ? newest.id : own
+  const newest = summariesOfTier(head.derived, 'hour').at(-1)
+  // A clock may have been set back: later messages never go into an earlier hour.
+  const ownId = hourSummaryId(Math.min(last.at, now))
+  const id = newest !== undefined && hourOfSummary(ownId) <= hourOfSummary(newest.id) ? newest.id : ownId
   const previous = newest?.id === id ? newest : undefined
-  const limit = costOf(means.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
-  const draft = await shortened({ messages, previous }, limit, means)
+  const limit = tokensOf(deps.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
+  const draft = await draftWithin({ messages, previous }, limit, deps)
   const replaced = previous === undefined ? [] : [previous]
-  return outcome(head, messages, [summaryOf('hour', id, { messages, draft, replaced, now })], replaced, {
-    found: [],
+  return buildOutcome(head, messages, buildSummary('hour', id, { messages, draft, replaced, now }), replaced, {
+    facts: [],
     faults: draft.faults,
   })
 }
 
-/** The first so many messages, in whole units; the first unit, if it has more. */
-function batchOf(page: readonly Message[], many: number): readonly Message[] {
-  const batch = wholeUnits(page.slice(0, many), page[many])
+/** Takes up to `maxMessages` messages without splitting a tool call from its results; if the first unit is longer, all of that. */
+function takeBatch(page: readonly Message[], maxMessages: number): readonly Message[] {
+  const batch = withoutSplitCall(page.slice(0, maxMessages), page[maxMessages])
   if (batch.length > 0) return batch
-  const next = page.findIndex(({ role }, at) => at > 0 && role !== 'tool')
+  const next = page.findIndex(({ role }, index) => index > 0 && role !== 'tool')
   return next < 0 ? page : page.slice(0, next)
 }
 
-async function overall(
-  { task, hours, previous }: StepOf<'session'>,
+async function summariseSession(
+  { task, hours, previous }: StepOf<'summariseSession'>,
   head: Head,
-  means: Means,
-  now: number,
-): Promise<Outcome | undefined> {
+  deps: PerformDeps,
+  now: Millis,
+): Promise<StepOutcome | undefined> {
   const replaced = previous === undefined ? hours : [previous, ...hours]
-  const before = {
+  const combined = {
     text: replaced.map(({ text }) => text).join('\n'),
     sources: replaced.flatMap(({ sources }) => sources),
     lost: replaced.flatMap(({ lost }) => lost),
   }
-  const limit =
-    costOf(means.tokenizer, previous) + task.share * hours.reduce((sum, one) => sum + costOf(means.tokenizer, one), 0)
-  const draft = await shortened({ messages: [], previous: before }, limit, means)
-  return outcome(head, [], [summaryOf('session', 'session', { messages: [], draft, replaced, now })], replaced, {
-    found: [],
+  const hourTokens = hours.reduce((sum, summary) => sum + tokensOf(deps.tokenizer, summary), 0)
+  const limit = tokensOf(deps.tokenizer, previous) + task.share * hourTokens
+  const draft = await draftWithin({ messages: [], previous: combined }, limit, deps)
+  return buildOutcome(head, [], buildSummary('session', 'session', { messages: [], draft, replaced, now }), replaced, {
+    facts: [],
     faults: draft.faults,
   })
 }
 
-async function optimise(head: Head, { store, profile, tokenizer }: Means, now: number): Promise<Outcome | undefined> {
-  const messages = await store.page(head.key, { limit: reviewed, newest: true })
-  const { items, notes } = optimised(messages, head, { budget: profile.budget, tokenizer, now })
+async function optimizeSession(
+  head: Head,
+  { store, profile, tokenizer }: PerformDeps,
+  now: Millis,
+): Promise<StepOutcome | undefined> {
+  const messages = await store.page(head.key, { limit: maxOptimizedMessages, newest: true })
+  const { items, notes } = optimize(messages, head, { budget: profile.budget, tokenizer, now })
   const basis = {
     epoch: head.epoch,
     messages: items.map(({ id }) => sequenceOf(id.slice(1)) ?? 0),
     summaries: [],
-    runs: runsIn(head),
+    optimizerRuns: optimizerRuns(head),
   }
-  return { basis, put: items, drop: [], found: [], notes }
+  return { basis, put: items, drop: [], facts: [], notes }
 }
 
-/** So many of the newest messages the optimizer looks at. */
-const reviewed = 2_000
-
-/** In at most `limit` tokens, and in a part of what summaries may take together, but never in fewer than something can be said with. */
-function shortened(stretch: Stretch, limit: Tokens, means: Means): Promise<Drafted> {
-  const most = Math.max(16, Math.floor(Math.min(limit, roomOf(means.profile) / 3)))
-  const target: Target = { fits: fitting(means.tokenizer, most) }
-  return draftSummary(stretch, target, Math.max(10, Math.floor(most * 0.6)), means)
+/** Drafts a summary of at most `limit` tokens and a third of the room for summaries, but allows at least 16 tokens. */
+function draftWithin(input: SummaryInput, limit: Tokens, deps: PerformDeps): Promise<SummaryDraft> {
+  const maxTokens = Math.max(16, Math.floor(Math.min(limit, maxSummaryTokens(deps.profile) / 3)))
+  const target = { fits: fitsTokens(deps.tokenizer, maxTokens) }
+  return draftSummary(input, target, Math.max(10, Math.floor(maxTokens * 0.6)), deps)
 }
 
-const fitting =
-  (tokenizer: Tokenizer, most: Tokens) =>
+const fitsTokens =
+  (tokenizer: Tokenizer, maxTokens: Tokens) =>
   (text: string): boolean =>
-    tokenizer.count(text) <= most
+    tokenizer.count(text) <= maxTokens
 
-const costOf = (tokenizer: Tokenizer, summary: Summary | undefined): Tokens =>
+const tokensOf = (tokenizer: Tokenizer, summary: Summary | undefined): Tokens =>
   summary === undefined ? 0 : tokenizer.count(summary.text)
 
-type Made = {
+type SummaryParts = {
   readonly messages: readonly Message[]
-  readonly draft: Drafted
+  readonly draft: SummaryDraft
   readonly replaced: readonly Summary[]
-  readonly now: number
+  readonly now: Millis
 }
 
-function summaryOf(tier: Summary['tier'], id: string, { messages, draft, replaced, now }: Made): Summary {
+function buildSummary(tier: Summary['tier'], id: string, { messages, draft, replaced, now }: SummaryParts): Summary {
   const last = messages.at(-1)
-  const same = replaced.find((one) => one.id === id)
+  const sameId = replaced.find((summary) => summary.id === id)
   return {
     kind: 'summary',
     id,
@@ -165,58 +194,59 @@ function summaryOf(tier: Summary['tier'], id: string, { messages, draft, replace
       Math.max(...replaced.map(({ covers }) => covers[1]), last?.sequence ?? 0),
     ],
     reach: Math.max(...replaced.map(({ reach }) => reach), last === undefined ? 0 : last.offset + last.weight),
-    version: (same?.version ?? 0) + 1,
+    version: (sameId?.version ?? 0) + 1,
     by: draft.by,
     sources: draft.sources,
     lost: draft.lost,
   }
 }
 
-function outcome(
+function buildOutcome(
   head: Head,
   messages: readonly Message[],
-  put: readonly Summary[],
+  summary: Summary,
   replaced: readonly Summary[],
-  { found, faults }: { readonly found: Outcome['found']; readonly faults: readonly Degradation[] },
-): Outcome {
-  const ids = new Set(put.map(({ id }) => id))
+  { facts, faults }: { readonly facts: StepOutcome['facts']; readonly faults: readonly Degradation[] },
+): StepOutcome {
   return {
     basis: {
       epoch: head.epoch,
       messages: messages.map(({ sequence }) => sequence),
       summaries: replaced.map(({ id, version, text }) => ({ id, version, text })),
     },
-    put,
-    drop: replaced.map(({ id }) => id).filter((id) => !ids.has(id)),
-    found,
+    put: [summary],
+    drop: replaced.map(({ id }) => id).filter((id) => id !== summary.id),
+    facts,
     notes: { faults },
   }
 }
 
-/** So many characters are summed up at once, and the first message however long it is; what is left is due at once again. */
-const mostAtOnce = 524_288
-
-/** The messages after a sequence number that begin before an offset, but the newest, without tearing a call from its results. */
-async function windowBefore(store: Store, head: Head, after: number, until: Tokens): Promise<readonly Message[]> {
+/** Reads the messages after a sequence number that start before `endOffset`, except the newest, without splitting a tool call from its results. */
+async function readMessagesBefore(
+  store: Store,
+  head: Head,
+  after: number,
+  endOffset: Tokens,
+): Promise<readonly Message[]> {
   const messages: Message[] = []
   let characters = 0
   const isBeyond = ({ offset, sequence, role, content }: Message): boolean => {
-    characters += Math.min(content.length, mostAtOnce)
-    return offset >= until || sequence >= head.last || (characters > mostAtOnce && role !== 'tool')
+    characters += Math.min(content.length, maxCharsPerStep)
+    return offset >= endOffset || sequence >= head.last || (characters > maxCharsPerStep && role !== 'tool')
   }
   for (let from = after; ; ) {
     const page = await store.page(head.key, { after: from, limit: 500 })
     const end = page.findIndex(isBeyond)
     messages.push(...(end < 0 ? page : page.slice(0, end)))
-    if (end >= 0) return wholeUnits(messages, page[end])
+    if (end >= 0) return withoutSplitCall(messages, page[end])
     const last = page.at(-1)
     if (last === undefined) return messages
     from = last.sequence
   }
 }
 
-/** What is left when a call whose results come after stays with them. */
-function wholeUnits(messages: readonly Message[], next: Message | undefined): readonly Message[] {
+/** Removes a trailing tool call (and partial results) whose results continue in `next`. */
+function withoutSplitCall(messages: readonly Message[], next: Message | undefined): readonly Message[] {
   let end = messages.length
   for (let after = next; after?.role === 'tool' && end > 0; after = messages[end]) end--
   return messages.slice(0, end)

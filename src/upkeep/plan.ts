@@ -6,156 +6,167 @@ import { countBetween, type Head } from '../domain/session.ts'
 
 type TaskOf<K extends string> = Extract<Task, { summarise: K }>
 
-/** Something that is due for a session, decided from its head alone. */
-export type Step =
-  /** Everything before the offset `until` goes into the next version of the summary. */
+/** A due step of a session, derived from its head only. */
+export type UpkeepStep =
+  /** Summarise all messages before `endOffset` into the next version of the progressive summary. */
   | {
-      readonly do: 'compact'
+      readonly kind: 'compact'
       readonly task: TaskOf<'progressive'>
       readonly previous: Summary | undefined
-      readonly until: Tokens
+      readonly endOffset: Tokens
     }
-  /** The oldest messages after sequence number `after` go into the summary of their hour. */
-  | { readonly do: 'hour'; readonly task: TaskOf<'hour'>; readonly after: number }
-  /** These hours go into the summary of the session. */
+  /** Summarise the oldest messages after sequence number `after` into the summary of their hour. */
+  | { readonly kind: 'summariseHour'; readonly task: TaskOf<'hour'>; readonly after: number }
+  /** Merge the summaries of these hours into the summary of the session. */
   | {
-      readonly do: 'session'
+      readonly kind: 'summariseSession'
       readonly task: TaskOf<'session'>
       readonly hours: readonly Summary[]
       readonly previous: Summary | undefined
     }
-  /** Facts are missing: what was said up to this message is read again. */
-  | { readonly do: 'refind'; readonly until: number }
-  | { readonly do: 'optimise' }
+  /** Extract facts again from the messages up to sequence number `last`, because stored facts are missing. */
+  | { readonly kind: 'reextractFacts'; readonly last: number }
+  | { readonly kind: 'optimize' }
 
-export type Circumstances = {
+type PlanInput = {
   readonly now: Millis
-  /** What contexts of the session are built for. */
+  /** Token budget that contexts of the session are built for. */
   readonly budget: Tokens
-  /** What a derived entry costs when it is shown whole. */
-  readonly price: (entry: Derived) => Tokens
+  /** Tokens a derived entry takes when it is shown in full. */
+  readonly tokenCost: (entry: Derived) => Tokens
 }
 
-/** Why upkeep looks at a session: a context will wait for it, something was said, or time has passed. Each includes those before. */
-export const occasions = ['asked', 'said', 'tick'] as const
-export type Occasion = (typeof occasions)[number]
+/**
+ * Reasons to check a session: a context is about to be built (`asked`), messages were appended (`said`), time has
+ * passed (`tick`). Each one includes the rules of those before it.
+ */
+export const upkeepTriggers = ['asked', 'said', 'tick'] as const
+export type UpkeepTrigger = (typeof upkeepTriggers)[number]
 
-/** What is due for a session, in the order of its profile's rules. */
-export function plan(head: Head, profile: Profile, occasion: Occasion, circumstances: Circumstances): readonly Step[] {
+/** Lists the due steps of a session in the order of its profile's rules. */
+export function planUpkeep(
+  head: Head,
+  profile: Profile,
+  trigger: UpkeepTrigger,
+  input: PlanInput,
+): readonly UpkeepStep[] {
   const due = profile.upkeep
-    .filter((rule) => isMeant(rule, occasion))
-    .flatMap((rule) => stepsOf(rule, head, profile, circumstances))
-  return [...missingFacts(head), ...due]
+    .filter((rule) => isTriggeredBy(rule, trigger))
+    .flatMap((rule) => stepsFor(rule, head, profile, input))
+  return [...planReextraction(head), ...due]
 }
 
-/** Damage is put aside by the store; what was there can be told from the number alone. */
-function missingFacts({ derived }: Head): Step[] {
-  const should = derived.find((entry) => entry.kind === 'notes')?.facts ?? 0
-  return derived.filter(({ kind }) => kind === 'fact').length < should
-    ? [{ do: 'refind', until: covered(derived).last }]
+/** Stores move damaged entries aside. A lower number of facts than noted shows that some are missing. */
+function planReextraction({ derived }: Head): UpkeepStep[] {
+  const expected = derived.find((entry) => entry.kind === 'notes')?.facts ?? 0
+  return derived.filter(({ kind }) => kind === 'fact').length < expected
+    ? [{ kind: 'reextractFacts', last: covered(derived).last }]
     : []
 }
 
-const isMeant = ({ when, blocking }: Rule, occasion: Occasion): boolean =>
-  occasion === 'tick' || (occasion === 'asked' ? blocking === true : !('every' in when))
+const isTriggeredBy = ({ when, blocking }: Rule, trigger: UpkeepTrigger): boolean =>
+  trigger === 'tick' || (trigger === 'asked' ? blocking === true : !('every' in when))
 
-/** Nothing that is said is due before the session weighs more, reaches this message, or this time has come. */
-export type Quiet = {
-  readonly weight: Tokens
+/** Nothing becomes due by appending until the session exceeds `tokens`, reaches `sequence`, or it is `at`. */
+export type NextDue = {
+  readonly tokens: Tokens
   readonly sequence: number
-  readonly until: Millis
-  /** A session begun anew is another. */
+  readonly at: Millis
+  /** Limits apply to this epoch only: an erased session starts over in the next one. */
   readonly epoch: number
 }
 
-/** How long a session for which nothing is due needs not be looked at: what is said changes nothing else. */
-export function quietOf(head: Head, profile: Profile, { budget, price }: Circumstances): Quiet {
+/** Computes how long a session for which nothing is due needs no check. */
+export function nextDueOf(head: Head, profile: Profile, { budget, tokenCost }: PlanInput): NextDue {
   const { last, reach } = covered(head.derived)
-  let [weight, sequence, until] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  let [tokens, sequence, at] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   for (const { do: task, when } of profile.upkeep) {
     if (!('summarise' in task)) continue
-    if (task.summarise === 'progressive')
-      weight = Math.min(weight, reach + limitOf(when, budget) - promised(profile.bands, head.derived, budget, price))
-    else if (task.summarise === 'hour')
+    if (task.summarise === 'progressive') {
+      const fixed = promised(profile.bands, head.derived, budget, tokenCost)
+      tokens = Math.min(tokens, reach + triggerTokens(when, budget) - fixed)
+    } else if (task.summarise === 'hour') {
       sequence = Math.min(sequence, head.last + task.batch + task.keep - countBetween(head.gaps, last + 1, head.last))
-    else
-      for (const { id } of summariesIn(head.derived, 'hour'))
-        until = Math.min(until, (hourOf(id) + 1) * hour + ('age' in when ? when.age : 0))
+    } else {
+      for (const { id } of summariesOfTier(head.derived, 'hour'))
+        at = Math.min(at, (hourOfSummary(id) + 1) * hourMs + ('age' in when ? when.age : 0))
+    }
   }
-  return { weight, sequence, until, epoch: head.epoch }
+  return { tokens, sequence, at, epoch: head.epoch }
 }
 
-function stepsOf(rule: Rule, head: Head, profile: Profile, circumstances: Circumstances): Step[] {
+function stepsFor(rule: Rule, head: Head, profile: Profile, input: PlanInput): UpkeepStep[] {
   const task = rule.do
-  if ('optimise' in task) return isOptimisable(rule.when, head, circumstances.now) ? [{ do: 'optimise' }] : []
+  if ('optimise' in task) return isOptimizerDue(rule.when, head, input.now) ? [{ kind: 'optimize' }] : []
   if ('age' in task) return []
-  if (task.summarise === 'progressive') return compaction(task, rule.when, head, profile, circumstances)
-  return task.summarise === 'hour' ? batch(task, head) : oldHours(task, rule.when, head, circumstances.now)
+  if (task.summarise === 'progressive') return planCompaction(task, rule.when, head, profile, input)
+  return task.summarise === 'hour' ? planHour(task, head) : planSession(task, rule.when, head, input.now)
 }
 
-function compaction(
+function planCompaction(
   task: TaskOf<'progressive'>,
   when: When,
   head: Head,
   profile: Profile,
-  { budget, price }: Circumstances,
-): Step[] {
-  const total = weightOf(head.recent.at(-1))
-  const limit = limitOf(when, budget)
-  const since = total - covered(head.derived).reach
-  if (promised(profile.bands, head.derived, budget, price) + since <= limit) return []
-  const kept = 'tokens' in task.keep ? task.keep.tokens : task.keep.usage * budget
-  const previous = summariesIn(head.derived, 'progressive')[0]
-  return [{ do: 'compact', task, previous, until: total - Math.min(kept, limit) }]
+  { budget, tokenCost }: PlanInput,
+): UpkeepStep[] {
+  const total = endOffset(head.recent.at(-1))
+  const limit = triggerTokens(when, budget)
+  const unsummarised = total - covered(head.derived).reach
+  if (promised(profile.bands, head.derived, budget, tokenCost) + unsummarised <= limit) return []
+  const keepTokens = 'tokens' in task.keep ? task.keep.tokens : task.keep.usage * budget
+  const previous = summariesOfTier(head.derived, 'progressive')[0]
+  return [{ kind: 'compact', task, previous, endOffset: total - Math.min(keepTokens, limit) }]
 }
 
-const limitOf = (when: When, budget: Tokens): Tokens =>
+const triggerTokens = (when: When, budget: Tokens): Tokens =>
   'tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY
 
-function batch(task: TaskOf<'hour'>, head: Head): Step[] {
+function planHour(task: TaskOf<'hour'>, head: Head): UpkeepStep[] {
   const after = covered(head.derived).last
-  const waiting = countBetween(head.gaps, after + 1, head.last)
-  return waiting >= task.batch + task.keep ? [{ do: 'hour', task, after }] : []
+  const unsummarised = countBetween(head.gaps, after + 1, head.last)
+  return unsummarised >= task.batch + task.keep ? [{ kind: 'summariseHour', task, after }] : []
 }
 
-function oldHours(task: TaskOf<'session'>, when: When, head: Head, now: Millis): Step[] {
+function planSession(task: TaskOf<'session'>, when: When, head: Head, now: Millis): UpkeepStep[] {
   const age = 'age' in when ? when.age : 0
-  const hours = summariesIn(head.derived, 'hour').filter(({ id }) => (hourOf(id) + 1) * hour <= now - age)
-  return hours.length === 0 ? [] : [{ do: 'session', task, hours, previous: summariesIn(head.derived, 'session')[0] }]
+  const hours = summariesOfTier(head.derived, 'hour').filter(({ id }) => (hourOfSummary(id) + 1) * hourMs <= now - age)
+  const previous = summariesOfTier(head.derived, 'session')[0]
+  return hours.length === 0 ? [] : [{ kind: 'summariseSession', task, hours, previous }]
 }
 
-/** Once in a while, if anything was said since. */
-const isOptimisable = (when: When, head: Head, now: Millis): boolean =>
-  'every' in when && isUnreviewed(head) && now - lastRun(head) >= when.every
+const isOptimizerDue = (when: When, head: Head, now: Millis): boolean =>
+  'every' in when && hasNewMessages(head) && now - lastOptimizerRun(head) >= when.every
 
-/** Whether a rule waits for nothing but time. */
-export const awaitsTick = (head: Head, profile: Profile): boolean =>
-  isUnreviewed(head) && profile.upkeep.some(({ do: task }) => 'optimise' in task)
+/** True if a rule of the session depends on time alone. */
+export const needsTick = (head: Head, profile: Profile): boolean =>
+  hasNewMessages(head) && profile.upkeep.some(({ do: task }) => 'optimise' in task)
 
-/** Whether something was said that the optimizer has not seen. */
-const isUnreviewed = (head: Head): boolean => head.messages > 0 && head.touchedAt >= lastRun(head)
+/** True if messages were appended since the last optimizer run. */
+const hasNewMessages = (head: Head): boolean => head.messages > 0 && head.touchedAt >= lastOptimizerRun(head)
 
-const lastRun = ({ derived, startedAt }: Head): Millis =>
+const lastOptimizerRun = ({ derived, startedAt }: Head): Millis =>
   derived.find((entry) => entry.kind === 'notes')?.tuning?.snapshots.at(-1)?.at ?? startedAt
 
-const weightOf = (message: Message | undefined): Tokens => (message === undefined ? 0 : message.offset + message.weight)
+const endOffset = (message: Message | undefined): Tokens =>
+  message === undefined ? 0 : message.offset + message.weight
 
-/** What a profile can show of summaries at its own budget, less their heading and what frames them. */
-export function roomOf({ bands, budget }: Profile): Tokens {
+/** Tokens that a profile can show of summaries at its own budget, without heading and framing. */
+export function maxSummaryTokens({ bands, budget }: Profile): Tokens {
   const band = bands.find(({ claim }) => 'kind' in claim && claim.kind === 'summary')
-  const most = band === undefined ? 0 : mostOf(band, budget)
-  // Where none is shown now, one may be shown in a larger budget.
-  return most === 0 ? Number.POSITIVE_INFINITY : Math.max(16, most - 48)
+  const bandTokens = band === undefined ? 0 : mostOf(band, budget)
+  // Unlimited if none is shown at this budget: a larger one may show it.
+  return bandTokens === 0 ? Number.POSITIVE_INFINITY : Math.max(16, bandTokens - 48)
 }
 
-/** Summaries of a tier in conversation order. */
-export const summariesIn = (derived: readonly Derived[], tier: Summary['tier']): readonly Summary[] =>
+/** Lists the summaries of a tier in conversation order. */
+export const summariesOfTier = (derived: readonly Derived[], tier: Summary['tier']): readonly Summary[] =>
   derived
     .filter((entry): entry is Summary => entry.kind === 'summary' && entry.tier === tier)
     .sort((a, b) => a.covers[0] - b.covers[0])
 
-const hour = 3_600_000
+const hourMs = 3_600_000
 
-/** The id of the summary of the hour in which something was said, and the number of the hour behind such an id. */
-export const hourId = (at: Millis): string => `hour${Math.floor(at / hour)}`
-export const hourOf = (id: string): number => Number(id.slice('hour'.length))
+/** Id of the summary for the hour of a time; `hourOfSummary` returns the hour number of such an id. */
+export const hourSummaryId = (at: Millis): string => `hour${Math.floor(at / hourMs)}`
+export const hourOfSummary = (id: string): number => Number(id.slice('hour'.length))

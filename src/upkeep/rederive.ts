@@ -1,65 +1,122 @@
-import type { Derived, Fact, Message, Summary } from '../domain/entry.ts'
+import { type Derived, type Fact, type Message, type Summary, sequenceOf, textOf } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { beginning, lostIn } from './draft.ts'
-import { extractFacts } from './extract.ts'
-import { roomOf } from './plan.ts'
-import { summarise, type Target } from './summarise.ts'
+import { fallbackSummary, findLostRuns } from './draft.ts'
+import { extractFacts } from './extract/extract.ts'
+import { maxSummaryTokens } from './plan.ts'
+import { summarise } from './summarise/summarise.ts'
+import type { SummaryTarget } from './summarise/summary.ts'
 
-/** What an entry says when it is made anew by the built-in rules from the messages that are left; undefined when nothing is left to say. */
-export function rederived(
+/** Ids of the deleted messages of a session, or `'all'`. */
+type DeletedMessages = ReadonlySet<string> | 'all'
+
+/** Deleted messages of a scope by session id. */
+export type GoneBySession = ReadonlyMap<string, DeletedMessages>
+
+/**
+ * Finds the derived entries of a session that may contain deleted content: they cite a deleted message, or summarise a
+ * range that included one.
+ */
+export function taintedBy(
+  derived: readonly Derived[],
+  sessionId: string,
+  deletions: GoneBySession,
+): readonly Derived[] {
+  return derived.filter(
+    (entry) =>
+      entry.sources.some(({ message, session = sessionId }) => isDeleted(deletions.get(session), message)) ||
+      coversDeleted(entry, deletions.get(sessionId)),
+  )
+}
+
+function coversDeleted(entry: Derived, deleted: DeletedMessages | undefined): boolean {
+  if (entry.kind !== 'summary' || deleted === undefined) return false
+  const [first, last] = entry.covers
+  if (deleted === 'all') return true
+  for (const id of deleted) {
+    const sequence = sequenceOf(id)
+    if (sequence !== undefined && sequence >= first && sequence <= last) return true
+  }
+  return false
+}
+
+const isDeleted = (deleted: DeletedMessages | undefined, message: string): boolean =>
+  deleted !== undefined && (deleted === 'all' || deleted.has(message))
+
+/** True if an entry contains a text, ignoring case, in its user-supplied content. Role, numbers and id are not searched. */
+export function says(entry: Message | Derived, text: string): boolean {
+  const lowercase = text.toLowerCase()
+  return searchableTexts(entry).some((content) => content.toLowerCase().includes(lowercase))
+}
+
+function searchableTexts(entry: Message | Derived): readonly string[] {
+  if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.calls ?? [])]
+  if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
+  if (entry.kind === 'about') return textsIn(entry.metadata ?? '')
+  return [textOf(entry)]
+}
+
+/** Collects all property names and values in a JSON value as text. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [String(value)]
+  return Object.entries(value).flatMap(([name, inner]) => [Array.isArray(value) ? '' : name, ...textsIn(inner)])
+}
+
+/** Rebuilds an entry from the remaining messages with the built-in rules; undefined when nothing remains of it. */
+export function rederive(
   entry: Derived,
-  left: readonly Message[],
+  remaining: readonly Message[],
   profile: Profile,
   tokenizer: Tokenizer,
 ): Derived | undefined {
-  if (left.length === 0) return undefined
-  if (entry.kind === 'summary') return resummed(entry, left, profile, tokenizer)
-  if (entry.kind === 'fact') return refound(entry, left)
+  if (remaining.length === 0) return undefined
+  if (entry.kind === 'summary') return resummarise(entry, remaining, profile, tokenizer)
+  if (entry.kind === 'fact') return reextractFact(entry, remaining)
   return undefined
 }
 
-function resummed(
+function resummarise(
   summary: Summary,
-  left: readonly Message[],
+  remaining: readonly Message[],
   profile: Profile,
   tokenizer: Tokenizer,
 ): Summary | undefined {
-  // Somebody else's words cannot be found again.
+  // Batch summaries come from the application and cannot be rebuilt.
   if (summary.tier === 'batch') return undefined
-  const target = targetOf(summary, left, profile, tokenizer)
-  const made = summarise(left, undefined, target)
-  const stretch = { messages: left, previous: undefined }
-  const { text, sources } = made.text === '' ? beginning(stretch, target) : made
-  return { ...summary, text, sources, by: 'builtin', lost: lostIn(text, stretch) }
+  const target = targetFor(summary, remaining, profile, tokenizer)
+  const rebuilt = summarise(remaining, undefined, target)
+  const input = { messages: remaining, previous: undefined }
+  const { text, sources } = rebuilt.text === '' ? fallbackSummary(input, target) : rebuilt
+  return { ...summary, text, sources, by: 'builtin', lost: findLostRuns(text, input) }
 }
 
-/** As long as such a summary may be. */
-function targetOf(
+/** Returns the size limit of the rule that created the summary. */
+function targetFor(
   { tier, version }: Summary,
-  left: readonly Message[],
+  remaining: readonly Message[],
   profile: Profile,
   tokenizer: Tokenizer,
-): Target {
+): SummaryTarget {
   for (const { do: task } of profile.upkeep) {
     if (!('summarise' in task) || task.summarise !== tier) continue
-    const room = roomOf(profile)
+    const bandTokens = maxSummaryTokens(profile)
     if (task.summarise === 'progressive')
       return {
         words: task.words[Math.min(version, task.words.length) - 1] as readonly [number, number],
-        fits: (text) => tokenizer.count(text) <= room,
+        fits: (text) => tokenizer.count(text) <= bandTokens,
       }
-    // A session's summary was made of those of its hours.
+    // A session summary was made from hour summaries, so its share applies twice.
     const share = task.summarise === 'session' ? task.share ** 2 : task.share
-    const most = Math.max(16, Math.min(room / 3, share * left.reduce((sum, { tokens }) => sum + tokens, 0)))
-    return { fits: (text) => tokenizer.count(text) <= most }
+    const messageTokens = remaining.reduce((sum, { tokens }) => sum + tokens, 0)
+    const maxTokens = Math.max(16, Math.min(bandTokens / 3, share * messageTokens))
+    return { fits: (text) => tokenizer.count(text) <= maxTokens }
   }
   return { words: [100, 150] }
 }
 
-/** The same thing said in another message. */
-function refound(fact: Fact, left: readonly Message[]): Fact | undefined {
-  const same = extractFacts(left).findLast(
+/** Finds the same fact in the remaining messages. */
+function reextractFact(fact: Fact, remaining: readonly Message[]): Fact | undefined {
+  const same = extractFacts(remaining).findLast(
     ({ field, key, value }) =>
       field === fact.field && key === fact.key && JSON.stringify(value) === JSON.stringify(fact.value),
   )

@@ -5,17 +5,16 @@ import type { Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
 
 /** Derived entries to put and to drop. */
-export type Revision = { readonly put: readonly Derived[]; readonly drop: readonly string[] }
+type Revision = { readonly put: readonly Derived[]; readonly drop: readonly string[] }
 
-/** A session as it was read, and what was then changed in it. */
+/** A committed revision and the head it was based on. */
 export type Revised = Revision & { readonly head: Head }
 
-/** What others keep undoing is given up at last. */
-const mostRounds = 1_000
+const maxAttempts = 1_000
 
 /**
- * Reads a session, decides and writes; if somebody else has written meanwhile, all of it again. Undefined when nothing is
- * to be changed. Without a time of its own this is no use of the session.
+ * Reads a session, decides on a revision and commits it; repeats all of that on a conflict. Resolves to undefined when
+ * there is nothing to change. Counts as a use of the session only when `at` is given. Throws `conflict` after 1,000 attempts.
  */
 export async function revise(
   store: Store,
@@ -23,17 +22,18 @@ export async function revise(
   decide: (head: Head) => Revision | undefined,
   at?: Millis,
 ): Promise<Revised | undefined> {
-  for (let round = 0; round < mostRounds; round++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const head = await store.head(key, 0)
     const revision = decide(head)
     if (revision === undefined || revision.put.length + revision.drop.length === 0) return undefined
-    if (await wrote(store, at === undefined ? head : { ...head, touchedAt: at }, revision)) return { ...revision, head }
+    if (await tryCommit(store, at === undefined ? head : { ...head, touchedAt: at }, revision))
+      return { ...revision, head }
   }
-  throw new MemoryError('conflict', 'Others have written to this session without pause. Try again.')
+  throw new MemoryError('conflict', 'Too many concurrent writes to this session. Try again.')
 }
 
-/** Writes what was decided on a session as it was read; false if it is no longer so. */
-export async function wrote(
+/** Commits a revision of a session as it was read; false if the session has changed since. */
+export async function tryCommit(
   store: Store,
   { key, epoch, revision, touchedAt, expiresAt }: Head,
   { put, drop }: Revision,

@@ -3,134 +3,138 @@ import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
-import { ageKnowledge } from './age.ts'
-import type { Asking } from './ask.ts'
-import { noted } from './fold.ts'
-import { Keeper, type Means, type Newest, type UpkeepHealth } from './keeper.ts'
-import { factsAsOf } from './merge.ts'
-import { type Occasion, summariesIn } from './plan.ts'
-import { type MemoryRecord, recordOf } from './record.ts'
-import { rederived } from './rederive.ts'
+import { ageKnowledge } from './confidence.ts'
+import { factsAsOf } from './extract/merge.ts'
+import type { ModelCall } from './modelCall.ts'
+import { buildOptimizerStatus, type OptimizerStatus } from './optimizer/optimizer.ts'
+import { updateNotes } from './outcome.ts'
+import { summariesOfTier, type UpkeepTrigger } from './plan.ts'
+import { buildRecord, type MemoryRecord } from './record.ts'
+import { rederive } from './rederive.ts'
 import { revise } from './revise.ts'
-import { type OptimizerStatus, statusOf } from './tune.ts'
+import { type NewestMessage, type SchedulerDeps, type UpkeepHealth, UpkeepScheduler } from './scheduler.ts'
 import { type Loss, lossesOf } from './verify.ts'
 import type { Pause } from './work.ts'
 
-/** What upkeep needs of a memory. */
-export type UpkeepMeans = Omit<Means, 'store' | 'asking' | 'pause' | 'holder'> & {
+/** Dependencies of upkeep that a memory provides. */
+export type UpkeepMeans = Omit<SchedulerDeps, 'store' | 'modelCallFor' | 'pause' | 'holder'> & {
   readonly sessions: Store
   readonly store: Store
 }
 
+/** One model for all sessions, or a function that returns the model of a session. */
 export type ModelChoice = Model | ((key: Key) => Model | undefined)
 
 export type UpkeepOptions = {
-  /** Makes summaries and finds important data, the same model for all sessions or one for each; without one, the built-in rules do. */
+  /** Model that writes summaries and extracts facts. Default: none, the built-in rules are used. */
   readonly model?: ModelChoice | undefined
-  /** How long a model may take for an answer; 30 seconds when left out. */
+  /** Time limit of one model call in milliseconds. Default: 30 000. */
   readonly timeout?: Millis | undefined
-  /** How long a context waits for a summary it should wait for, before it does without; 10 seconds when left out. */
-  readonly patience?: Millis | undefined
-  readonly expire?: Asking['expire'] | undefined
-  /** Lets others have their turn while much is summed up, as a timer or `setImmediate` does; nobody is when left out. */
+  /** Time a context waits for upkeep that blocks it, in milliseconds. Default: 10 000. */
+  readonly maxContextWait?: Millis | undefined
+  /** Creates a signal that aborts after a delay. Default: `AbortSignal.timeout`. */
+  readonly expire?: ModelCall['timeoutSignal'] | undefined
+  /** Yields to other work during long computations, for example with `setImmediate`. Default: no yielding. */
   readonly pause?: Pause | undefined
 }
 
 const noPause: Pause = () => Promise.resolve()
 
-/** What a summary does not say, and where it still stands. */
+/** Content that a summary omits, each item with the message that still has it. */
 export type Lost = { readonly summary: string; readonly losses: readonly Loss[] }
 
-/** What is old and how it is kept small: does it, and tells what was done. */
+/** Maintains the derived entries of a memory: summaries, facts, optimizer notes and knowledge. */
 export class Upkeep {
-  private readonly means: UpkeepMeans
-  private readonly keeper: Keeper
-  private agesAt = Number.NEGATIVE_INFINITY
+  private readonly deps: UpkeepMeans
+  private readonly scheduler: UpkeepScheduler
+  private nextAgingAt = Number.NEGATIVE_INFINITY
 
-  constructor(means: UpkeepMeans, options: UpkeepOptions = {}) {
+  constructor(deps: UpkeepMeans, options: UpkeepOptions = {}) {
     const {
       model,
       timeout = 30_000,
-      patience = 10_000,
-      expire = (after) => AbortSignal.timeout(after),
+      maxContextWait = 10_000,
+      expire: timeoutSignal = (after) => AbortSignal.timeout(after),
       pause = noPause,
     } = options
-    this.means = means
-    const asking = (key: Key): Asking | undefined => {
+    this.deps = deps
+    const modelCallFor = (key: Key): ModelCall | undefined => {
       const chosen = typeof model === 'function' ? model(key) : model
-      return chosen && { model: chosen, timeout, patience, expire }
+      return chosen && { model: chosen, timeout, maxContextWait, timeoutSignal }
     }
-    this.keeper = new Keeper({ ...means, store: means.sessions, asking, pause, holder: crypto.randomUUID() })
+    const holder = crypto.randomUUID()
+    this.scheduler = new UpkeepScheduler({ ...deps, store: deps.sessions, modelCallFor, pause, holder })
   }
 
-  /** Takes note that something was said, and returns at once. */
-  heard(key: Key, occasion: Occasion, newest?: Newest, epoch?: number): void {
-    this.keeper.heard(key, occasion, newest, epoch)
+  /** Schedules a check of a session and returns at once. */
+  heard(key: Key, trigger: UpkeepTrigger, newest?: NewestMessage, epoch?: number): void {
+    this.scheduler.notify(key, trigger, newest, epoch)
   }
 
-  /** Takes note that something of a scope was forgotten. */
+  /** Discards cached state of a scope after something in it was forgotten. */
   forgot(scope: Scope): void {
-    this.keeper.drop(scope)
+    this.scheduler.invalidate(scope)
   }
 
-  /** Resolves when what the next context waits for is done; nothing, if that is now. */
+  /** Resolves when the upkeep that blocks the next context is done. Returns undefined when there is none. */
   ready(key: Key, budget: number): Promise<void> | undefined {
-    return this.keeper.ready(key, budget)
+    return this.scheduler.whenReady(key, budget)
   }
 
-  /** Does what is due by the clock: the optimizer, and ageing of knowledge. The host decides how often; `sweep` does it too. */
-  async tick(now: Millis = this.means.clock()): Promise<void> {
-    this.keeper.tick()
-    const rule = this.means.profile.upkeep.find(({ do: task }) => 'age' in task)
+  /** Runs the rules that depend on time: the optimizer and knowledge ageing. The host decides the interval; `sweep` calls this too. */
+  async tick(now: Millis = this.deps.clock()): Promise<void> {
+    this.scheduler.tick()
+    const rule = this.deps.profile.upkeep.find(({ do: task }) => 'age' in task)
     if (rule === undefined || !('every' in rule.when)) return
     const { every } = rule.when
-    // A time further ahead than it is ever set was set by a clock that has gone back since.
-    if (now < this.agesAt && this.agesAt <= now + every) return
-    // Not before something is due, but often enough to see what has come meanwhile.
-    this.agesAt = Math.min(await ageKnowledge(this.means.store, now), now + every)
+    // A time more than one interval ahead was set by a clock that has been corrected since.
+    if (now < this.nextAgingAt && this.nextAgingAt <= now + every) return
+    // At least once per interval, because new knowledge may have been added.
+    this.nextAgingAt = Math.min(await ageKnowledge(this.deps.store, now), now + every)
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no upkeep is in progress. */
   settled(): Promise<void> {
-    return this.keeper.settled()
+    return this.scheduler.whenIdle()
   }
 
-  /** Who does upkeep, how much is under way, and what last went wrong. */
+  /** Returns the author of the last summary, the work in progress and the latest faults. */
   health(): UpkeepHealth {
-    return this.keeper.health()
+    return this.scheduler.health()
   }
 
+  /** Aborts upkeep in progress. Unfinished steps are done by the next process. */
   async stop(): Promise<void> {
-    await this.keeper.stop()
+    await this.scheduler.stop()
   }
 
-  /** A derived entry made anew from the messages that are left of its sources. */
-  async rederive(entry: Derived, left: readonly Message[]): Promise<Derived | undefined> {
-    return rederived(entry, left, this.means.profile, this.means.tokenizer)
+  /** Rebuilds a derived entry from the remaining messages of its sources; undefined if nothing remains of it. */
+  async rederive(entry: Derived, remaining: readonly Message[]): Promise<Derived | undefined> {
+    return rederive(entry, remaining, this.deps.profile, this.deps.tokenizer)
   }
 
   /**
-   * Important data and summary of a session in one record, as they are or as they were at a time.
+   * Returns the facts and the summary of a session as one record, optionally as of an earlier time.
    *
    * @example
    * (await memory.upkeep.record('acme:ann')).important_data.user_preferences // { theme: 'dark' }
    */
   async record(key: string | Key, options: { readonly asOf?: Millis } = {}): Promise<MemoryRecord> {
     const { derived, gaps } = await this.head(parseKey(key))
-    return recordOf(derived, options.asOf, gaps)
+    return buildRecord(derived, options.asOf, gaps)
   }
 
-  /** Takes the record of a session away; what was said stays, and is summed up anew when there is enough of it. */
+  /** Deletes the facts and summaries of a session. Messages stay, and are summarised again when a rule is due. */
   async clear(key: string | Key): Promise<void> {
-    this.keeper.drop(parseKey(key).scope)
-    await revise(this.means.sessions, parseKey(key), (head) => {
-      const notes = noted(head, { faults: [] }, this.means.clock())
+    this.scheduler.invalidate(parseKey(key).scope)
+    await revise(this.deps.sessions, parseKey(key), (head) => {
+      const notes = updateNotes(head, { faults: [] }, this.deps.clock())
       const drop = head.derived.filter((entry) => entry.kind === 'fact' || entry.kind === 'summary').map(({ id }) => id)
       return drop.length === 0 ? undefined : { put: notes.put, drop: [...drop, ...notes.drop] }
     })
   }
 
-  /** What a session's user has said that matters, as it holds now, or held at a time; with `history` also what was superseded. */
+  /** Lists the facts that hold now, or held at `asOf`. With `history` superseded facts are included. */
   async facts(
     key: string | Key,
     options: { readonly asOf?: Millis; readonly history?: boolean } = {},
@@ -142,58 +146,59 @@ export class Upkeep {
       : factsAsOf(facts, options.asOf)
   }
 
+  /** Lists the summaries of a session. */
   async summaries(key: string | Key): Promise<readonly Summary[]> {
     const { derived } = await this.head(parseKey(key))
-    return (['session', 'hour', 'progressive', 'batch'] as const).flatMap((tier) => summariesIn(derived, tier))
+    return (['session', 'hour', 'progressive', 'batch'] as const).flatMap((tier) => summariesOfTier(derived, tier))
   }
 
-  /** What the summaries of a session do not say, each with the message that still does. */
+  /** Lists content that the summaries of a session omit, each item with the message that still has it. */
   async losses(key: string | Key): Promise<readonly Lost[]> {
     const parsed = parseKey(key)
-    const lost: Lost[] = []
+    const result: Lost[] = []
     for (const summary of await this.summaries(parsed)) {
       const messages: Message[] = []
       for (const [first, last] of summary.lost)
         messages.push(
-          ...(await this.means.sessions.page(parsed, { after: first - 1, before: last + 1, limit: last - first + 1 })),
+          ...(await this.deps.sessions.page(parsed, { after: first - 1, before: last + 1, limit: last - first + 1 })),
         )
-      lost.push({ summary: summary.id, losses: lossesOf(summary.text, messages) })
+      result.push({ summary: summary.id, losses: lossesOf(summary.text, messages) })
     }
-    return lost
+    return result
   }
 
-  /** What a scope knows, also what waits for approval. */
+  /** Lists the knowledge of a scope, including entries that wait for approval. */
   async knowledge(scope: Scope): Promise<readonly Knowledge[]> {
-    const { derived } = await this.means.store.head(scopeKey(parseKey(scope)), 0)
+    const { derived } = await this.deps.store.head(scopeKey(parseKey(scope)), 0)
     return derived.filter((entry): entry is Knowledge => entry.kind === 'knowledge')
   }
 
-  /** Lets knowledge that waits for approval be shown. To reject it, forget it. */
+  /** Approves pending knowledge, so that contexts show it. Throws `bad-option` if the id is unknown. To reject it, forget it. */
   async approve(scope: Scope, id: string): Promise<Knowledge> {
-    const approved = (derived: readonly Derived[]): Knowledge => {
+    const approveIn = (derived: readonly Derived[]): Knowledge => {
       const known = derived.find((entry): entry is Knowledge => entry.kind === 'knowledge' && entry.id === id)
       if (known === undefined)
-        throw new MemoryError('bad-option', `${scope} knows nothing with the id ${id}.`, { param: 'id' })
+        throw new MemoryError('bad-option', `${scope} has no knowledge with the id ${id}.`, { param: 'id' })
       const { pending: _, ...rest } = known
       return rest
     }
     const key = scopeKey(parseKey(scope))
-    await revise(this.means.store, key, ({ derived }) => ({ put: [approved(derived)], drop: [] }))
-    return approved((await this.head(key)).derived)
+    await revise(this.deps.store, key, ({ derived }) => ({ put: [approveIn(derived)], drop: [] }))
+    return approveIn((await this.head(key)).derived)
   }
 
-  /** How the optimizer is doing in one session, in those of a scope, or in all. */
-  async optimizer(where?: string): Promise<OptimizerStatus> {
-    const { sessions } = this.means
-    const key = where === undefined ? undefined : parseKey(where)
+  /** Returns optimizer statistics of one session, of a scope, or of all sessions. */
+  async optimizer(target?: string): Promise<OptimizerStatus> {
+    const { sessions } = this.deps
+    const key = target === undefined ? undefined : parseKey(target)
     const keys =
       key === undefined || key.id === ''
         ? (await sessions.list({ ...(key && { scope: key.scope }), limit: Number.MAX_SAFE_INTEGER })).map(
-            (one) => one.key,
+            (session) => session.key,
           )
         : [key]
-    const heads = await Promise.all(keys.map((one) => sessions.head(one, 0)))
-    return statusOf(
+    const heads = await Promise.all(keys.map((session) => sessions.head(session, 0)))
+    return buildOptimizerStatus(
       heads.flatMap(({ derived }) =>
         derived.flatMap((entry) => (entry.kind === 'notes' && entry.tuning !== undefined ? [entry.tuning] : [])),
       ),
@@ -201,12 +206,12 @@ export class Upkeep {
   }
 
   private head(key: Key): Promise<Head> {
-    return (key.id === '' ? this.means.store : this.means.sessions).head(key, 0)
+    return (key.id === '' ? this.deps.store : this.deps.sessions).head(key, 0)
   }
 }
 
-/** Upkeep by the built-in rules, or by a model as far as what it says holds. */
+/** Creates upkeep for `openMemory`: by the built-in rules, or by a model whose output is verified. */
 export const upkeepWith =
-  (options: UpkeepOptions = {}): ((means: UpkeepMeans) => Upkeep) =>
-  (means) =>
-    new Upkeep(means, options)
+  (options: UpkeepOptions = {}): ((deps: UpkeepMeans) => Upkeep) =>
+  (deps) =>
+    new Upkeep(deps, options)

@@ -1,136 +1,133 @@
 import type { Source } from '../domain/entry.ts'
 import { type Anchor, type AnchorKind, anchorsIn, isCompound } from '../text/anchors.ts'
-import { earlierOf } from './summarise/earlier.ts'
+import { constraintsIn, finderIn, isNameable, mentionWeight, missingNames, rankNames } from './summarise/coverage.ts'
+import { blankQuotations, findInjections } from './summarise/injectionCheck.ts'
 import { largest } from './summarise/pack.ts'
-import { piecesOf } from './summarise/pieces.ts'
-import { constraintsIn, finderIn } from './summarise/presence.ts'
-import { render } from './summarise/render.ts'
-import { smuggledIn, withoutQuotations } from './summarise/smuggled.ts'
-import { isNamed, mentionOf, namesOf, unnamedIn } from './summarise/tail.ts'
-import { countWords, isWithin, type Target, type Told } from './summarise/told.ts'
-import { finished, type Work } from './work.ts'
+import { splitEarlierSummary, splitIntoPieces } from './summarise/pieces.ts'
+import { renderPieces } from './summarise/render.ts'
+import { countWords, fitsTarget, type SummaryTarget, type Told } from './summarise/summary.ts'
+import { runSync, type Work } from './work.ts'
 
-/** Something that must survive and does not, and the message that still holds it. */
+/** Content that a summary omits, and the message that still has it. */
 export type Loss = { readonly kind: AnchorKind; readonly text: string; readonly source: Source }
 
-export type Checked =
-  | { readonly ok: true }
-  | {
-      readonly ok: false
-      readonly why: 'empty' | 'too short' | 'longer' | 'invented' | 'uncovered' | 'echo' | 'over target' | 'markup'
-      readonly detail: string
-    }
+type VerifyFailure = 'empty' | 'too short' | 'longer' | 'invented' | 'uncovered' | 'echo' | 'over target' | 'markup'
 
-/** What a model was given, what the built-in summary of it says, and the instructions it was given with it. */
-export type Given = {
+export type VerifyResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly why: VerifyFailure; readonly detail: string }
+
+/** Source of a model's summary, the built-in summary of the same source, and the instructions of the prompt. */
+export type VerifyInput = {
   readonly messages: readonly Told[]
   readonly previous: string | undefined
   readonly baseline: string
   readonly prompt: string
-  readonly target: Target
+  readonly target: SummaryTarget
 }
 
-/** So many words in the order of the instructions are no accident. */
-const echoed = 8
-/** So many constraints are added at most: who sets more has not written them for one summary. */
-const mended = 32
+/** This many consecutive words of the instructions count as an echo. */
+const echoWords = 8
+/** Limits the constraints that are added to one summary. */
+const maxAddedConstraints = 32
 
-/** Everything that must survive and is not in a text, each with the message that still holds it. */
+/** Finds anchors and constraints of messages that a text omits. */
 export const lossesOf = (text: string, messages: readonly Told[]): readonly Loss[] =>
-  finished(findingLosses(text, messages))
+  runSync(findLossesInSteps(text, messages))
 
-/** The same as work that may be interrupted. */
-export function* findingLosses(text: string, messages: readonly Told[]): Work<readonly Loss[]> {
-  const [has, keeps] = [finderIn(text), constraintsIn(text)]
+export function* findLossesInSteps(text: string, messages: readonly Told[]): Work<readonly Loss[]> {
+  const [hasText, hasConstraint] = [finderIn(text), constraintsIn(text)]
   const seen = new Set<string>()
   const losses: Loss[] = []
   for (const message of messages) {
-    for (const { kind, text: wanted, start, end } of anchorsIn(message.content)) {
-      const key = `${kind} ${wanted}`
-      if (seen.has(key) || (kind === 'constraint' && !binds(message))) continue
+    for (const { kind, text: anchor, start, end } of anchorsIn(message.content)) {
+      const key = `${kind} ${anchor}`
+      if (seen.has(key) || (kind === 'constraint' && !isBinding(message))) continue
       seen.add(key)
-      if (!(kind === 'constraint' ? keeps(wanted) : has(wanted)))
-        losses.push({ kind, text: wanted, source: { message: message.id, span: [start, end] } })
+      if (!(kind === 'constraint' ? hasConstraint(anchor) : hasText(anchor)))
+        losses.push({ kind, text: anchor, source: { message: message.id, span: [start, end] } })
     }
     yield message.content.length
   }
   return losses
 }
 
-/** Whose constraints hold: what an assistant advises or a page demands binds nobody. */
-const binds = ({ role }: Told): boolean => role === 'user' || role === 'system'
+/** Only constraints of users and system messages count, not those of assistants or tool output. */
+const isBinding = ({ role }: Told): boolean => role === 'user' || role === 'system'
 
-/** Whether a model's summary may stand: against its source and against what the built-in summary of the same source covers. */
-export const verify = (candidate: string, given: Given): Checked => finished(verifying(candidate, given))
-
-/** The same as work that may be interrupted. */
-export function* verifying(candidate: string, given: Given): Work<Checked> {
+/**
+ * Checks a model's summary against its source and against the coverage of the built-in summary. Fails if it is empty,
+ * markup, too long or too short, repeats the instructions, invents anchors, or covers less than the built-in summary.
+ */
+export function* verifySummary(candidate: string, input: VerifyInput): Work<VerifyResult> {
   const text = candidate.trim()
-  const source = sourceOf(given)
-  if (text === '') return refuse('empty', 'nothing was written')
-  if (isMarkup(text)) return refuse('markup', 'it is HTML, JSON or code instead of prose')
-  if (!isWithin(text, given.target)) return refuse('over target', `it has ${countWords(text)} words`)
+  const source = sourceText(input)
+  if (text === '') return reject('empty', 'the text is empty')
+  if (isMarkup(text)) return reject('markup', 'it is HTML, JSON or code instead of prose')
+  if (!fitsTarget(text, input.target)) return reject('over target', `it has ${countWords(text)} words`)
   if (text.length >= source.length || countWords(text) >= countWords(source))
-    return refuse('longer', 'it is no shorter than what it sums up')
-  const echo = echoIn(text, given.prompt, source)
-  if (echo !== undefined) return refuse('echo', echo)
+    return reject('longer', 'it is no shorter than its source')
+  const echo = findEcho(text, input.prompt, source)
+  if (echo !== undefined) return reject('echo', echo)
   yield source.length
-  const invented = inventedIn(text, source, given.messages)
-  if (invented !== undefined) return refuse('invented', invented)
+  const invented = findInvented(text, source, input.messages)
+  if (invented !== undefined) return reject('invented', invented)
   yield source.length
-  const uncovered = yield* uncoveredIn(text, given)
-  if (uncovered !== undefined) return refuse('uncovered', uncovered)
-  return countWords(text) < leastOf(given) ? refuse('too short', `it has ${countWords(text)} words`) : { ok: true }
+  const uncovered = yield* findUncovered(text, input)
+  if (uncovered !== undefined) return reject('uncovered', uncovered)
+  return countWords(text) < minWords(input) ? reject('too short', `it has ${countWords(text)} words`) : { ok: true }
 }
 
-const refuse = (why: Extract<Checked, { ok: false }>['why'], detail: string): Checked => ({ ok: false, why, detail })
+const reject = (why: VerifyFailure, detail: string): VerifyResult => ({ ok: false, why, detail })
 
-/** The fewest words a summary may have: those of its target, if there are so many to say. */
-const leastOf = ({ target, baseline }: Given): number => Math.min(target.words?.[0] ?? 0, countWords(baseline))
+/** Minimum number of words: that of the target, or of the built-in summary if that is shorter. */
+const minWords = ({ target, baseline }: VerifyInput): number => Math.min(target.words?.[0] ?? 0, countWords(baseline))
 
-/** Whether a model has said so little that what could be added would not be its summary any more. */
-export const saysNothing = (candidate: string, given: Given): boolean =>
-  countWords(candidate) < Math.min(leastOf(given), countWords(given.baseline)) / 2
+/** True if a candidate is so short that repairing it would replace it. */
+export const isTooThin = (candidate: string, input: VerifyInput): boolean =>
+  countWords(candidate) < Math.min(minWords(input), countWords(input.baseline)) / 2
 
-const sourceOf = ({ messages, previous }: Pick<Given, 'messages' | 'previous'>): string =>
+const sourceText = ({ messages, previous }: Pick<VerifyInput, 'messages' | 'previous'>): string =>
   [previous ?? '', ...messages.map(({ name, content }) => (name === undefined ? content : `${name}: ${content}`))]
     .join('\n')
     .trim()
 
-/** Of a text that begins as data or code, or is full of tags. */
+/** True for a text that starts as data or code, or has at least three tags. */
 function isMarkup(text: string): boolean {
   if (/^(?:\{|\[\s*[[{"]|```|~~~|<!doctype|<\?xml|<[a-z][^<>|\n]{0,200}>)/i.test(text)) return true
   return (text.match(/<\/?[a-z][^<>\n]{0,200}>/gi)?.length ?? 0) >= 3
 }
 
-/** The instructions repeated, or words to the model that reads the summary, unless they are quoted. */
-function echoIn(text: string, prompt: string, source: string): string | undefined {
-  const bare = withoutQuotations(text)
-  const [order] = smuggledIn(bare)
+/** Finds repeated instructions, or instructions to the reading model that are not quoted. */
+function findEcho(text: string, prompt: string, source: string): string | undefined {
+  const bare = blankQuotations(text)
+  const [order] = findInjections(bare)
   if (order !== undefined) return bare.slice(...order)
-  const asked = gramsOf(prompt)
-  if (asked.size === 0) return undefined
-  const said = gramsOf(source)
-  for (const gram of gramsOf(text)) if (asked.has(gram) && !said.has(gram)) return gram
+  const promptGrams = wordGrams(prompt)
+  if (promptGrams.size === 0) return undefined
+  const sourceGrams = wordGrams(source)
+  for (const gram of wordGrams(text)) if (promptGrams.has(gram) && !sourceGrams.has(gram)) return gram
   return undefined
 }
 
-function gramsOf(text: string): ReadonlySet<string> {
+function wordGrams(text: string): ReadonlySet<string> {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   return new Set(
-    Array.from({ length: Math.max(0, words.length - echoed + 1) }, (_, at) => words.slice(at, at + echoed).join(' ')),
+    Array.from({ length: Math.max(0, words.length - echoWords + 1) }, (_, at) =>
+      words.slice(at, at + echoWords).join(' '),
+    ),
   )
 }
 
-/** The first name, number or date that nobody has said. */
-function inventedIn(text: string, source: string, messages: readonly Told[]): string | undefined {
+/** Finds the first identifier, number or date that is not in the source. */
+function findInvented(text: string, source: string, messages: readonly Told[]): string | undefined {
   const has = finderIn(source.toLowerCase())
-  const atoms = new Set([...atomsOf(source), ...messages.flatMap(({ at }) => atomsOf(new Date(at).toUTCString()))])
+  const atoms = new Set([...dateAtoms(source), ...messages.flatMap(({ at }) => dateAtoms(new Date(at).toUTCString()))])
   const numbers = new Set((source.match(/\d[\d.,'’_]*/g) ?? []).map(digitsOf))
   const isSaid = ({ kind, text: name }: Anchor): boolean => {
     if (has(name.toLowerCase())) return true
-    // The same day or number may be written in another way.
-    if (kind === 'date') return atomsOf(name).every((atom) => atoms.has(atom))
+    // Dates and numbers may be formatted differently.
+    if (kind === 'date') return dateAtoms(name).every((atom) => atoms.has(atom))
     return kind === 'number' && (name.match(/\d[\d.,'’_]*/g) ?? []).every((number) => numbers.has(digitsOf(number)))
   }
   const isClaim = (anchor: Anchor): boolean =>
@@ -139,20 +136,20 @@ function inventedIn(text: string, source: string, messages: readonly Told[]): st
 }
 
 const digitsOf = (number: string): string => number.replace(/\D/g, '')
-/** Words of three letters and numbers: `September 3rd`, `3 Sep.` and `03/09` have most in common. */
-const atomsOf = (text: string): string[] =>
+/** Reduces words to three letters and normalises numbers, so that `September 3rd`, `3 Sep.` and `03/09` match. */
+const dateAtoms = (text: string): string[] =>
   (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) =>
     /^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3),
   )
 
-/** The first thing of weight that the built-in summary covers and this text does not, if it covers less. */
-function* uncoveredIn(text: string, given: Given): Work<string | undefined> {
-  const [constraint] = yield* missingConstraints(text, given)
+/** Finds the first anchor that only the built-in summary covers, if the text covers less by weight. */
+function* findUncovered(text: string, input: VerifyInput): Work<string | undefined> {
+  const [constraint] = yield* findMissingConstraints(text, input)
   if (constraint !== undefined) return constraint.clause
-  const [has, baselineHas] = [finderIn(text), finderIn(given.baseline)]
+  const [has, baselineHas] = [finderIn(text), finderIn(input.baseline)]
   let [covered, needed] = [0, 0]
   let missing: string | undefined
-  for (const [name, weight] of yield* mentionsIn(heldBy(given))) {
+  for (const [name, weight] of yield* countMentions(withPreviousSummary(input))) {
     const [isHere, isThere] = [has(name), baselineHas(name)]
     if (isHere) covered += weight
     if (isThere) needed += weight
@@ -161,61 +158,59 @@ function* uncoveredIn(text: string, given: Given): Work<string | undefined> {
   return covered < needed - 1e-9 ? missing : undefined
 }
 
-/** What a summary must cover: the messages, and the earlier summary as if the user had said it. */
-const heldBy = ({ messages, previous }: Given): readonly Told[] =>
+/** Prepends the previous summary as a user message: a new summary must cover it as well. */
+const withPreviousSummary = ({ messages, previous }: VerifyInput): readonly Told[] =>
   previous === undefined ? messages : [{ id: '', sequence: 0, at: 0, role: 'user', content: previous }, ...messages]
 
-/** Constraints of the user that the built-in summary keeps and a text does not, each with its sentence and who has said it. */
-function* missingConstraints(
+/** Finds user constraints that the built-in summary has and a text lacks, each with its sentence. */
+function* findMissingConstraints(
   text: string,
-  { messages, previous, baseline }: Given,
+  { messages, previous, baseline }: VerifyInput,
 ): Work<readonly { readonly clause: string; readonly line: string }[]> {
-  const [kept, keptByBaseline] = [constraintsIn(text), constraintsIn(baseline)]
-  const earlier = earlierOf(previous === undefined ? undefined : { text: previous, sources: [] }).pieces.filter(
-    ({ isPerson }) => isPerson,
-  )
+  const [hasConstraint, baselineHasConstraint] = [constraintsIn(text), constraintsIn(baseline)]
+  const earlier = splitEarlierSummary(
+    previous === undefined ? undefined : { text: previous, sources: [] },
+  ).pieces.filter(({ isPerson }) => isPerson)
   const missing: { clause: string; line: string }[] = []
-  for (const piece of [...earlier, ...(yield* piecesOf(messages.filter(binds), 0))]) {
+  for (const piece of [...earlier, ...(yield* splitIntoPieces(messages.filter(isBinding), 0))]) {
     for (const { kind, text: clause } of anchorsIn(piece.text))
-      if (kind === 'constraint' && keptByBaseline(clause) && !kept(clause))
-        missing.push({ clause, line: render([piece], []) })
+      if (kind === 'constraint' && baselineHasConstraint(clause) && !hasConstraint(clause))
+        missing.push({ clause, line: renderPieces([piece], []) })
     yield piece.text.length
   }
   return missing
 }
 
-/** Names and numbers that count, with how much: by who said them and how often. */
-function* mentionsIn(messages: readonly Told[]): Work<ReadonlyMap<string, number>> {
+/** Weighs names and numbers by the speakers and the number of their mentions. */
+function* countMentions(messages: readonly Told[]): Work<ReadonlyMap<string, number>> {
   const mentions = new Map<string, number>()
   for (const message of messages) {
     for (const anchor of anchorsIn(message.content))
-      if (isNamed(anchor) && !isCompound(anchor))
-        mentions.set(anchor.text, (mentions.get(anchor.text) ?? 0) + mentionOf(message))
+      if (isNameable(anchor) && !isCompound(anchor))
+        mentions.set(anchor.text, (mentions.get(anchor.text) ?? 0) + mentionWeight(message))
     yield message.content.length
   }
   return new Map([...mentions].map(([name, sum]) => [name, Math.log(1 + sum)]))
 }
 
-/** A model's summary with the sentences and names of the source that it misses, as far as the target allows. */
-export const mend = (candidate: string, given: Given): string => finished(mending(candidate, given))
-
-/** The same as work that may be interrupted. */
-export function* mending(candidate: string, given: Given): Work<string> {
+/** Adds missing constraints and names of the source to a model's summary, as far as the target allows. */
+export function* repairSummary(candidate: string, input: VerifyInput): Work<string> {
   let text = candidate.trim()
-  if (text === '' || !isWithin(text, given.target)) return text
-  for (const { line } of (yield* missingConstraints(text, given)).slice(0, mended))
-    if (isWithin(`${text}\n${line}`, given.target)) text = `${text}\n${line}`
-  const names = unnamedIn(text, yield* namesOf(heldBy(given), []))
-  const withNames = (count: number): string => (count === 0 ? text : `${text}\n${render([], names.slice(0, count))}`)
-  return filled(withNames(largest(names.length, (count) => isWithin(withNames(count), given.target))), given)
+  if (text === '' || !fitsTarget(text, input.target)) return text
+  for (const { line } of (yield* findMissingConstraints(text, input)).slice(0, maxAddedConstraints))
+    if (fitsTarget(`${text}\n${line}`, input.target)) text = `${text}\n${line}`
+  const names = missingNames(text, yield* rankNames(withPreviousSummary(input), []))
+  const withNames = (count: number): string =>
+    count === 0 ? text : `${text}\n${renderPieces([], names.slice(0, count))}`
+  return fillToMinimum(withNames(largest(names.length, (count) => fitsTarget(withNames(count), input.target))), input)
 }
 
-/** With lines of the built-in summary that it does not have, until it is as long as it should be. */
-function filled(text: string, given: Given): string {
+/** Adds lines of the built-in summary until the text has the minimum length. */
+function fillToMinimum(text: string, input: VerifyInput): string {
   let result = text
-  for (const line of given.baseline.split('\n')) {
-    if (countWords(result) >= leastOf(given)) break
-    if (!result.includes(line) && isWithin(`${result}\n${line}`, given.target)) result = `${result}\n${line}`
+  for (const line of input.baseline.split('\n')) {
+    if (countWords(result) >= minWords(input)) break
+    if (!result.includes(line) && fitsTarget(`${result}\n${line}`, input.target)) result = `${result}\n${line}`
   }
   return result
 }

@@ -1,32 +1,32 @@
-/** Work that may be interrupted: after each step it tells how many characters it has gone through. */
+/** A computation in steps; each step yields the number of characters it has processed. */
 export type Work<T> = Generator<number, T, void>
 
-/** Lets others have their turn. */
+/** Yields to other work on the event loop. */
 export type Pause = () => Promise<void>
 
-/** So many characters are gone through at a time, which takes some 50 ms: whoever waits for an answer hardly notices. */
-const stint = 32_768
+/** Characters processed between two pauses: about 50 ms of work. */
+const sliceChars = 32_768
 
 /**
- * Does work with a pause after each stint.
+ * Runs a computation with a pause after each slice.
  *
  * @example
- * await paced(extracting(messages), () => new Promise((resume) => setImmediate(resume)))
+ * await runInSlices(summariseInSteps(messages, undefined, target), () => new Promise((resume) => setImmediate(resume)))
  */
 export async function paced<T>(work: Work<T>, pause: Pause): Promise<T> {
-  let done = 0
+  let processed = 0
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value
-    done += step.value
-    if (done < stint) continue
-    done = 0
+    processed += step.value
+    if (processed < sliceChars) continue
+    processed = 0
     await pause()
   }
 }
 
-/** Does work in one go. */
-export function finished<T>(work: Work<T>): T {
+/** Runs a computation without pauses. */
+export function runSync<T>(work: Work<T>): T {
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value

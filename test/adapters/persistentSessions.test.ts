@@ -6,7 +6,7 @@ import { openMemory, profiles } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const noon = Date.UTC(2026, 0, 1, 12)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { start } from '../cli/command.ts'
 import { startServer } from '../server/start.ts'
 import { root } from '../shape/source.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const quote = 'From what you told me: "My cat is called Miso."'
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
-/** A text that is nowhere else in the world, with a letter that differs between encodings. */
+/** Creates a unique text with a letter whose bytes differ between encodings. */
 export const newCanary = (): string => `kanárek-${randomBytes(12).toString('hex')}`
 
-/** The ways a text may stand in a file, by name. */
-export function formsOf(text: string): Readonly<Record<string, Buffer>> {
+/** Encodings in which a text may be stored in a file, by name. */
+export function encodingsOf(text: string): Readonly<Record<string, Buffer>> {
   const escaped = Array.from(
     { length: text.length },
     (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
@@ -15,19 +15,19 @@ export function formsOf(text: string): Readonly<Record<string, Buffer>> {
     'escaped in JSON': Buffer.from(escaped),
     'escaped in JSON but for ASCII': Buffer.from(text.replaceAll('á', '\\u00e1')),
     ...Object.fromEntries(
-      [0, 1, 2].map((before) => [`base64 after ${before} bytes`, Buffer.from(base64After(before, text))]),
+      [0, 1, 2].map((offset) => [`base64 after ${offset} bytes`, Buffer.from(base64At(offset, text))]),
     ),
   }
 }
 
-/** The digits of a text in base64 that do not depend on what stands before and after it. */
-function base64After(before: number, text: string): string {
-  const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(text)])
-  return bytes.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6))
+/** Base64 digits of a text at a byte offset that do not depend on the surrounding bytes. */
+function base64At(offset: number, text: string): string {
+  const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)])
+  return bytes.toString('base64').slice(Math.ceil((offset * 8) / 6), Math.floor((bytes.length * 8) / 6))
 }
 
-/** In which forms these texts stand in some data. */
-export const foundIn = (data: Buffer, texts: readonly string[]): readonly string[] =>
+/** Names the encodings in which any of the texts occurs in the data. */
+export const findEncodings = (data: Buffer, texts: readonly string[]): readonly string[] =>
   texts.flatMap((text) =>
-    Object.entries(formsOf(text)).flatMap(([form, bytes]) => (data.includes(bytes) ? [form] : [])),
+    Object.entries(encodingsOf(text)).flatMap(([encoding, bytes]) => (data.includes(bytes) ? [encoding] : [])),
   )

@@ -2,48 +2,51 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { abreast } from './abreast.ts'
-import { chanceOf, spread } from './chance.ts'
-import { counts, patience, repeatedWith, seed } from './counts.ts'
-import { examine } from './examine.ts'
-import { newFolder } from './folder.ts'
-import { remnantsIn } from './remnants.ts'
-import { findStrace } from './strace.ts'
-import { callsOf, recorded } from './trace.ts'
-import { onFile, prepare, usual, write } from './writer.ts'
+import { checkStore } from './checkStore.ts'
+import { runCounts, seed, seedHint, testTimeoutMs } from './config.ts'
+import { findErasedTexts } from './erasedTexts.ts'
+import { mapConcurrently } from './mapConcurrently.ts'
+import { chanceOf, stratifiedSample } from './random.ts'
+import { createStoreFile, onlyDatabaseFiles, runWriter, standardScenario } from './runWriter.ts'
+import { ensureStrace } from './strace.ts'
+import { parseTrace, traceOptions } from './straceOutput.ts'
+import { newFolder } from './tempFolder.ts'
 
-/** At which call of a thread the process is killed; the file is new, or there before it starts. */
-type Point = { readonly call: string; readonly when: number; readonly isNew: boolean }
+/** Call of a thread at which the process is killed, counted from 1; `isNew` if the process creates the file itself. */
+type KillPoint = { readonly call: string; readonly when: number; readonly isNew: boolean }
 
-/** The calls that change a file, and which part of the kills falls on each of them. */
-const shares = { pwrite64: 0.45, fsync: 0.3, fdatasync: 0.3, ftruncate: 0.2, unlink: 0.05 }
+/** Calls that change a file, with their share of the kills. */
+const killShares = { pwrite64: 0.45, fsync: 0.3, fdatasync: 0.3, ftruncate: 0.2, unlink: 0.05 }
 
-/** How often each call is made by the thread that makes it most. strace counts the calls of each thread on its own. */
-async function callsMade(isNew: boolean): Promise<ReadonlyMap<string, number>> {
+/** Counts the calls of the thread that makes most of them: strace counts per thread. */
+async function countCalls(isNew: boolean): Promise<ReadonlyMap<string, number>> {
   using folder = newFolder()
   const [file, trace] = [join(folder.path, 'a.db'), join(folder.path, 'trace')]
-  if (!isNew) await prepare(file)
-  const { ended } = await write(usual(file, seed), [...recorded(trace, ...Object.keys(shares)), ...onFile(file)])
-  expect(ended).toMatchObject({ code: 0, stderr: '' })
-  const made = new Map<string, Map<string, number>>()
-  for (const { thread, name } of callsOf(readFileSync(trace, 'utf8'))) {
-    const byThread = made.get(name) ?? new Map<string, number>()
-    made.set(name, byThread.set(thread, (byThread.get(thread) ?? 0) + 1))
+  if (!isNew) await createStoreFile(file)
+  const { result } = await runWriter(standardScenario(file, seed), [
+    ...traceOptions(trace, ...Object.keys(killShares)),
+    ...onlyDatabaseFiles(file),
+  ])
+  expect(result).toMatchObject({ code: 0, stderr: '' })
+  const counts = new Map<string, Map<string, number>>()
+  for (const { thread, name } of parseTrace(readFileSync(trace, 'utf8'))) {
+    const byThread = counts.get(name) ?? new Map<string, number>()
+    counts.set(name, byThread.set(thread, (byThread.get(thread) ?? 0) + 1))
   }
-  // Of a new file, what counts is how it is made: by the first thread, before any other begins.
+  // A new file is created by the first thread, before the others start.
   return new Map(
-    [...made].map(([name, byThread]) => [
+    [...counts].map(([name, byThread]) => [
       name,
       isNew ? ([...byThread.values()][0] as number) : Math.max(...byThread.values()),
     ]),
   )
 }
 
-function pointsIn(made: ReadonlyMap<string, number>, count: number, isNew: boolean): readonly Point[] {
-  const chance = chanceOf(seed)
-  return Object.entries(shares).flatMap(([call, share]) =>
-    made.has(call)
-      ? spread(Math.ceil(count * share), made.get(call) as number, chance).map((before) => ({
+function pickKillPoints(counts: ReadonlyMap<string, number>, count: number, isNew: boolean): readonly KillPoint[] {
+  const random = chanceOf(seed)
+  return Object.entries(killShares).flatMap(([call, share]) =>
+    counts.has(call)
+      ? stratifiedSample(Math.ceil(count * share), counts.get(call) as number, random).map((before) => ({
           call,
           when: before + 1,
           isNew,
@@ -52,43 +55,43 @@ function pointsIn(made: ReadonlyMap<string, number>, count: number, isNew: boole
   )
 }
 
-/** Kills the writer at a point and tells what is wrong afterwards. A run that ends before its point is examined too, and the point is drawn nearer. */
-async function crash(point: Point): Promise<readonly string[]> {
+/** Kills the writer and returns the violations. If the run ends before the kill point, it is checked too and repeated with an earlier point. */
+async function killAndCheck(point: KillPoint): Promise<readonly string[]> {
   using folder = newFolder()
   const file = join(folder.path, 'a.db')
-  if (!point.isNew) await prepare(file)
+  if (!point.isNew) await createStoreFile(file)
   const { call, when } = point
   const kill = ['-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGKILL:when=${when}`]
-  const { journal, ended } = await write(usual(file, seed), [...kill, ...onFile(file)])
-  const faults = [
-    ...journal.failed.map(({ failed, message }) => `${failed} failed: ${message}`),
-    ...remnantsIn(file, journal),
-    ...(await examine(file, journal)),
+  const { journal, result } = await runWriter(standardScenario(file, seed), [...kill, ...onlyDatabaseFiles(file)])
+  const violations = [
+    ...journal.failures.map(({ failed, message }) => `${failed} failed: ${message}`),
+    ...findErasedTexts(file, journal),
+    ...(await checkStore(file, journal)),
   ]
-  const told = [...faults, ...(ended.stderr === '' ? [] : [ended.stderr])].map(
-    (fault) => `${JSON.stringify(point)} ${repeatedWith}: ${fault}`,
+  const report = [...violations, ...(result.stderr === '' ? [] : [result.stderr])].map(
+    (violation) => `${JSON.stringify(point)} ${seedHint}: ${violation}`,
   )
-  if (ended.signal === 'SIGKILL') return told
+  if (result.signal === 'SIGKILL') return report
   return when === 1
-    ? [...told, `${JSON.stringify(point)}: the writer was not killed`]
-    : [...told, ...(await crash({ ...point, when: Math.ceil(when / 2) }))]
+    ? [...report, `${JSON.stringify(point)}: the writer was not killed`]
+    : [...report, ...(await killAndCheck({ ...point, when: Math.ceil(when / 2) }))]
 }
 
-describe('a writer that is killed', () => {
-  beforeAll(findStrace, patience)
+describe('a killed writer', () => {
+  beforeAll(ensureStrace, testTimeoutMs)
 
   verifies(
     'X-07',
-    `loses nothing it acknowledged, keeps nothing twice, nothing by half and no byte of what was forgotten, at ${counts.crashes} writes and syncs`,
+    `at ${runCounts.crashes} writes and syncs loses no acknowledged data, stores nothing twice or partially, and leaves no erased bytes`,
     async () => {
-      const making = Math.ceil(counts.crashes / 8)
+      const onNewFiles = Math.ceil(runCounts.crashes / 8)
       const points = [
-        ...pointsIn(await callsMade(true), making, true),
-        ...pointsIn(await callsMade(false), counts.crashes - making, false),
+        ...pickKillPoints(await countCalls(true), onNewFiles, true),
+        ...pickKillPoints(await countCalls(false), runCounts.crashes - onNewFiles, false),
       ]
-      expect(points.length).toBeGreaterThanOrEqual(counts.crashes)
-      expect((await abreast(points, crash)).flat()).toEqual([])
+      expect(points.length).toBeGreaterThanOrEqual(runCounts.crashes)
+      expect((await mapConcurrently(points, killAndCheck)).flat()).toEqual([])
     },
-    patience,
+    testTimeoutMs,
   )
 })

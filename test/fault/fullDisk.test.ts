@@ -3,73 +3,76 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { MemoryError } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { abreast } from './abreast.ts'
-import { counts, patience } from './counts.ts'
-import { failing, windowsOf } from './failing.ts'
-import type { Place } from './journal.ts'
-import { keptIn } from './kept.ts'
+import { runCounts, testTimeoutMs } from './config.ts'
+import { pickCallWindows, runWithFailingCalls } from './failingCalls.ts'
+import type { Journal, Position } from './journal.ts'
+import { mapConcurrently } from './mapConcurrently.ts'
 import type { Operation } from './operations.ts'
-import { openFile, perform } from './perform.ts'
-import { newRoom } from './room.ts'
-import { findStrace } from './strace.ts'
-import { faultsIn } from './verdict.ts'
+import { openStoreFile, runOperation } from './runOperation.ts'
+import { mountSmallDisk } from './smallDisk.ts'
+import { readStoredSessions } from './storedSessions.ts'
+import { ensureStrace } from './strace.ts'
+import { findViolations } from './violations.ts'
 
-const say = (step: number): Operation => ({
-  does: 'say',
+const append = (step: number): Operation => ({
+  kind: 'append',
   id: `dora-${step}`,
   session: `fault:full-${step % 3}`,
   messages: 4,
-  learns: false,
+  withFact: false,
 })
 
 describe('a full disk', () => {
-  beforeAll(findStrace, patience)
+  beforeAll(ensureStrace, testTimeoutMs)
 
   verifies(
     'X-07',
-    'makes appends fail as full; what was acknowledged stays and can be read, and what failed is stored once when there is room',
+    'fails appends with code full, keeps acknowledged data readable, and stores retried appends once when there is space',
     async () => {
-      const outcomes = await abreast(windowsOf(counts.fullDisks, 200, 60), (window) =>
-        failing('pwrite64', 'ENOSPC', window),
+      const outcomes = await mapConcurrently(pickCallWindows(runCounts.fullDisks, 200, 60), (window) =>
+        runWithFailingCalls('pwrite64', 'ENOSPC', window),
       )
-      expect(outcomes.flatMap(({ faults }) => faults)).toEqual([])
+      expect(outcomes.flatMap(({ violations }) => violations)).toEqual([])
       for (const { codes } of outcomes) expect(codes).toEqual(['full'])
     },
-    patience,
+    testTimeoutMs,
   )
 
-  // Only whoever may mount can make a disk that is really small; the calls that fail above are the same everywhere.
+  // Needs the permission to mount; the injected errors above cover the same calls everywhere.
   it(
-    'that is really full is told as such, and is written to again when a file has gone',
+    'on a real small file system fails with code full, and works again after a file was deleted',
     async ({ skip }) => {
-      using room = newRoom(1_000_000)
-      if (room === undefined) return skip('nobody may mount a file system here')
-      const [file, filler] = [join(room.path, 'a.db'), join(room.path, 'filler')]
+      using disk = mountSmallDisk(1_000_000)
+      if (disk === undefined) return skip('no permission to mount a file system')
+      const [file, filler] = [join(disk.path, 'a.db'), join(disk.path, 'filler')]
       writeFileSync(filler, Buffer.alloc(600_000))
-      const opened = await openFile(file)
+      const opened = await openStoreFile(file)
       await using _ = opened.memory
-      const asked: Operation[] = []
-      const done = new Map<string, readonly (readonly Place[])[]>()
+      const requested: Operation[] = []
+      const acknowledged = new Map<string, readonly (readonly Position[])[]>()
       const failures: unknown[] = []
-      const round = async (operations: readonly Operation[]): Promise<void> => {
-        const outcomes = await Promise.allSettled(operations.map((operation) => perform(opened, operation)))
-        outcomes.forEach((outcome, at) => {
-          if (outcome.status === 'fulfilled') done.set((operations[at] as Operation).id, [outcome.value])
+      const runAll = async (operations: readonly Operation[]): Promise<void> => {
+        const outcomes = await Promise.allSettled(operations.map((operation) => runOperation(opened, operation)))
+        outcomes.forEach((outcome, index) => {
+          if (outcome.status === 'fulfilled') acknowledged.set((operations[index] as Operation).id, [outcome.value])
           else failures.push(outcome.reason)
         })
       }
       while (failures.length === 0) {
-        const next = [0, 1, 2].map((more) => say(asked.length + more))
-        asked.push(...next)
-        await round(next)
+        const next = [0, 1, 2].map((more) => append(requested.length + more))
+        requested.push(...next)
+        await runAll(next)
       }
-      const journal = { asked, done, failed: [], reads: [] }
+      const journal: Journal = { requested, acknowledged, failures: [], readCounts: [] }
       expect(failures.map((error) => error instanceof MemoryError && error.code)).toEqual(failures.map(() => 'full'))
-      expect([done.size > 0, faultsIn(journal, await keptIn(opened))]).toEqual([true, []])
+      expect([acknowledged.size > 0, findViolations(journal, await readStoredSessions(opened))]).toEqual([true, []])
       rmSync(filler)
-      await round(asked)
-      expect([done.size, faultsIn(journal, await keptIn(opened))]).toEqual([asked.length, []])
+      await runAll(requested)
+      expect([acknowledged.size, findViolations(journal, await readStoredSessions(opened))]).toEqual([
+        requested.length,
+        [],
+      ])
     },
-    patience,
+    testTimeoutMs,
   )
 })

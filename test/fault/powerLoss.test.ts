@@ -2,101 +2,110 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { abreast } from './abreast.ts'
-import { chanceOf, spread } from './chance.ts'
-import { counts, patience, repeatedWith, seed } from './counts.ts'
-import { Disk, type Luck, watched } from './disk.ts'
-import { examine } from './examine.ts'
-import { newFolder } from './folder.ts'
-import { journalOf } from './journal.ts'
-import { remnantsIn } from './remnants.ts'
-import { findStrace } from './strace.ts'
-import { type Call, callsOf, recorded } from './trace.ts'
-import { long, usual, write } from './writer.ts'
+import { checkStore } from './checkStore.ts'
+import { runCounts, seed, seedHint, testTimeoutMs } from './config.ts'
+import { findErasedTexts } from './erasedTexts.ts'
+import { parseJournal } from './journal.ts'
+import { mapConcurrently } from './mapConcurrently.ts'
+import { chanceOf, stratifiedSample } from './random.ts'
+import { longScenario, runWriter, standardScenario } from './runWriter.ts'
+import { diskCalls, type SectorSurvival, SimulatedDisk } from './simulatedDisk.ts'
+import { ensureStrace } from './strace.ts'
+import { parseTrace, type SystemCall, traceOptions } from './straceOutput.ts'
+import { newFolder } from './tempFolder.ts'
 
-/** What a power failure leaves, and what had been told before it. */
-type Loss = { readonly name: string; readonly files: ReadonlyMap<string, Buffer>; readonly output: string }
+/** Files after a power loss, and the journal output before it. */
+type PowerLoss = { readonly name: string; readonly files: ReadonlyMap<string, Buffer>; readonly output: string }
 
-type Recorded = { readonly calls: readonly Call[]; readonly folder: string }
+type RecordedRun = { readonly calls: readonly SystemCall[]; readonly folder: string }
 
-/** Every call of a run that writes a new file, from its first byte to its end, with the folder it lies in. */
-async function record(scenario: typeof usual): Promise<Recorded> {
+/** Records all disk calls of a run that creates a new file. */
+async function recordRun(scenario: typeof standardScenario): Promise<RecordedRun> {
   using folder = newFolder()
-  using beside = newFolder()
-  const trace = join(beside.path, 'trace')
-  const { ended } = await write(scenario(join(folder.path, 'a.db'), seed), recorded(trace, ...watched))
-  expect(ended).toMatchObject({ code: 0, stderr: '' })
-  return { calls: callsOf(readFileSync(trace, 'utf8')), folder: folder.path }
+  using traceFolder = newFolder()
+  const trace = join(traceFolder.path, 'trace')
+  const { result } = await runWriter(scenario(join(folder.path, 'a.db'), seed), traceOptions(trace, ...diskCalls))
+  expect(result).toMatchObject({ code: 0, stderr: '' })
+  return { calls: parseTrace(readFileSync(trace, 'utf8')), folder: folder.path }
 }
 
-/** How lucky the data that was never synced is: all of it is lost, or a part, down to single sectors. */
-const fortunes: readonly ((chance: () => number) => Luck)[] = [
+/** Survival of unsynced data: none, a random part, or the first few sectors. */
+const survivalModels: readonly ((random: () => number) => SectorSurvival)[] = [
   () => () => false,
-  (chance) => () => chance() < 0.5,
-  (chance) => () => chance() < 0.9,
-  (chance) => {
-    let left = Math.floor(chance() * 40)
+  (random) => () => random() < 0.5,
+  (random) => () => random() < 0.9,
+  (random) => {
+    let left = Math.floor(random() * 40)
     return () => left-- > 0
   },
 ]
 
-/** Cuts the power at so many places of a run. */
-function* lossesIn({ calls, folder }: Recorded, count: number, disk = new Disk(folder)): Generator<Loss> {
-  const chance = chanceOf(seed)
-  const blank = new Disk(folder)
-  const changing = calls.filter((call) => blank.apply(call))
-  const points = spread(count, changing.length, chance)
-  for (const [at, call] of changing.entries()) {
+/** Simulates power losses at `count` points of a run. */
+function* simulatePowerLosses(
+  { calls, folder }: RecordedRun,
+  count: number,
+  disk = new SimulatedDisk(folder),
+): Generator<PowerLoss> {
+  const random = chanceOf(seed)
+  const scratch = new SimulatedDisk(folder)
+  const changing = calls.filter((call) => scratch.apply(call))
+  const points = stratifiedSample(count, changing.length, random)
+  for (const [index, call] of changing.entries()) {
     disk.apply(call)
-    for (const _ of points.filter((point) => point === at)) {
-      const fortune = Math.floor(chance() * fortunes.length)
-      const luck = (fortunes[fortune] as (typeof fortunes)[number])(chance)
+    for (const _ of points.filter((point) => point === index)) {
+      const model = Math.floor(random() * survivalModels.length)
+      const survives = (survivalModels[model] as (typeof survivalModels)[number])(random)
       yield {
-        name: `call ${at} of ${changing.length} (${call.name}), fortune ${fortune}, ${repeatedWith}`,
-        files: disk.remains(luck),
+        name: `call ${index} of ${changing.length} (${call.name}), survival model ${model}, ${seedHint}`,
+        files: disk.filesAfterPowerLoss(survives),
         output: disk.output,
       }
     }
   }
 }
 
-/** What is wrong after the power has come back. */
-async function faultsAfter({ name, files, output }: Loss, at: number): Promise<readonly string[]> {
+/** Returns the violations after the power has come back. */
+async function checkAfterPowerLoss({ name, files, output }: PowerLoss, index: number): Promise<readonly string[]> {
   using folder = newFolder()
   for (const [path, content] of files) writeFileSync(join(folder.path, basename(path)), content)
-  const [file, journal] = [join(folder.path, 'a.db'), journalOf(output)]
-  const remnants = remnantsIn(file, journal)
-  // Going on takes a thread and syncs of its own, so only some do.
-  return [...remnants, ...(await examine(file, journal, at % 8 === 0))].map((fault) => `${name}: ${fault}`)
+  const [file, journal] = [join(folder.path, 'a.db'), parseJournal(output)]
+  const erasedTexts = findErasedTexts(file, journal)
+  // Resuming takes a thread and syncs, so only every eighth store does.
+  return [...erasedTexts, ...(await checkStore(file, journal, index % 8 === 0))].map(
+    (violation) => `${name}: ${violation}`,
+  )
 }
 
-describe('a machine that loses its power', () => {
-  beforeAll(findStrace, patience)
+describe('a power loss', () => {
+  beforeAll(ensureStrace, testTimeoutMs)
 
-  for (const [what, scenario] of Object.entries({
-    'forgets now and then': usual,
-    'writes until its log is full': long,
+  for (const [condition, scenario] of Object.entries({
+    'during writes and erasures': standardScenario,
+    'during writes until the log is checkpointed': longScenario,
   })) {
     verifies(
       'X-07',
-      `while it ${what} has everything it acknowledged, once and whole, with any part of what was never synced`,
+      `${condition} keeps all acknowledged data complete and once, whichever unsynced data survives`,
       async () => {
-        const outcomes = await abreast(lossesIn(await record(scenario), counts.losses), faultsAfter)
+        const outcomes = await mapConcurrently(
+          simulatePowerLosses(await recordRun(scenario), runCounts.powerLosses),
+          checkAfterPowerLoss,
+        )
         expect(outcomes.flat()).toEqual([])
-        expect(outcomes.length).toBe(counts.losses)
+        expect(outcomes.length).toBe(runCounts.powerLosses)
       },
-      patience,
+      testTimeoutMs,
     )
   }
 
   it(
-    'is found out if its disk tells of syncs that never happened',
+    'on a disk that ignores syncs is detected as data loss',
     async () => {
-      const run = await record(usual)
-      const lying = new Disk(run.folder, (path) => path.endsWith('-wal'))
-      const faults = (await abreast(lossesIn(run, 20, lying), faultsAfter)).flat()
-      expect(faults.join('\n')).toContain('was acknowledged and is lost')
+      const run = await recordRun(standardScenario)
+      const disk = new SimulatedDisk(run.folder, (path) => path.endsWith('-wal'))
+      const violations = (await mapConcurrently(simulatePowerLosses(run, 20, disk), checkAfterPowerLoss)).flat()
+      expect(violations.join('\n')).toContain('was acknowledged and is lost')
     },
-    patience,
+    testTimeoutMs,
   )
 })

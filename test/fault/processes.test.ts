@@ -2,38 +2,45 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { start } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { counts, patience, repeatedWith, seed } from './counts.ts'
-import { examine } from './examine.ts'
-import { newFolder } from './folder.ts'
-import { journalOf } from './journal.ts'
-import { usual } from './writer.ts'
+import { checkStore } from './checkStore.ts'
+import { runCounts, seed, seedHint, testTimeoutMs } from './config.ts'
+import { parseJournal } from './journal.ts'
+import { standardScenario } from './runWriter.ts'
+import { newFolder } from './tempFolder.ts'
+import type { Scenario } from './writerProcess.ts'
 
-/** Four processes; each of four callers speaks through two of them at once, as a client does that gave up waiting and asked elsewhere. */
+/** Four processes. Each of four callers uses two of them at once, like a client that timed out and retried elsewhere. */
 const callers = ['ann', 'bob', 'cy', 'dora']
-const processes = callers.map((caller, at) => [caller, callers[(at + 1) % callers.length] as string])
+const callersByProcess = callers.map((caller, index) => [caller, callers[(index + 1) % callers.length] as string])
 
-describe('four processes that write one file', () => {
+describe('four processes writing to one file', () => {
   verifies(
     ['X-07', 'H-11'],
-    'store everything once, in one order all of them are told, and count without losing a step',
+    'store everything once, acknowledge the same order, and lose no increment',
     async () => {
       using folder = newFolder()
       const file = join(folder.path, 'a.db')
-      const scenario = { ...usual(file, seed), steps: counts.steps, erases: false, repeats: true, tries: 5 }
-      const runs = processes.map(
-        (two) => start('test/fault/scenario.ts', [JSON.stringify({ ...scenario, callers: two })]).ended,
+      const scenario: Scenario = {
+        ...standardScenario(file, seed),
+        steps: runCounts.steps,
+        withErasure: false,
+        repeatsOperations: true,
+        maxAttempts: 5,
+      }
+      const runs = callersByProcess.map(
+        (pair) => start('test/fault/writerProcess.ts', [JSON.stringify({ ...scenario, callers: pair })]).ended,
       )
-      const ended = await Promise.all(runs)
-      expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
-        processes.map(() => ({ code: 0, stderr: '' })),
+      const results = await Promise.all(runs)
+      expect(results.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+        callersByProcess.map(() => ({ code: 0, stderr: '' })),
       )
-      const journal = journalOf(...ended.map(({ stdout }) => stdout))
-      expect(journal.failed.filter(({ code }) => code !== 'busy')).toEqual([])
-      expect([...journal.done.values()].map((acknowledgements) => acknowledgements.length)).toEqual(
-        Array(callers.length * counts.steps).fill(4),
+      const journal = parseJournal(...results.map(({ stdout }) => stdout))
+      expect(journal.failures.filter(({ code }) => code !== 'busy')).toEqual([])
+      expect([...journal.acknowledged.values()].map((acknowledgements) => acknowledgements.length)).toEqual(
+        Array(callers.length * runCounts.steps).fill(4),
       )
-      expect(await examine(file, journal), repeatedWith).toEqual([])
+      expect(await checkStore(file, journal), seedHint).toEqual([])
     },
-    patience,
+    testTimeoutMs,
   )
 })

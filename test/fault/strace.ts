@@ -2,65 +2,65 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { root } from '../shape/source.ts'
-import { asRoot } from './asRoot.ts'
+import { runAsRoot } from './runAsRoot.ts'
 
-const tracer = 'strace'
+const strace = 'strace'
 
-/** Makes sure of the program that watches system calls and makes them fail: it is put on the machine if it is missing. */
-export function findStrace(): void {
-  if (spawnSync(tracer, ['--version']).status === 0) return
-  const apt = (...args: readonly string[]): boolean => asRoot('apt-get', '-o', 'DPkg::Lock::Timeout=120', ...args)
-  const install = (): boolean => apt('install', '-y', tracer)
+/** Installs strace if it is missing; throws if that is not possible. */
+export function ensureStrace(): void {
+  if (spawnSync(strace, ['--version']).status === 0) return
+  const apt = (...args: readonly string[]): boolean => runAsRoot('apt-get', '-o', 'DPkg::Lock::Timeout=120', ...args)
+  const install = (): boolean => apt('install', '-y', strace)
   if (install() || (apt('update') && install())) return
   throw new Error(
-    'These tests make system calls fail with strace, which is missing and could not be installed. They need Linux: apt-get install strace',
+    'strace is missing and could not be installed. These tests need Linux and strace: apt-get install strace',
   )
 }
 
-export type Ended = {
+export type ProcessResult = {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
 }
-export type Watched = {
-  readonly ended: Promise<Ended>
-  /** Resolves when the program has written a text that matches. */
-  until(pattern: RegExp): Promise<RegExpExecArray>
-  /** Asks the program, not the one that watches it, to stop. */
+export type TracedProcess = {
+  readonly result: Promise<ProcessResult>
+  /** Resolves when the stdout of the program matches. */
+  waitForOutput(pattern: RegExp): Promise<RegExpExecArray>
+  /** Sends SIGTERM to the program, not to strace. */
   stop(): void
 }
 
-/** Longer than anything here takes: what is still running then hangs, and is stopped. */
-const longest = 120_000
+/** A process that runs longer hangs and is killed. */
+const maxRunTimeMs = 120_000
 
-/** Runs a program of the repository under strace, with all its threads. */
-export function watch(options: readonly string[], program: readonly string[], input = ''): Watched {
-  // The settings of whoever runs the tests are none of the program's business.
+/** Runs a program of the repository and all its threads under strace. */
+export function runTraced(options: readonly string[], program: readonly string[], input = ''): TracedProcess {
+  // Leaves out the other variables, which could configure the program.
   const env = { PATH: process.env.PATH, HOME: process.env.HOME }
-  const child = spawn(tracer, ['-f', '-qq', ...options, process.execPath, ...program], {
+  const child = spawn(strace, ['-f', '-qq', ...options, process.execPath, ...program], {
     cwd: root,
     env,
-    timeout: longest,
+    timeout: maxRunTimeMs,
   })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  // A program that is killed does not read what it is given.
+  // A killed program does not read its input.
   child.stdin.on('error', () => undefined).end(input)
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }) as Ended)
-  const until = async (pattern: RegExp): Promise<RegExpExecArray> => {
+  const result = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }) as ProcessResult)
+  const waitForOutput = async (pattern: RegExp): Promise<RegExpExecArray> => {
     for (;;) {
-      const found = pattern.exec(stdout)
-      if (found !== null) return found
-      const more = await Promise.race([once(child.stdout, 'data'), ended])
-      if (!Array.isArray(more))
-        throw new Error(`The program ended with ${more.code} before it wrote ${pattern}: ${stdout}${stderr}`)
+      const match = pattern.exec(stdout)
+      if (match !== null) return match
+      const event = await Promise.race([once(child.stdout, 'data'), result])
+      if (!Array.isArray(event))
+        throw new Error(`The program ended with ${event.code} before it wrote ${pattern}: ${stdout}${stderr}`)
     }
   }
   const stop = (): void => {
-    const [watched] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
-    process.kill(Number(watched))
+    const [pid] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')
+    process.kill(Number(pid))
   }
-  return { ended, until, stop }
+  return { result, waitForOutput, stop }
 }

@@ -1,23 +1,23 @@
 import { beforeAll, describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { abreast } from './abreast.ts'
-import { counts, patience } from './counts.ts'
-import { failing, windowsOf } from './failing.ts'
-import { findStrace } from './strace.ts'
+import { runCounts, testTimeoutMs } from './config.ts'
+import { pickCallWindows, runWithFailingCalls } from './failingCalls.ts'
+import { mapConcurrently } from './mapConcurrently.ts'
+import { ensureStrace } from './strace.ts'
 
-describe('a disk that cannot sync', () => {
-  beforeAll(findStrace, patience)
+describe('a disk with failing syncs', () => {
+  beforeAll(ensureStrace, testTimeoutMs)
 
   verifies(
     'X-07',
-    'makes appends fail as not durable; what was acknowledged stays, and what failed is stored once when it is tried again',
+    'fails appends with code not-durable, keeps acknowledged data, and stores retried appends once',
     async () => {
-      const outcomes = await abreast(windowsOf(counts.syncErrors, 30, 8), (window) =>
-        failing('fsync,fdatasync', 'EIO', window),
+      const outcomes = await mapConcurrently(pickCallWindows(runCounts.syncErrors, 30, 8), (window) =>
+        runWithFailingCalls('fsync,fdatasync', 'EIO', window),
       )
-      expect(outcomes.flatMap(({ faults }) => faults)).toEqual([])
+      expect(outcomes.flatMap(({ violations }) => violations)).toEqual([])
       for (const { codes } of outcomes) expect(codes).toEqual(['not-durable'])
     },
-    patience,
+    testTimeoutMs,
   )
 })

@@ -5,7 +5,7 @@ import { openGraph } from '../../src/graph/graph.ts'
 import { Homes } from '../../src/graph/home.ts'
 import { SqliteGraph } from '../../src/graph/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { person } from './stage.ts'
 
 const fresh = freshFiles()

@@ -6,7 +6,7 @@ import { openGraph } from '../../src/graph/graph.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { databaseFiles, tracesOf } from '../stores/traces.ts'
 import { type Opened, person } from './stage.ts'
 

@@ -6,7 +6,7 @@ import { prepareFile } from '../../src/stores/sqlite/connect.ts'
 import { examineFile, repair } from '../../src/stores/sqlite/repair.ts'
 import { salvage } from '../../src/stores/sqlite/salvage.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { keyFile, type Opened, person } from './stage.ts'
 
 const fresh = freshFiles()

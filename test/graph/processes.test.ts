@@ -3,7 +3,7 @@ import { openGraph } from '../../src/graph/graph.ts'
 import { examineFile } from '../../src/stores/sqlite/repair.ts'
 import { start } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import type { Given } from './writer.ts'
 
 const fresh = freshFiles()

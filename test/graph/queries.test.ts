@@ -4,7 +4,7 @@ import type { Json } from '../../src/domain/entry.ts'
 import type { EntityQuery, Filter, Graph } from '../../src/graph/graph.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { keyFile, person, places } from './stage.ts'
 
 const values: Readonly<Record<string, Json>> = {

@@ -5,7 +5,7 @@ import { exportNodes, importNodes, takeInReference } from '../../src/graph/refer
 import { start } from '../cli/command.ts'
 import { referenceServer } from '../mcp/referenceServer.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const ann = { name: 'Ann', entityType: 'person', observations: ['likes tea', 'likes tea'] }

@@ -4,7 +4,7 @@ import { openMemory } from '../../src/index.ts'
 import { loadKeyring, rotate } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { databaseFiles, tracesOf } from '../stores/traces.ts'
 import { keyFile, type Opened, person } from './stage.ts'
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { type EntityDraft, type Graph, type Nodes, openGraph } from '../../src/graph/graph.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 export type Opened = Graph & { readonly nodes: Nodes }
 /** A place a graph can be opened in, each time a new one. */

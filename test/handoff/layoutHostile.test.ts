@@ -5,7 +5,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
 import { contents, hashOf } from '../../src/handoff/layout/format.ts'
 import { sessionTools } from '../../src/mcp/tools/sessions.ts'
-import { newFolder } from '../fault/folder.ts'
+import { newFolder } from '../fault/tempFolder.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { coding, noon, stage } from './stage.ts'
 

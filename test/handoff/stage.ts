@@ -4,7 +4,7 @@ import { type Graph, openGraph } from '../../src/graph/graph.ts'
 import { Handoff, type HandoffOptions } from '../../src/handoff/handoff.ts'
 import { type Memory, MemoryError, openMemory } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newFolder } from '../fault/folder.ts'
+import { newFolder } from '../fault/tempFolder.ts'
 
 export const day = 86_400_000
 /** 15 November 2026, noon. */

@@ -3,46 +3,46 @@ import { branchKey, filesKey, parseKey, receiptsKey } from '../../src/domain/key
 import type { Lifetime } from '../../src/domain/profile.ts'
 import { never } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
-import { said as stored } from '../../src/stores/conformance/stage.ts'
+import { said as stored } from '../../src/stores/conformance/fixtures.ts'
 import { parseKeyring, sealedStore } from '../../src/stores/encrypted.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { appendUser } from './fixtures.ts'
 
 const start = 1_800_000_000_000
 const hour = 3_600_000
 const day = 24 * hour
 
-/** A memory of profile support with other limits, and its clock. */
-async function opened(lifetime: Partial<Lifetime> = {}, more: MemoryOptions = {}) {
+/** Opens a memory with the support profile and the given limits, and a manual clock. */
+async function openTestMemory(lifetime: Partial<Lifetime> = {}, options: MemoryOptions = {}) {
   const clock = { now: start }
   const ends: string[] = []
   const profile = { ...profiles.support, lifetime: { ...profiles.support.lifetime, ...lifetime } }
   const onSessionEnd: MemoryOptions['onSessionEnd'] = (id, _, { reason }) => void ends.push(`${id} ${reason}`)
-  const memory = await openMemory({ profile, clock: () => clock.now, onSessionEnd, ...more })
+  const memory = await openMemory({ profile, clock: () => clock.now, onSessionEnd, ...options })
   return { memory, clock, ends }
 }
 
-const say = (memory: Memory, key: string, content = 'Hello') => memory.append(key, [{ role: 'user', content }])
 const contents = async (memory: Memory, key: string) => (await memory.transcript(key)).map(({ content }) => content)
 
-describe('the lifetime of a session', () => {
-  verifies('T-06', 'is 24 hours after the last turn, and seven days however often it is used', async () => {
-    const { memory, clock } = await opened()
-    await say(memory, 'acme:ann')
+describe('session lifetime', () => {
+  verifies('T-06', 'is 24 hours after the last turn, and at most seven days', async () => {
+    const { memory, clock } = await openTestMemory()
+    await appendUser(memory, 'acme:ann')
     clock.now += day - 1
     expect(await contents(memory, 'acme:ann')).toEqual(['Hello'])
-    // A turn appends what was asked: that is the access which counts.
-    await say(memory, 'acme:ann', 'again')
+    // A turn appends the request, which counts as the access.
+    await appendUser(memory, 'acme:ann', 'again')
     clock.now += day - 1
     expect(await contents(memory, 'acme:ann')).toEqual(['Hello', 'again'])
     clock.now += 1
     expect(await contents(memory, 'acme:ann')).toEqual([])
-    await say(memory, 'acme:ann', 'anew')
-    const begun = clock.now
+    await appendUser(memory, 'acme:ann', 'anew')
+    const startedAt = clock.now
     for (let turns = 0; turns < 13; turns++) {
       clock.now += day / 2
-      await say(memory, 'acme:ann', `${turns}`)
+      await appendUser(memory, 'acme:ann', `${turns}`)
     }
-    clock.now = begun + 7 * day - 1
+    clock.now = startedAt + 7 * day - 1
     expect((await contents(memory, 'acme:ann'))[0]).toBe('anew')
     clock.now++
     expect(await contents(memory, 'acme:ann')).toEqual([])
@@ -50,21 +50,21 @@ describe('the lifetime of a session', () => {
     await memory.close()
   })
 
-  verifies('T-17', 'may be its own: shorter or longer than that of its profile', async () => {
-    const { memory, clock, ends } = await opened({ age: 30 * day })
+  verifies('T-17', 'set for one session replaces that of the profile, shorter or longer', async () => {
+    const { memory, clock, ends } = await openTestMemory({ age: 30 * day })
     await memory.describe('acme:short', { idle: hour })
-    await say(memory, 'acme:short')
-    await say(memory, 'acme:long')
+    await appendUser(memory, 'acme:short')
+    await appendUser(memory, 'acme:long')
     await memory.describe('acme:long', { idle: 10 * day, age: 20 * day })
-    await say(memory, 'acme:usual')
+    await appendUser(memory, 'acme:usual')
     clock.now += hour
     expect((await memory.sweep()).ended).toEqual(['acme:short'])
     clock.now += day
     expect((await memory.sweep()).ended).toEqual(['acme:usual'])
     clock.now = start + 9 * day
-    await say(memory, 'acme:long')
+    await appendUser(memory, 'acme:long')
     clock.now = start + 18 * day
-    await say(memory, 'acme:long')
+    await appendUser(memory, 'acme:long')
     clock.now = start + 20 * day
     expect((await memory.sweep()).ended).toEqual(['acme:long'])
     await memory.close()
@@ -72,28 +72,28 @@ describe('the lifetime of a session', () => {
   })
 })
 
-describe('limits', () => {
-  verifies('T-12', 'of a session: the oldest messages but the first give way', async () => {
-    const { memory } = await opened({ messages: 3 })
-    for (const word of ['seed', 'two', 'three', 'four', 'five']) await say(memory, 'acme:ann', word)
+describe('session limits', () => {
+  verifies('T-12', 'with too many messages drop the oldest except the first', async () => {
+    const { memory } = await openTestMemory({ messages: 3 })
+    for (const word of ['seed', 'two', 'three', 'four', 'five']) await appendUser(memory, 'acme:ann', word)
     expect(await contents(memory, 'acme:ann')).toEqual(['seed', 'four', 'five'])
     await memory.close()
   })
 
   verifies(
     ['T-08', 'T-12'],
-    'of its bytes, in UTF-8: as many of the oldest but the first give way as it takes',
+    'with too many UTF-8 bytes drop as many of the oldest messages except the first as necessary',
     async () => {
-      const { memory } = await opened({ bytes: 100 })
-      await say(memory, 'acme:ann', 's'.repeat(30))
-      await say(memory, 'acme:ann', 'ä'.repeat(15))
-      await say(memory, 'acme:ann', 'b'.repeat(40))
+      const { memory } = await openTestMemory({ bytes: 100 })
+      await appendUser(memory, 'acme:ann', 's'.repeat(30))
+      await appendUser(memory, 'acme:ann', 'ä'.repeat(15))
+      await appendUser(memory, 'acme:ann', 'b'.repeat(40))
       expect((await memory.transcript('acme:ann')).map(({ id }) => id)).toEqual(['m1', 'm2', 'm3'])
-      await say(memory, 'acme:ann', 'c'.repeat(10))
+      await appendUser(memory, 'acme:ann', 'c'.repeat(10))
       expect((await memory.transcript('acme:ann')).map(({ id }) => id)).toEqual(['m1', 'm3', 'm4'])
-      await say(memory, 'acme:ann', 'd'.repeat(21))
+      await appendUser(memory, 'acme:ann', 'd'.repeat(21))
       expect((await memory.transcript('acme:ann')).map(({ id }) => id)).toEqual(['m1', 'm4', 'm5'])
-      await expect(say(memory, 'acme:ann', 'e'.repeat(71))).rejects.toMatchObject({
+      await expect(appendUser(memory, 'acme:ann', 'e'.repeat(71))).rejects.toMatchObject({
         code: 'full',
         param: 'lifetime.bytes',
       })
@@ -109,53 +109,53 @@ describe('limits', () => {
     },
   )
 
-  it('count what was said before this process began, and what was forgotten', async () => {
+  it('count messages of earlier processes, and not forgotten ones', async () => {
     const store = ramStore()
     const profile = { ...profiles.thread, lifetime: { bytes: 100, whenFull: 'refuse' as const } }
     const first = await openMemory({ profile, store })
-    await say(first, 'acme:ann', 'a'.repeat(60))
+    await appendUser(first, 'acme:ann', 'a'.repeat(60))
     const second = await openMemory({ profile, store })
-    await expect(say(second, 'acme:ann', 'b'.repeat(41))).rejects.toMatchObject({ code: 'full' })
-    await say(second, 'acme:ann', 'b'.repeat(40))
+    await expect(appendUser(second, 'acme:ann', 'b'.repeat(41))).rejects.toMatchObject({ code: 'full' })
+    await appendUser(second, 'acme:ann', 'b'.repeat(40))
     await second.forget({ key: 'acme:ann', messageId: 'm1' })
-    await say(second, 'acme:ann', 'c'.repeat(60))
-    await expect(say(second, 'acme:ann', 'd')).rejects.toMatchObject({ code: 'full' })
+    await appendUser(second, 'acme:ann', 'c'.repeat(60))
+    await expect(appendUser(second, 'acme:ann', 'd')).rejects.toMatchObject({ code: 'full' })
     await first.close()
     await second.close()
   })
 
-  it('that refuse still know what was stored before', async () => {
-    const { memory } = await opened({ bytes: 10, messages: 1_000, whenFull: 'refuse' })
+  it('that are reached still accept a repeated operationId', async () => {
+    const { memory } = await openTestMemory({ bytes: 10, messages: 1_000, whenFull: 'refuse' })
     const [once] = await memory.append('acme:ann', [{ role: 'user', content: '0123456789' }], { operationId: 'one' })
     expect(await memory.append('acme:ann', [{ role: 'user', content: '0123456789' }], { operationId: 'one' })).toEqual([
       once,
     ])
-    await expect(say(memory, 'acme:ann', 'x')).rejects.toMatchObject({
+    await expect(appendUser(memory, 'acme:ann', 'x')).rejects.toMatchObject({
       code: 'full',
       message:
-        'Session acme:ann would hold more than the 10 bytes its profile allows. Start a new session, say less, or raise lifetime.bytes.',
+        'Session acme:ann would exceed the 10 bytes its profile allows. Start a new session, send less, or raise lifetime.bytes.',
     })
     await memory.close()
   })
 
   verifies(
     'T-12',
-    'of a scope: the session that nobody has used for longest ends, also when many begin at once',
+    'with too many sessions in a scope evict the least recently used, also when many start at once',
     async () => {
-      const { memory, clock, ends } = await opened({ sessionsPerScope: 3 })
+      const { memory, clock, ends } = await openTestMemory({ sessionsPerScope: 3 })
       for (const name of ['a', 'b', 'c']) {
         clock.now++
-        await say(memory, `acme:${name}`)
+        await appendUser(memory, `acme:${name}`)
       }
       clock.now++
-      await say(memory, 'acme:a')
-      await say(memory, 'other:z')
+      await appendUser(memory, 'acme:a')
+      await appendUser(memory, 'other:z')
       clock.now++
-      await say(memory, 'acme:d')
+      await appendUser(memory, 'acme:d')
       await memory.lifecycle.settled()
       expect(ends).toEqual(['acme:b evicted'])
       clock.now++
-      await Promise.all(['e', 'f', 'g', 'h'].map((name) => say(memory, `acme:${name}`)))
+      await Promise.all(['e', 'f', 'g', 'h'].map((name) => appendUser(memory, `acme:${name}`)))
       await memory.close()
       expect(ends.sort()).toEqual([
         'acme:a evicted',
@@ -167,42 +167,50 @@ describe('limits', () => {
     },
   )
 
-  verifies('T-12', 'of a scope that refuse: not one too many, and one that ended makes room', async () => {
-    const { memory, clock } = await opened({ sessionsPerScope: 3, whenFull: 'refuse' })
+  verifies('T-12', 'with whenFull refuse reject one session too many, until another one ends', async () => {
+    const { memory, clock } = await openTestMemory({ sessionsPerScope: 3, whenFull: 'refuse' })
     await memory.remember('acme', { category: 'domain', key: 'hours', value: '9 to 5' })
-    const begun = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((name) => say(memory, `acme:${name}`)))
-    expect(begun.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
-    await expect(say(memory, 'acme:d')).rejects.toMatchObject({
+    const outcomes = await Promise.allSettled(
+      ['a', 'b', 'c', 'd', 'e'].map((name) => appendUser(memory, `acme:${name}`)),
+    )
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ])
+    await expect(appendUser(memory, 'acme:d')).rejects.toMatchObject({
       code: 'full',
       param: 'lifetime.sessionsPerScope',
       message: 'acme has 3 sessions and its profile allows 3. End one of them, or raise lifetime.sessionsPerScope.',
     })
     await expect(memory.describe('acme:d', { person: 'ann' })).rejects.toMatchObject({ code: 'full' })
     await memory.end('acme:b')
-    await say(memory, 'acme:d')
-    // What is over takes no room, though nobody has swept yet.
+    await appendUser(memory, 'acme:d')
+    // Expired sessions do not count, even before a sweep.
     clock.now += day
-    await say(memory, 'acme:e')
+    await appendUser(memory, 'acme:e')
     await memory.close()
   })
 
-  it('of a scope do not count what the engine keeps for itself', async () => {
+  it('do not count auxiliary keys', async () => {
     const store = ramStore()
-    const { memory, ends } = await opened({ sessionsPerScope: 1 }, { sessions: store })
-    const inner = [filesKey('acme'), receiptsKey(parseKey('acme:a')), branchKey(parseKey('acme:a'), 1)]
-    for (const key of inner)
+    const { memory, ends } = await openTestMemory({ sessionsPerScope: 1 }, { sessions: store })
+    const auxiliary = [filesKey('acme'), receiptsKey(parseKey('acme:a')), branchKey(parseKey('acme:a'), 1)]
+    for (const key of auxiliary)
       await store.commit({ key, at: start, epoch: 0, append: [stored('x')], put: [], drop: [], expiresAt: never })
-    await say(memory, 'acme:a')
+    await appendUser(memory, 'acme:a')
     expect(ends).toEqual([])
     await memory.close()
   })
 
-  verifies('T-08', 'of the process end those that nobody has used for longest', async () => {
+  verifies('T-08', 'of the store evict the least recently used sessions', async () => {
     const sessions = ramStore({ bytes: 20_000 })
-    const { memory, clock, ends } = await opened({}, { sessions })
+    const { memory, clock, ends } = await openTestMemory({}, { sessions })
     for (const name of ['a', 'b', 'c', 'd']) {
       clock.now++
-      await say(memory, `acme:${name}`, 'x'.repeat(6_000))
+      await appendUser(memory, `acme:${name}`, 'x'.repeat(6_000))
       await memory.lifecycle.settled()
     }
     expect(ends).toEqual(['acme:a evicted', 'acme:b evicted'])
@@ -211,12 +219,12 @@ describe('limits', () => {
   })
 })
 
-describe('what is said about a session', () => {
-  verifies('T-17', 'is kept, changed field by field, and shown to no model', async () => {
-    const { memory } = await opened({}, { upkeep: false })
+describe('session metadata', () => {
+  verifies('T-17', 'is stored, updated per field, and not shown to models', async () => {
+    const { memory } = await openTestMemory({}, { upkeep: false })
     expect(await memory.about('acme:ann')).toBeUndefined()
     await memory.describe('acme:ann', { template: 'returns', person: 'ann', metadata: { channel: 'walrus phone' } })
-    await say(memory, 'acme:ann')
+    await appendUser(memory, 'acme:ann')
     await memory.describe('acme:ann', { idle: hour, person: undefined })
     expect(await memory.about('acme:ann')).toEqual({
       kind: 'about',
@@ -236,8 +244,8 @@ describe('what is said about a session', () => {
     await memory.close()
   })
 
-  it('is checked, and holds no secrets', async () => {
-    const { memory } = await opened()
+  it('is validated and masked', async () => {
+    const { memory } = await openTestMemory()
     const described = await memory.describe('acme:ann', { metadata: { password: 'hunter2-but-longer' } })
     expect(JSON.stringify(described)).not.toContain('hunter2')
     const bad = { code: 'bad-option' }
@@ -252,12 +260,12 @@ describe('what is said about a session', () => {
     await memory.close()
   })
 
-  it('is exported and imported, and sealed like anything else', async () => {
+  it('is exported, imported and encrypted', async () => {
     const key = parseKeyring('ab'.repeat(32), 'a test')
     const inner = ramStore()
     const profile = profiles.thread
     const first = await openMemory({ profile, store: { ...(await sealedStore(inner, key)), durability: 'durable' } })
-    await say(first, 'acme:ann')
+    await appendUser(first, 'acme:ann')
     const about = await first.describe('acme:ann', { template: 'returns', idle: hour, metadata: { channel: 'phone' } })
     expect(JSON.stringify((await inner.head(parseKey('acme:ann'), 0)).derived)).not.toMatch(/returns|phone/)
     const bundle: Uint8Array[] = []
@@ -271,17 +279,17 @@ describe('what is said about a session', () => {
     await second.close()
   })
 
-  it('survives what is said at the same time, and goes with its session', async () => {
-    const { memory, clock } = await opened()
+  it('survives concurrent appends, and is erased with its session', async () => {
+    const { memory, clock } = await openTestMemory()
     await Promise.all([
-      say(memory, 'acme:ann'),
+      appendUser(memory, 'acme:ann'),
       memory.describe('acme:ann', { template: 'a' }),
       memory.describe('acme:ann', { metadata: { b: 1 } }),
     ])
     expect(await memory.about('acme:ann')).toMatchObject({ template: 'a', metadata: { b: 1 } })
     clock.now += day
     expect(await memory.about('acme:ann')).toBeUndefined()
-    await say(memory, 'acme:ann')
+    await appendUser(memory, 'acme:ann')
     expect(await memory.about('acme:ann')).toBeUndefined()
     await memory.close()
   })

@@ -3,14 +3,14 @@ import type { Fact, Summary } from '../../src/domain/entry.ts'
 import { branchKey, parseKey, receiptsKey } from '../../src/domain/key.ts'
 import { never } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
-import { said as stored } from '../../src/stores/conformance/stage.ts'
+import { said as stored } from '../../src/stores/conformance/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { appendUser } from './fixtures.ts'
 
 const start = 1_800_000_000_000
 const day = 86_400_000
 const [phone, chat] = [parseKey('acme:phone'), parseKey('acme:chat')]
 
-const say = (memory: Memory, key: string, content = 'Hello') => memory.append(key, [{ role: 'user', content }])
 const ids = async (memory: Memory, key: string) =>
   (await memory.transcript(key)).map(({ id, content }) => `${id} ${content}`)
 
@@ -29,8 +29,8 @@ const summary: Summary = {
   ...{ covers: [1, 2], reach: 10, version: 1, by: 'builtin', sources: [], lost: [] },
 }
 
-/** A store in which a process is gone after so many writes. */
-function failing(inner: ReturnType<typeof ramStore>) {
+/** Wraps a store so that writes fail after a number of them. */
+function failingStore(inner: ReturnType<typeof ramStore>) {
   const left = { writes: Number.POSITIVE_INFINITY }
   const write = <T>(work: () => Promise<T>): Promise<T> =>
     left.writes-- > 0 ? work() : Promise.reject(new Error('gone'))
@@ -43,15 +43,15 @@ function failing(inner: ReturnType<typeof ramStore>) {
   return { store, left }
 }
 
-/** A memory with a session worth moving: messages with a gap, what was made of them, receipts and a branch. */
-async function opened(more: MemoryOptions = {}) {
+/** Opens a memory with a session that has messages with gaps, derived entries, receipts and a branch. */
+async function openTestMemory(options: MemoryOptions = {}) {
   const clock = { now: start }
   const inner = ramStore()
-  const { store, left } = failing(inner)
+  const { store, left } = failingStore(inner)
   const open = () =>
-    openMemory({ profile: { ...profiles.support, upkeep: [] }, store, clock: () => clock.now, ...more })
+    openMemory({ profile: { ...profiles.support, upkeep: [] }, store, clock: () => clock.now, ...options })
   const memory = await open()
-  for (const word of ['one', 'two', 'three', 'four', 'five']) await say(memory, 'acme:phone', word)
+  for (const word of ['one', 'two', 'three', 'four', 'five']) await appendUser(memory, 'acme:phone', word)
   await memory.describe(phone, { metadata: { channel: 'phone' }, idle: 2 * day })
   await memory.forget({ key: 'acme:phone', messageId: 'm3' })
   await memory.forget({ key: 'acme:phone', messageId: 'm5' })
@@ -80,7 +80,7 @@ async function opened(more: MemoryOptions = {}) {
   return { memory, open, clock, inner, left }
 }
 
-/** What a finished transfer leaves. */
+/** Asserts the state after a finished transfer. */
 async function expectMoved(memory: Memory, inner: ReturnType<typeof ramStore>): Promise<void> {
   const head = await inner.head(chat, 9)
   expect(head.recent.map(({ id, sequence, offset, content }) => [id, sequence, offset, content])).toEqual([
@@ -118,45 +118,41 @@ async function expectMoved(memory: Memory, inner: ReturnType<typeof ramStore>): 
   ])
 }
 
-describe('a session that goes on under another key', () => {
-  verifies(
-    'T-17',
-    'keeps what was said under the same numbers, what was made of it and what is kept beside it',
-    async () => {
-      const { memory, inner } = await opened()
-      await memory.transfer('acme:phone', 'acme:chat')
-      await expectMoved(memory, inner)
-      expect((await say(memory, 'acme:chat', 'six')).map(({ id }) => id)).toEqual(['m6'])
-      expect(new Set((await memory.search('acme', 'order 4471')).map(({ key }) => key))).toEqual(new Set(['acme:chat']))
-      await memory.close()
-    },
-  )
-
-  it('refuses writers under the old one, and says where to go, until that is over', async () => {
-    const ends: string[] = []
-    const { memory, clock } = await opened({ onSessionEnd: (id) => void ends.push(id) })
+describe('transfer', () => {
+  verifies('T-17', 'moves messages with their numbers, derived entries and auxiliary data', async () => {
+    const { memory, inner } = await openTestMemory()
     await memory.transfer('acme:phone', 'acme:chat')
-    const moved = { code: 'moved', to: 'acme:chat', message: 'Session acme:phone goes on as acme:chat. Write there.' }
-    await expect(say(memory, 'acme:phone')).rejects.toMatchObject(moved)
+    await expectMoved(memory, inner)
+    expect((await appendUser(memory, 'acme:chat', 'six')).map(({ id }) => id)).toEqual(['m6'])
+    expect(new Set((await memory.search('acme', 'order 4471')).map(({ key }) => key))).toEqual(new Set(['acme:chat']))
+    await memory.close()
+  })
+
+  it('rejects writes to the old key with the new one, until the old key expires', async () => {
+    const ends: string[] = []
+    const { memory, clock } = await openTestMemory({ onSessionEnd: (id) => void ends.push(id) })
+    await memory.transfer('acme:phone', 'acme:chat')
+    const moved = { code: 'moved', to: 'acme:chat', message: 'Session acme:phone was moved to acme:chat. Write there.' }
+    await expect(appendUser(memory, 'acme:phone')).rejects.toMatchObject(moved)
     await expect(memory.describe('acme:phone', { idle: day })).rejects.toMatchObject(moved)
     await expect(memory.transfer('acme:phone', 'acme:else')).rejects.toMatchObject(moved)
     expect(await ids(memory, 'acme:phone')).toEqual([])
     await memory.transfer('acme:phone', 'acme:chat')
     clock.now += 2 * day
     expect((await memory.sweep()).ended).toEqual(['acme:chat', 'acme:phone'])
-    await say(memory, 'acme:phone', 'another call')
+    await appendUser(memory, 'acme:phone', 'another call')
     expect(await ids(memory, 'acme:phone')).toEqual(['m1 another call'])
     await memory.close()
-    // The old one has not ended: it went on.
+    // No event for the old key, because the session continues.
     expect(ends).toEqual(['acme:chat'])
   })
 
-  it('needs a key of the same scope that nobody has used', async () => {
-    const { memory, clock } = await opened()
-    await say(memory, 'acme:bob')
+  it('to a used key or to another scope throws', async () => {
+    const { memory, clock } = await openTestMemory()
+    await appendUser(memory, 'acme:bob')
     await expect(memory.transfer('acme:phone', 'acme:bob')).rejects.toMatchObject({ code: 'conflict' })
     expect(await memory.about('acme:bob')).toBeUndefined()
-    await say(memory, 'acme:phone', 'still here')
+    await appendUser(memory, 'acme:phone', 'still here')
     for (const to of ['other:chat', 'acme', 'acme:phone'])
       await expect(memory.transfer('acme:phone', to)).rejects.toMatchObject({ code: 'bad-option', param: 'to' })
     await expect(memory.transfer('acme:nobody', 'acme:chat')).rejects.toMatchObject({
@@ -171,9 +167,9 @@ describe('a session that goes on under another key', () => {
     await memory.close()
   })
 
-  it('has its secrets, and what the scope has learnt from it', async () => {
-    const { memory } = await opened({ upkeep: false })
-    await say(memory, 'acme:phone', 'password: correct-horse-battery-9')
+  it('keeps secrets and the knowledge learnt from the session', async () => {
+    const { memory } = await openTestMemory({ upkeep: false })
+    await appendUser(memory, 'acme:phone', 'password: correct-horse-battery-9')
     await memory.remember('acme', { category: 'domain', key: 'order', value: '4471', session: 'phone' })
     await memory.transfer('acme:phone', 'acme:chat')
     expect((await memory.context('acme:chat', { budget: 4_000 })).text).toContain('correct-horse-battery-9')
@@ -183,11 +179,11 @@ describe('a session that goes on under another key', () => {
     await memory.close()
   })
 
-  for (const meet of ['acme:phone', 'acme:chat']) {
-    it(`is whole wherever the transfer was interrupted, once somebody writes to ${meet}`, async () => {
-      let [isDone, begun] = [false, 0]
+  for (const writtenKey of ['acme:phone', 'acme:chat']) {
+    it(`interrupted at any write is completed by a write to ${writtenKey}`, async () => {
+      let [isDone, resumedTransfers] = [false, 0]
       for (let writes = 0; !isDone; writes++) {
-        const { memory, open, inner, left } = await opened()
+        const { memory, open, inner, left } = await openTestMemory()
         left.writes = writes
         isDone = await memory.transfer('acme:phone', 'acme:chat').then(
           () => true,
@@ -197,17 +193,19 @@ describe('a session that goes on under another key', () => {
         await memory.close()
         const next = await open()
         const [old, fresh] = [await next.about('acme:phone'), await next.about('acme:chat')]
-        const isBegun =
-          meet === 'acme:phone' ? old?.movedTo === 'chat' : fresh?.movedFrom === 'phone' || old?.movedTo === 'chat'
-        // Up to there nothing has happened: either key is what it was.
-        if (!isBegun) continue
-        begun++
-        if (meet === 'acme:phone')
-          await expect(say(next, 'acme:phone')).rejects.toMatchObject({ code: 'moved', to: 'acme:chat' })
-        const [last] = await say(next, 'acme:chat', 'and on')
+        const hasStarted =
+          writtenKey === 'acme:phone'
+            ? old?.movedTo === 'chat'
+            : fresh?.movedFrom === 'phone' || old?.movedTo === 'chat'
+        // Before this point nothing has happened and both keys are unchanged.
+        if (!hasStarted) continue
+        resumedTransfers++
+        if (writtenKey === 'acme:phone')
+          await expect(appendUser(next, 'acme:phone')).rejects.toMatchObject({ code: 'moved', to: 'acme:chat' })
+        const [last] = await appendUser(next, 'acme:chat', 'and on')
         expect(last?.id).toBe('m6')
         await next.forget({ key: 'acme:chat', messageId: 'm6' })
-        // The number of what was forgotten is not given again: that is the only difference.
+        // The sequence number of the forgotten message is not reused; everything else is the same.
         const head = await inner.head(chat, 9)
         expect(head.last).toBe(6)
         expect(head.recent.map(({ id }) => id)).toEqual(['m1', 'm2', 'm4'])
@@ -217,57 +215,57 @@ describe('a session that goes on under another key', () => {
         ).toEqual(['chat 3', 'chat:1 1', 'chat:receipts 1', 'phone 0'])
         await next.close()
       }
-      expect(begun).toBeGreaterThan(6)
+      expect(resumedTransfers).toBeGreaterThan(6)
     })
   }
 
-  it('loses nothing that is said to either key meanwhile', async () => {
-    const { memory, inner } = await opened()
-    const saying = (key: string, from: number) =>
-      Array.from({ length: 20 }, (_, place) => say(memory, key, `said ${from + place}`))
+  it('with concurrent appends to both keys loses no message', async () => {
+    const { memory, inner } = await openTestMemory()
+    const appends = (key: string, from: number) =>
+      Array.from({ length: 20 }, (_, index) => appendUser(memory, key, `said ${from + index}`))
     const outcomes = await Promise.allSettled([
-      ...saying('acme:phone', 0),
+      ...appends('acme:phone', 0),
       memory.transfer('acme:phone', 'acme:chat'),
-      ...saying('acme:phone', 20),
-      ...saying('acme:chat', 40),
+      ...appends('acme:phone', 20),
+      ...appends('acme:chat', 40),
     ])
-    const kept = outcomes.flatMap((outcome) =>
+    const stored = outcomes.flatMap((outcome) =>
       outcome.status === 'fulfilled' && outcome.value !== undefined ? outcome.value.map(({ content }) => content) : [],
     )
-    // Who was refused knows so; whoever comes next brings over what came last.
-    await say(memory, 'acme:phone').catch(() => undefined)
+    // Rejected writers have got an error; the next write to the old key moves late messages.
+    await appendUser(memory, 'acme:phone').catch(() => undefined)
     const contents = (await memory.transcript('acme:chat')).map(({ content }) => content)
-    expect(kept.filter((content) => !contents.includes(content))).toEqual([])
+    expect(stored.filter((content) => !contents.includes(content))).toEqual([])
     expect(new Set(contents).size).toBe(contents.length)
     expect((await inner.head(phone, 0)).messages).toBe(0)
     await memory.close()
   })
 
-  it('is brought to its end first by who finds the new key over, and then reserved', async () => {
+  it('to a key that was reserved meanwhile is completed by a writer that found the key expired', async () => {
     const inner = ramStore()
     const about = { kind: 'about', id: 'about', at: start, movedFrom: 'phone', sources: [] } as const
     const change = { key: chat, at: start, base: 0, append: [], put: [], drop: [] }
     let isReserved = false
-    // Whoever transfers goes on as soon as the key is free.
+    // Reserves the key as soon as it is erased, as a transfer in another process would.
     const erase: typeof inner.erase = async (key, only) => {
-      const gone = await inner.erase(key, only)
+      const erased = await inner.erase(key, only)
       if (key.id === 'chat' && !isReserved) await inner.commit({ ...change, epoch: 1, put: [about], expiresAt: never })
       isReserved ||= key.id === 'chat'
-      return gone
+      return erased
     }
     const memory = await openMemory({
       profile: { ...profiles.support, upkeep: [] },
       store: { ...inner, erase },
       clock: () => start,
     })
-    await say(memory, 'acme:phone', 'one')
+    await appendUser(memory, 'acme:phone', 'one')
     await inner.commit({ ...change, epoch: 0, expiresAt: 0 })
-    await say(memory, 'acme:chat', 'two')
+    await appendUser(memory, 'acme:chat', 'two')
     expect([isReserved, await ids(memory, 'acme:chat')]).toEqual([true, ['m1 one', 'm2 two']])
     await memory.close()
   })
 
-  it('brings what was said at the last moment over once, though two do so at the same time', async () => {
+  it('with two processes moves late messages once', async () => {
     const inner = ramStore()
     const about = { kind: 'about', id: 'about', at: start, sources: [] } as const
     const change = { at: start, epoch: 0, append: [], put: [], drop: [], expiresAt: never }
@@ -283,17 +281,18 @@ describe('a session that goes on under another key', () => {
       openMemory({ profile: { ...profiles.support, upkeep: [] }, store, clock: () => start })
     const other = await open({ ...inner, close: async () => undefined })
     let isOpen = false
-    // Who was done before it was said opens the new key meanwhile, and who comes to the old one then brings it over too.
+    // Another process opens the new key meanwhile, and a writer to the old key then moves the message too.
+
     const commit: typeof inner.commit = async (copied) => {
       const added = await inner.commit(copied)
       if (copied.key.id !== 'chat' || copied.append.length === 0 || isOpen) return added
       isOpen = true
       await inner.commit({ ...change, key: chat, drop: ['about'] })
-      await expect(say(other, 'acme:phone')).rejects.toMatchObject({ code: 'moved' })
+      await expect(appendUser(other, 'acme:phone')).rejects.toMatchObject({ code: 'moved' })
       return added
     }
     const memory = await open({ ...inner, commit })
-    await say(memory, 'acme:chat', 'next')
+    await appendUser(memory, 'acme:chat', 'next')
     expect([isOpen, await ids(memory, 'acme:chat')]).toEqual([true, ['m1 one', 'm2 late', 'm3 next']])
     await memory.close()
   })

@@ -8,7 +8,7 @@ import { referenceTools } from '../../src/mcp/tools/reference.ts'
 import { campaign, patience } from '../context/campaign.ts'
 import { keyFile, type Opened } from '../graph/stage.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { type Operation, operations } from './referenceOperations.ts'
 import { type Answer, referenceServer } from './referenceServer.ts'
 

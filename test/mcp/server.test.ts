@@ -12,7 +12,7 @@ import { mcpServer } from '../../src/mcp/server.ts'
 import { type Call, tool } from '../../src/mcp/tool.ts'
 import { offered, tools } from '../../src/mcp/tools.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { type Connected, overHttp, overStdio, protocols, type Served, startMcp, textOf } from './serverStage.ts'
 
 const fresh = freshFiles()

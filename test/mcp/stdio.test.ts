@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { linesOf } from '../../src/mcp/lines.ts'
 import { command, type Running, start } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const line = (message: object): string => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`

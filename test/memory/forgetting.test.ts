@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import { type Embedder, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { says } from '../../src/upkeep/erase.ts'
+import { says } from '../../src/upkeep/rederive.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const hello = { role: 'user' as const, content: 'Hello, my Walrus' }

@@ -5,7 +5,7 @@ import { parseKey } from '../../src/domain/key.ts'
 import { type Embedder, type Memory, type MemoryOptions, openMemory } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'

@@ -8,7 +8,7 @@ import { graphKey } from '../../src/stores/sqlite/graph.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { keyFile, person } from '../graph/stage.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { file, gathered } from './bytes.ts'
 import {
   exported,

@@ -5,7 +5,7 @@ import { openMemory } from '../../src/index.ts'
 import { merge } from '../../src/portable/graph/merge.ts'
 import { keyFile, person } from '../graph/stage.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { exported, filled, imported, knows, nodesIn, nothing, type Place, robot, tea, within } from './graphs.ts'
 
 const fresh = freshFiles()

@@ -5,7 +5,7 @@ import { messageId } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Index, Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
-import { said as line } from '../../src/stores/conformance/stage.ts'
+import { said as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { blank, name, text } from '../context/texts.ts'
 

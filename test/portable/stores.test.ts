@@ -3,7 +3,7 @@ import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { campaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { proveRoundTrip } from './roundTrip.ts'
 
 const fresh = freshFiles()

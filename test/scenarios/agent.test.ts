@@ -9,7 +9,7 @@ import { openaiFaults } from '../context/validity.ts'
 import { type Received, replies, sends, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const minute = 60_000

@@ -10,7 +10,7 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { replies } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { dataIn, modelName, openStaged, type Scribe, type Staged, startScribe, takeTurn, talkUntil } from './stage.ts'
 import { linesOf, messagesOf, turnAt, wordsIn } from './turns.ts'
 

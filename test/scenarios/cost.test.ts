@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { dataIn, modelName, openStaged, startScribe, takeTurn } from './stage.ts'
 import { briefTurnAt, linesOf } from './turns.ts'
 

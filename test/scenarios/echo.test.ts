@@ -6,7 +6,7 @@ import { patience } from '../context/campaign.ts'
 import { replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const key = 'acme:ann'

@@ -5,7 +5,7 @@ import { upkeepWith } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { dataIn, modelName, openStaged, type Scribe, type Staged, startScribe, talkUntil } from './stage.ts'
 import { linesOf, messagesOf, turnAt, wordsIn } from './turns.ts'
 

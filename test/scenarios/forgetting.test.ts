@@ -7,7 +7,7 @@ import { openStore } from '../../src/stores/open.ts'
 import { type Received, replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { databaseFiles, tracesOf } from '../stores/traces.ts'
 import { purposeOf } from './stage.ts'
 

@@ -6,7 +6,7 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { compiled } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { brief, start } from './lifecycleWriter.ts'
 
 const fresh = freshFiles()

@@ -6,7 +6,7 @@ import { openaiModel } from '../../src/providers/openai.ts'
 import { type Behaviour, type Received, replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { type Poisoned, poisoned } from './poisoned.ts'
 import { purposeOf } from './stage.ts'
 

@@ -3,7 +3,7 @@ import { openMemory } from '../../src/index.ts'
 import { refuses } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { startScribe } from './stage.ts'
 
 const fresh = freshFiles()

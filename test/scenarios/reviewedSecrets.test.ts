@@ -3,7 +3,7 @@ import { type Incoming, type Memory, openMemory, profiles } from '../../src/inde
 import { refuses } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { databaseFiles, tracesOf } from '../stores/traces.ts'
 import { startScribe } from './stage.ts'
 

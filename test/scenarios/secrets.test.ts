@@ -14,7 +14,7 @@ import { gathered } from '../portable/bytes.ts'
 import { type Received, replies, sends, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { databaseFiles, tracesOf } from '../stores/traces.ts'
 import { cards, contexts, sayings, shapes } from '../text/secretFormats.ts'
 

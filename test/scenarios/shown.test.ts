@@ -6,7 +6,7 @@ import type { Context, Line } from '../../src/domain/ledger.ts'
 import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { wordsIn } from './turns.ts'
 
 const fresh = freshFiles()

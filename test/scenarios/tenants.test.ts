@@ -6,7 +6,7 @@ import type { Memory } from '../../src/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { learn, upload, withDates } from '../memory/beside.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const start = Date.parse('2026-05-18T09:00:00Z')

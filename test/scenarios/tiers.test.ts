@@ -11,7 +11,7 @@ import { campaign, seed } from '../context/campaign.ts'
 import { type Received, replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/places.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
 import { purposeOf } from './stage.ts'
 
 const fresh = freshFiles()

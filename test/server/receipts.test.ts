@@ -13,7 +13,7 @@ import {
   type Receipt,
   receiptId,
 } from '../../src/server/receipts/receipts.ts'
-import { said } from '../../src/stores/conformance/stage.ts'
+import { said } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 
 const ann = parseKey('acme:ann')

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { openMemory } from '../../src/index.ts'
 import { command } from '../cli/command.ts'
-import { newFolder } from '../fault/folder.ts'
+import { newFolder } from '../fault/tempFolder.ts'
 import { type Received, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 

@@ -5,19 +5,19 @@ import type { Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { openMemory } from '../../src/index.ts'
 import { connectReader } from '../../src/stores/sqlite/connect.ts'
-import { examine } from '../../src/stores/sqlite/examine.ts'
+import { examineDatabase } from '../../src/stores/sqlite/examine.ts'
 import { repair } from '../../src/stores/sqlite/repair.ts'
-import { migrate, steps } from '../../src/stores/sqlite/schema.ts'
+import { migrate, migrations } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from './places.ts'
+import { freshFiles } from './tempPaths.ts'
 
-const fresh = freshFiles()
+const newPath = freshFiles()
 const ann = parseKey('acme:ann')
 
-/** A store with two sessions and a summary in the first, closed. */
-async function filled(): Promise<string> {
-  const file = fresh()
+/** Creates a closed store with two sessions and a summary in the first. */
+async function createFilledStore(): Promise<string> {
+  const file = newPath()
   const store = sqliteStore(file)
   const memory = await openMemory({ store, clock: () => 1_000 })
   for (const key of ['acme:ann', 'acme:bob']) {
@@ -61,55 +61,57 @@ const summary = (text: string): Summary => {
   }
 }
 
-/** Changes bytes of a closed file the way a failing disk would: behind everybody's back. */
+/** Changes bytes of a closed file, like a failing disk. */
 function overwrite(file: string, from: string, to: string): void {
   const bytes = readFileSync(file)
-  const at = bytes.indexOf(from)
-  if (at < 0 || from.length !== to.length) throw new Error(`${from} is not in ${file}`)
-  bytes.write(to, at)
+  const offset = bytes.indexOf(from)
+  if (offset < 0 || from.length !== to.length) throw new Error(`${from} is not in ${file}`)
+  bytes.write(to, offset)
   writeFileSync(file, bytes)
 }
 
-async function look(file: string): Promise<string[]> {
+async function listFaults(file: string): Promise<string[]> {
   const database = connectReader(file)
   try {
-    return (await examine(database, file)).faults.map(({ what, key = '', id = '' }) => `${what} ${key} ${id}`.trim())
+    return (await examineDatabase(database, file)).faults.map(({ what, key = '', id = '' }) =>
+      `${what} ${key} ${id}`.trim(),
+    )
   } finally {
     database.close()
   }
 }
 
 describe('a damaged store', () => {
-  verifies('H-11', 'puts a damaged message aside with a warning, and the rest goes on', async () => {
-    const file = await filled()
+  verifies('H-11', 'with a damaged message quarantines it with a warning and keeps working', async () => {
+    const file = await createFilledStore()
     overwrite(file, 'acme:ann two seals', 'acme:ann two sealZ')
     const warnings: string[] = []
     const store = sqliteStore(file, { onWarning: (warning) => warnings.push(warning) })
     await using memory = await openMemory({ store })
     expect((await memory.transcript('acme:ann')).map(({ id }) => id)).toEqual(['m1', 'm3', 'm4'])
     expect(warnings).toEqual([
-      `m2 of acme:ann in ${file} is damaged and was put aside; the rest of the session is sound. threadkeep doctor tells more.`,
+      `m2 of acme:ann in ${file} is damaged and was quarantined; the rest of the session is intact. Run threadkeep doctor for details.`,
     ])
     expect((await memory.transcript('acme:bob')).length).toBe(4)
     await memory.append('acme:ann', [{ role: 'user', content: 'five' }])
     const head = await store.head(ann, 9)
     expect([head.recent.map(({ id }) => id), head.messages, head.gaps]).toEqual([['m1', 'm3', 'm4', 'm5'], 4, [[2, 2]]])
-    const kept = new DatabaseSync(file, { readOnly: true })
-    expect(JSON.parse(String(kept.prepare('SELECT row FROM quarantine').get()?.row))).toMatchObject({
+    const database = new DatabaseSync(file, { readOnly: true })
+    expect(JSON.parse(String(database.prepare('SELECT row FROM quarantine').get()?.row))).toMatchObject({
       role: 'user',
       content: 'acme:ann two sealZ',
     })
-    kept.close()
+    database.close()
   })
 
-  verifies('C-12', 'puts a damaged record aside and makes it anew from the messages', async () => {
-    const file = await filled()
+  verifies('C-12', 'with a damaged summary quarantines it and accepts a new one made from the messages', async () => {
+    const file = await createFilledStore()
     overwrite(file, '"four things"', '"FOUR things"')
     const warnings: string[] = []
     await using store = disposable(sqliteStore(file, { onWarning: (warning) => warnings.push(warning) }))
     const damaged = await store.head(ann, 9)
     expect([damaged.derived, warnings.length, damaged.messages]).toEqual([[], 1, 4])
-    // what is put aside counts as a change, so that whoever makes it anew reads the session again
+    // Quarantining increments the revision, so a writer must read the session again.
     await store.erase(ann, { entries: ['nothing'] })
     const { revision, epoch, expiresAt, recent } = await store.head(ann, 9)
     const text = recent.map(({ content }) => content).join(', ')
@@ -127,21 +129,21 @@ describe('a damaged store', () => {
     expect((await store.head(ann, 0)).derived).toEqual([summary(text)])
   })
 
-  verifies('H-11', 'is examined and repaired: what is wrong is named, put aside or made anew', async () => {
-    const file = await filled()
+  verifies('H-11', 'repairFile reports, quarantines or rebuilds what is wrong', async () => {
+    const file = await createFilledStore()
     overwrite(file, 'acme:bob three bears', 'acme:bob three bearZ')
     const database = new DatabaseSync(file)
     database.exec(
       "UPDATE session SET messages = 9, gaps = '[[1,2]]' WHERE name = 'ann'; UPDATE message SET terms = 'nonsense' WHERE session = 1 AND sequence = 2",
     )
     database.close()
-    expect((await look(file)).sort()).toEqual(['message acme:bob m3', 'session acme:ann', 'words acme:ann m2'])
+    expect((await listFaults(file)).sort()).toEqual(['message acme:bob m3', 'session acme:ann', 'terms acme:ann m2'])
     const { before, done, after } = await repair(file)
     expect(before.faults.length).toBe(3)
     expect(done).toEqual([
-      'm3 of acme:bob was put aside',
-      'acme:ann was counted again from its messages',
-      '1 messages can be found by their words again',
+      'm3 of acme:bob was quarantined',
+      'the counters of acme:ann were rebuilt from its messages',
+      'the search terms of 1 messages were rebuilt',
     ])
     expect([after.faults, after.quarantined, after.messages]).toEqual([[], 1, 7])
     await using memory = await openMemory({ store: `sqlite:${file}` })
@@ -149,8 +151,8 @@ describe('a damaged store', () => {
     expect((await memory.search('acme', 'seals', { session: 'ann' }))[0]?.entry.id).toBe('m2')
   })
 
-  verifies('H-11', 'with broken pages still gives what can be read, and a repair keeps the old file', async () => {
-    const file = fresh()
+  verifies('H-11', 'with broken pages returns the readable messages, and a repair keeps the old file', async () => {
+    const file = newPath()
     const memory = await openMemory({ store: `sqlite:${file}` })
     for (let session = 0; session < 30; session++) {
       await memory.append(
@@ -162,35 +164,35 @@ describe('a damaged store', () => {
       )
     }
     await memory.close()
-    const pages = statSync(file).size / 4_096
+    const pageCount = statSync(file).size / 4_096
     const descriptor = openSync(file, 'r+')
-    for (const page of [Math.floor(pages / 2), Math.floor(pages / 2) + 1])
+    for (const page of [Math.floor(pageCount / 2), Math.floor(pageCount / 2) + 1])
       writeSync(descriptor, Buffer.alloc(4_096, 0xa5), 0, 4_096, page * 4_096)
     const warnings: string[] = []
     const store = sqliteStore(file, { onWarning: (warning) => warnings.push(warning) })
-    const readable = async (): Promise<number> => {
-      const counts = await Promise.allSettled(
+    const countReadable = async (): Promise<number> => {
+      const pages = await Promise.allSettled(
         Array.from({ length: 30 }, (_, session) => store.page(parseKey(`acme:s${session}`), { limit: 20 })),
       )
-      return counts.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value.length : 0), 0)
+      return pages.reduce((sum, page) => sum + (page.status === 'fulfilled' ? page.value.length : 0), 0)
     }
-    expect(await readable()).toBeGreaterThan(400)
+    expect(await countReadable()).toBeGreaterThan(400)
     await store.close()
     const { done, after } = await repair(file)
     expect(done[0]).toContain(`the damaged file is kept as ${file}.damaged-1`)
     expect([existsSync(`${file}.damaged-1`), after.faults]).toEqual([true, []])
     expect(after.messages).toBeGreaterThan(400)
-    await using again = await openMemory({ store: `sqlite:${file}` })
-    expect((await again.transcript('acme:s0')).length).toBe(20)
+    await using reopened = await openMemory({ store: `sqlite:${file}` })
+    expect((await reopened.transcript('acme:s0')).length).toBe(20)
   })
 
-  it('is told from a file that is none of ours', async () => {
-    const text = fresh()
+  it('is distinguished from files of other programs', async () => {
+    const text = newPath()
     writeFileSync(text, 'This is no database, but long enough to be taken for one. '.repeat(20))
     expect(() => sqliteStore(text)).toThrow(
-      `${text} is not a Threadkeep store, or is damaged at its beginning. Choose another file, or bring back a backup.`,
+      `${text} is not a Threadkeep store, or its header is damaged. Choose another file, or restore a backup.`,
     )
-    const other = fresh()
+    const other = newPath()
     const database = new DatabaseSync(other)
     database.exec('CREATE TABLE mine (a)')
     database.close()
@@ -199,25 +201,25 @@ describe('a damaged store', () => {
   })
 })
 
-describe('the format of a store', () => {
-  verifies('H-11', 'moves forward from every earlier one, and a newer one is refused', async () => {
-    const file = await filled()
+describe('the file format', () => {
+  verifies('H-11', 'is migrated from every earlier version, and a newer version is rejected', async () => {
+    const file = await createFilledStore()
     const database = new DatabaseSync(file)
-    database.exec(`PRAGMA user_version = ${steps.length + 1}`)
+    database.exec(`PRAGMA user_version = ${migrations.length + 1}`)
     database.close()
-    const message = `${file} was written by a newer Threadkeep (format ${steps.length + 1}; this one knows up to ${steps.length}). Update Threadkeep.`
+    const message = `${file} was written by a newer Threadkeep (format ${migrations.length + 1}; this version supports up to ${migrations.length}). Update Threadkeep.`
     expect(() => sqliteStore(file)).toThrow(message)
-    for (let from = 0; from < steps.length; from++) {
-      const old = new DatabaseSync(fresh())
-      migrate(old, 'old', steps.slice(0, from))
+    for (let from = 0; from < migrations.length; from++) {
+      const old = new DatabaseSync(newPath())
+      migrate(old, 'old', migrations.slice(0, from))
       migrate(old, 'old')
-      expect(old.prepare('PRAGMA user_version').get()).toEqual({ user_version: steps.length })
+      expect(old.prepare('PRAGMA user_version').get()).toEqual({ user_version: migrations.length })
       old.close()
     }
   })
 
-  it('of the first release is read by this one, with everything in it', async () => {
-    const file = await filled()
+  it('of version 1 is read completely', async () => {
+    const file = await createFilledStore()
     const database = new DatabaseSync(file)
     database.exec('DROP TABLE snapshot; PRAGMA user_version = 1')
     database.close()
@@ -229,8 +231,8 @@ describe('the format of a store', () => {
     expect((await memory.transcript('acme:bob')).length).toBe(4)
   })
 
-  it('keeps indexes, and makes a damaged one anew', async () => {
-    const file = await filled()
+  it('saves search indexes and rebuilds a damaged one', async () => {
+    const file = await createFilledStore()
     const search = async (): Promise<string[]> => {
       await using memory = await openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
       return (await memory.search('acme', 'walrus')).map(({ key, entry, score }) => `${key} ${entry.id} ${score}`)
@@ -247,8 +249,8 @@ describe('the format of a store', () => {
     expect(await search()).toEqual(first)
   })
 
-  it('takes a step wholly or not at all', () => {
-    const database = new DatabaseSync(fresh())
+  it('applies a migration completely or not at all', () => {
+    const database = new DatabaseSync(newPath())
     migrate(database, 'x', ['CREATE TABLE one (a); INSERT INTO one VALUES (7)'])
     expect(() => migrate(database, 'x', ['', 'CREATE TABLE two (a); INSERT INTO nowhere VALUES (1)'])).toThrow(
       'no such table: nowhere',
@@ -259,21 +261,21 @@ describe('the format of a store', () => {
     database.close()
   })
 
-  it('is copied while it is being written to', async () => {
-    const store = sqliteStore(fresh())
+  it('is backed up during writes', async () => {
+    const store = sqliteStore(newPath())
     const memory = await openMemory({ store })
     await memory.append('acme:ann', [{ role: 'user', content: 'before' }])
-    const copy = fresh()
+    const copy = newPath()
     const writing = Promise.all(
       Array.from({ length: 20 }, (_, at) => memory.append('acme:bob', [{ role: 'user', content: `${at}` }])),
     )
     await store.backup(copy)
     await writing
-    await expect(store.backup(copy)).rejects.toThrow(`${copy} exists already. Choose another file for the backup.`)
+    await expect(store.backup(copy)).rejects.toThrow(`${copy} already exists. Choose another file for the backup.`)
     await memory.close()
     await using restored = await openMemory({ store: `sqlite:${copy}` })
     expect((await restored.transcript('acme:ann')).map(({ content }) => content)).toEqual(['before'])
-    expect(await look(copy)).toEqual([])
+    expect(await listFaults(copy)).toEqual([])
   })
 })
 

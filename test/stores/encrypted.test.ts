@@ -1,22 +1,33 @@
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
+import { said } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
-import { openSealed, sealedStore } from '../../src/stores/encrypted.ts'
+import { openEncryptedStore, sealedStore } from '../../src/stores/encrypted.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { ann, bob, change, contents, distant, dump, fact, hex, ring, said } from './encrypted/stage.ts'
+import {
+  annKey,
+  bobKey,
+  contentsOf,
+  dumpStore,
+  factWithSpan,
+  hex,
+  nextChange,
+  remoteStore,
+  ring,
+} from './encrypted/fixtures.ts'
 
-describe('a sealed store over RAM', () => {
+describe('encryptedStore over RAM', () => {
   for (const { name, run } of storeConformance(() => sealedStore(ramStore(), ring('old')))) it(name, run)
 })
 
-describe('a sealed store over a store elsewhere', () => {
-  for (const { name, run } of storeConformance(() => sealedStore(distant(ramStore()), ring('old')))) it(name, run)
+describe('encryptedStore over a remote store', () => {
+  for (const { name, run } of storeConformance(() => sealedStore(remoteStore(ramStore()), ring('old')))) it(name, run)
 })
 
-describe('what is sealed', () => {
+describe('the content of an encrypted store', () => {
   const canary = 'Walrus7f3e91'
-  const hidesCanary = (text: string): void => {
+  const expectNoCanary = (text: string): void => {
     for (const word of text.split(/[^\w+/=]+/)) {
       expect(
         `${word} ${Buffer.from(word, 'base64').toString('latin1')} ${Buffer.from(word, 'hex').toString('latin1')}`,
@@ -24,53 +35,51 @@ describe('what is sealed', () => {
     }
   }
 
-  verifies(
-    'H-09',
-    'what is at rest is encrypted: no text, name, tool call or derived value can be read in the inner store',
-    async () => {
-      const inner = ramStore()
-      const store = await sealedStore(inner, ring('old'))
-      const calls = [{ id: `id ${canary}`, name: canary, arguments: `{"find":"${canary}"}` }]
-      const append = [
-        said(`a ${canary} "swims"`, { name: canary }),
-        said('', { role: 'assistant', calls }),
-        said('found', { role: 'tool', answers: `id ${canary}` }),
-        said(' ', { name: canary }),
-      ]
-      const put = [fact('f1', canary), { ...fact('f2', 'x'), field: canary, key: canary }]
-      await store.commit(change({ append, put }))
-      const kept = await dump(inner)
-      hidesCanary(kept)
-      expect(kept).not.toMatch(/important_facts|"animal"|"span"|"arguments"|"swims|"found"/)
-      expect(await inner.search(ann, { text: `${canary} swims found animal`, limit: 9 })).toEqual([])
-
-      const messages = append.map((one, at) => ({
-        ...one,
-        kind: 'message',
-        id: `m${at + 1}`,
-        sequence: at + 1,
-        offset: at * 5,
-      }))
-      expect(await store.page(ann, { limit: 9 })).toEqual(messages)
-      expect(await store.head(ann, 9)).toMatchObject({
-        first: messages[0],
-        asked: messages[0],
-        recent: messages,
-        derived: put,
-      })
-      expect((await store.search(ann, { text: canary, limit: 9 })).map(({ entry }) => entry.id).sort()).toEqual([
-        'f1',
-        'f2',
-        'm1',
-      ])
-    },
-  )
-
-  it('leaves in the clear what a store needs to keep order, and no more', async () => {
+  verifies('H-09', 'cannot be read in the inner store: text, names, tool calls and derived values', async () => {
     const inner = ramStore()
     const store = await sealedStore(inner, ring('old'))
-    await store.commit(change({ append: [said('secret', { name: 'Zoë' }), said('\n')], put: [fact('f1', 'secret')] }))
-    const [message, blank] = await inner.page(ann, { limit: 2 })
+    const calls = [{ id: `id ${canary}`, name: canary, arguments: `{"find":"${canary}"}` }]
+    const append = [
+      said(`a ${canary} "swims"`, { name: canary }),
+      said('', { role: 'assistant', calls }),
+      said('found', { role: 'tool', answers: `id ${canary}` }),
+      said(' ', { name: canary }),
+    ]
+    const put = [factWithSpan('f1', canary), { ...factWithSpan('f2', 'x'), field: canary, key: canary }]
+    await store.commit(nextChange({ append, put }))
+    const dump = await dumpStore(inner)
+    expectNoCanary(dump)
+    expect(dump).not.toMatch(/important_facts|"animal"|"span"|"arguments"|"swims|"found"/)
+    expect(await inner.search(annKey, { text: `${canary} swims found animal`, limit: 9 })).toEqual([])
+
+    const messages = append.map((message, index) => ({
+      ...message,
+      kind: 'message',
+      id: `m${index + 1}`,
+      sequence: index + 1,
+      offset: index * 5,
+    }))
+    expect(await store.page(annKey, { limit: 9 })).toEqual(messages)
+    expect(await store.head(annKey, 9)).toMatchObject({
+      first: messages[0],
+      asked: messages[0],
+      recent: messages,
+      derived: put,
+    })
+    expect((await store.search(annKey, { text: canary, limit: 9 })).map(({ entry }) => entry.id).sort()).toEqual([
+      'f1',
+      'f2',
+      'm1',
+    ])
+  })
+
+  it('leaves in the clear only what a store needs', async () => {
+    const inner = ramStore()
+    const store = await sealedStore(inner, ring('old'))
+    await store.commit(
+      nextChange({ append: [said('secret', { name: 'Zoë' }), said('\n')], put: [factWithSpan('f1', 'secret')] }),
+    )
+    const [message, blank] = await inner.page(annKey, { limit: 2 })
     expect(message).toEqual({
       ...said(expect.any(String) as string),
       kind: 'message',
@@ -79,62 +88,62 @@ describe('what is sealed', () => {
       offset: 0,
     })
     expect(blank).toEqual({ ...said('\n'), kind: 'message', id: 'm2', sequence: 2, offset: 5 })
-    const { derived } = await inner.head(ann, 0)
+    const { derived } = await inner.head(annKey, 0)
     expect(derived).toEqual([
       { kind: 'sealed', id: '#key', at: 1_000, box: expect.stringMatching(/^[0-9a-f]{16}\.[\w+/]+=*$/), sources: [] },
       { kind: 'sealed', id: 'f1', at: 1_000, box: expect.stringMatching(/^[\w+/]+=*$/), sources: [{ message: 'm1' }] },
     ])
   })
 
-  it('has a key for each session, and another after it was forgotten', async () => {
+  it('has a key per session, and a new one after erasure', async () => {
     const inner = ramStore()
     const store = await sealedStore(inner, ring('old'))
-    const keyOf = async (key: typeof ann) =>
+    const readCiphertexts = async (key: typeof annKey) =>
       (await inner.head(key, 0)).derived.map((entry) => (entry.kind === 'sealed' ? entry.box : ''))
-    await store.commit(change({ append: [said('one')] }))
-    await store.commit(change({ key: bob, append: [said('one')] }))
-    const before = await keyOf(ann)
-    expect(await store.erase(ann)).toEqual(['m1'])
-    expect(await keyOf(ann)).toEqual([])
-    await store.commit(change({ epoch: 1, append: [said('anew')] }))
-    expect(contents(await store.page(ann, { limit: 9 }))).toEqual(['anew'])
-    expect(new Set([...before, ...(await keyOf(ann)), ...(await keyOf(bob))]).size).toBe(3)
+    await store.commit(nextChange({ append: [said('one')] }))
+    await store.commit(nextChange({ key: bobKey, append: [said('one')] }))
+    const before = await readCiphertexts(annKey)
+    expect(await store.erase(annKey)).toEqual(['m1'])
+    expect(await readCiphertexts(annKey)).toEqual([])
+    await store.commit(nextChange({ epoch: 1, append: [said('anew')] }))
+    expect(contentsOf(await store.page(annKey, { limit: 9 }))).toEqual(['anew'])
+    expect(new Set([...before, ...(await readCiphertexts(annKey)), ...(await readCiphertexts(bobKey))]).size).toBe(3)
   })
 
-  it('never seals the same text the same way twice', async () => {
+  it('encrypts the same text differently each time', async () => {
     const inner = ramStore()
     const store = await sealedStore(inner, ring('old'))
-    await store.commit(change({ append: [said('yes'), said('yes')] }))
-    expect(new Set(contents(await inner.page(ann, { limit: 2 }))).size).toBe(2)
+    await store.commit(nextChange({ append: [said('yes'), said('yes')] }))
+    expect(new Set(contentsOf(await inner.page(annKey, { limit: 2 }))).size).toBe(2)
   })
 })
 
-describe('a sealed store', () => {
-  it('takes the newest message of the user that can be shown as the question, whatever a blank one is called', async () => {
+describe('encryptedStore', () => {
+  it('head ignores a blank user message with a name', async () => {
     const store = await sealedStore(ramStore(), ring('old'))
-    await store.commit(change({ append: [said('asked'), said('  ', { name: 'Zoë' })] }))
-    const { asked, recent } = await store.head(ann, 1)
+    await store.commit(nextChange({ append: [said('asked'), said('  ', { name: 'Zoë' })] }))
+    const { asked, recent } = await store.head(annKey, 1)
     expect([asked?.content, recent[0]?.content, recent[0]?.name]).toEqual(['asked', '  ', 'Zoë'])
   })
 
-  it('lets two processes begin the same session at once', async () => {
-    const inner = distant(ramStore())
+  it('with two processes creating the same session stores both changes', async () => {
+    const inner = remoteStore(ramStore())
     const [one, two] = await Promise.all([sealedStore(inner, ring('old')), sealedStore(inner, ring('old'))])
     await Promise.all([
-      one.commit(change({ append: [said('one')] })),
-      two.commit(change({ append: [said('two')], put: [fact('f1', 'x')] })),
+      one.commit(nextChange({ append: [said('one')] })),
+      two.commit(nextChange({ append: [said('two')], put: [factWithSpan('f1', 'x')] })),
     ])
     for (const store of [one, two, await sealedStore(inner, ring('old'))]) {
-      expect([...contents(await store.page(ann, { limit: 9 }))].sort()).toEqual(['one', 'two'])
-      expect((await store.head(ann, 0)).derived).toEqual([fact('f1', 'x')])
+      expect([...contentsOf(await store.page(annKey, { limit: 9 }))].sort()).toEqual(['one', 'two'])
+      expect((await store.head(annKey, 0)).derived).toEqual([factWithSpan('f1', 'x')])
     }
   })
 
-  it('tells the loser of a race who had decided on what was read', async () => {
-    const inner = distant(ramStore())
+  it('with two concurrent first changes with a base rejects one', async () => {
+    const inner = remoteStore(ramStore())
     const [one, two] = await Promise.all([sealedStore(inner, ring('old')), sealedStore(inner, ring('old'))])
     const outcomes = await Promise.allSettled(
-      [one, two].map((store) => store.commit(change({ base: 0, append: [said('first')] }))),
+      [one, two].map((store) => store.commit(nextChange({ base: 0, append: [said('first')] }))),
     )
     expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'stored')).sort()).toEqual([
       'conflict',
@@ -142,41 +151,45 @@ describe('a sealed store', () => {
     ])
   })
 
-  it('follows a session that another process forgot and began anew', async () => {
+  it('reads a session that another process erased and created again', async () => {
     const inner = ramStore()
     const [one, two] = [await sealedStore(inner, ring('old')), await sealedStore(inner, ring('old'))]
-    await one.commit(change({ append: [said('before the walrus')] }))
-    expect(contents(await two.page(ann, { limit: 9 }))).toEqual(['before the walrus'])
-    await two.embed('m', [{ key: ann, id: 'm1', epoch: 0, text: 'before the walrus', values: Float32Array.of(1, 0) }])
-    await one.erase(ann)
-    await one.commit(change({ epoch: 1, append: [said('after')] }))
-    expect(contents(await two.page(ann, { limit: 9 }))).toEqual(['after'])
+    await one.commit(nextChange({ append: [said('before the walrus')] }))
+    expect(contentsOf(await two.page(annKey, { limit: 9 }))).toEqual(['before the walrus'])
+    await two.embed('m', [
+      { key: annKey, id: 'm1', epoch: 0, text: 'before the walrus', values: Float32Array.of(1, 0) },
+    ])
+    await one.erase(annKey)
+    await one.commit(nextChange({ epoch: 1, append: [said('after')] }))
+    expect(contentsOf(await two.page(annKey, { limit: 9 }))).toEqual(['after'])
     expect(
-      await two.search(ann, { text: 'walrus', vector: { model: 'm', values: Float32Array.of(1, 0) }, limit: 9 }),
+      await two.search(annKey, { text: 'walrus', vector: { model: 'm', values: Float32Array.of(1, 0) }, limit: 9 }),
     ).toEqual([])
-    expect(contents(await two.commit(change({ epoch: 1, append: [said('more')] })))).toEqual(['more'])
-    await expect(two.commit(change({ append: [said('late')] }))).rejects.toMatchObject({ code: 'erased' })
+    expect(contentsOf(await two.commit(nextChange({ epoch: 1, append: [said('more')] })))).toEqual(['more'])
+    await expect(two.commit(nextChange({ append: [said('late')] }))).rejects.toMatchObject({ code: 'erased' })
   })
 
-  it('keeps vectors to itself and finds by them', async () => {
+  it('searches by vectors without giving them to the inner store', async () => {
     const inner = ramStore()
     const store = await sealedStore(inner, ring('old'))
-    await store.commit(change({ append: [said('cat'), said(' '), said('train')], put: [fact('f1', 'boat')] }))
-    await store.commit(change({ key: parseKey('acme'), put: [fact('f2', 'plane')] }))
-    const offered = await store.unembedded('m', '', 3)
-    expect(offered.entries.map(({ key, id, text }) => `${key.id} ${id} ${text}`)).toEqual([
+    await store.commit(
+      nextChange({ append: [said('cat'), said(' '), said('train')], put: [factWithSpan('f1', 'boat')] }),
+    )
+    await store.commit(nextChange({ key: parseKey('acme'), put: [factWithSpan('f2', 'plane')] }))
+    const firstPage = await store.unembedded('m', '', 3)
+    expect(firstPage.entries.map(({ key, id, text }) => `${key.id} ${id} ${text}`)).toEqual([
       ' f2 animal plane',
       'ann m1 cat',
       'ann m3 train',
     ])
-    const rest = await store.unembedded('m', offered.next ?? '', 3)
-    expect([rest.entries.map(({ id }) => id), rest.next]).toEqual([['f1'], undefined])
-    const all = [...offered.entries, ...rest.entries].map((one, at) => ({
-      ...one,
-      values: Float32Array.of(Math.cos(at), Math.sin(at)),
+    const secondPage = await store.unembedded('m', firstPage.next ?? '', 3)
+    expect([secondPage.entries.map(({ id }) => id), secondPage.next]).toEqual([['f1'], undefined])
+    const all = [...firstPage.entries, ...secondPage.entries].map((entry, index) => ({
+      ...entry,
+      values: Float32Array.of(Math.cos(index), Math.sin(index)),
     }))
     expect(
-      await store.embed('m', [...all, { key: ann, id: 'm9', epoch: 0, text: 'x', values: Float32Array.of(1, 0) }]),
+      await store.embed('m', [...all, { key: annKey, id: 'm9', epoch: 0, text: 'x', values: Float32Array.of(1, 0) }]),
     ).toBe(4)
     expect([await store.embedded('m'), (await inner.embedded('m')).done]).toEqual([{ done: 4, total: 4 }, 0])
     expect((await store.unembedded('m', '', 9)).entries).toEqual([])
@@ -184,73 +197,73 @@ describe('a sealed store', () => {
       vector: { model: 'm', values: Float32Array.of(Math.cos(at), Math.sin(at)) },
       limit: 1,
     })
-    expect((await store.search(ann, near(2)))[0]?.entry).toMatchObject({ id: 'm3', content: 'train' })
-    expect((await store.search({ scope: 'acme' }, near(0)))[0]?.entry).toEqual(fact('f2', 'plane'))
-    await store.commit(change({ put: [fact('f1', 'ship')], drop: ['m3'] }))
-    expect([await store.embedded('m'), (await store.search(ann, near(2)))[0]?.entry.id]).toEqual([
+    expect((await store.search(annKey, near(2)))[0]?.entry).toMatchObject({ id: 'm3', content: 'train' })
+    expect((await store.search({ scope: 'acme' }, near(0)))[0]?.entry).toEqual(factWithSpan('f2', 'plane'))
+    await store.commit(nextChange({ put: [factWithSpan('f1', 'ship')], drop: ['m3'] }))
+    expect([await store.embedded('m'), (await store.search(annKey, near(2)))[0]?.entry.id]).toEqual([
       { done: 2, total: 3 },
       'm1',
     ])
   })
 
-  it('lets go of vectors of what another process forgot', async () => {
+  it('drops vectors of entries that another process erased', async () => {
     const inner = ramStore()
     const [one, two] = [await sealedStore(inner, ring('old')), await sealedStore(inner, ring('old'))]
-    await one.commit(change({ append: [said('cat'), said('dog')] }))
+    await one.commit(nextChange({ append: [said('cat'), said('dog')] }))
     const vectors = ['cat', 'dog'].map((text, at) => ({
-      key: ann,
+      key: annKey,
       id: `m${at + 1}`,
       epoch: 0,
       text,
       values: Float32Array.of(1, at),
     }))
     expect(await two.embed('m', vectors)).toBe(2)
-    await one.erase(ann, { entries: ['m1'] })
-    const hits = await two.search(ann, { vector: { model: 'm', values: Float32Array.of(1, 0) }, limit: 1 })
+    await one.erase(annKey, { entries: ['m1'] })
+    const hits = await two.search(annKey, { vector: { model: 'm', values: Float32Array.of(1, 0) }, limit: 1 })
     expect(hits.map(({ entry }) => entry.id)).toEqual(['m2'])
-    await one.erase(ann)
-    await one.commit(change({ epoch: 1, append: [said('bird')] }))
+    await one.erase(annKey)
+    await one.commit(nextChange({ epoch: 1, append: [said('bird')] }))
     expect(await two.embed('m', vectors)).toBe(0)
   })
 
-  it('keeps the entry with its key to itself', async () => {
+  it('hides and protects its key entry', async () => {
     const inner = ramStore()
     const store = await sealedStore(inner, ring('old'))
-    await store.commit(change({ append: [said('one')], put: [fact('f1', 'x')] }))
-    await store.commit(change({ drop: ['#key'] }))
-    expect(await store.erase(ann, { entries: ['#key', 'm9'] })).toEqual([])
-    expect((await (await sealedStore(inner, ring('old'))).head(ann, 9)).derived).toEqual([fact('f1', 'x')])
-    await expect(store.commit(change({ put: [fact('#key', 'x')] }))).rejects.toMatchObject({
+    await store.commit(nextChange({ append: [said('one')], put: [factWithSpan('f1', 'x')] }))
+    await store.commit(nextChange({ drop: ['#key'] }))
+    expect(await store.erase(annKey, { entries: ['#key', 'm9'] })).toEqual([])
+    expect((await (await sealedStore(inner, ring('old'))).head(annKey, 9)).derived).toEqual([factWithSpan('f1', 'x')])
+    await expect(store.commit(nextChange({ put: [factWithSpan('#key', 'x')] }))).rejects.toMatchObject({
       code: 'bad-option',
-      message: 'The entry id #key is kept for the key of a sealed session; choose another.',
+      message: 'The entry id #key is reserved for the key of an encrypted session. Choose another id.',
     })
-    expect(await store.erase(ann)).toEqual(['m1', 'f1'])
+    expect(await store.erase(annKey)).toEqual(['m1', 'f1'])
   })
 
-  it('has no keys left once it is closed, and leaves those it was given alone', async () => {
+  it('after close has no keys, and leaves the given keyring intact', async () => {
     const keys = ring('old')
     const store = await sealedStore(ramStore(), keys)
-    await store.commit(change({ append: [said('one')] }))
+    await store.commit(nextChange({ append: [said('one')] }))
     await store.close()
-    for (const late of [
-      () => store.head(ann, 0),
-      () => store.page(ann, { limit: 1 }),
-      () => store.commit(change({ append: [said('two')] })),
+    for (const call of [
+      () => store.head(annKey, 0),
+      () => store.page(annKey, { limit: 1 }),
+      () => store.commit(nextChange({ append: [said('two')] })),
     ]) {
-      await expect(late()).rejects.toMatchObject({
+      await expect(call()).rejects.toMatchObject({
         code: 'closed',
-        message: 'This sealed store is closed and its keys are gone; open it again.',
+        message: 'This encrypted store is closed and its keys are wiped. Open it again.',
       })
     }
     expect(Buffer.from(keys.current.bytes).toString('hex')).toBe(hex.old)
   })
 
-  it('is opened with the name of where its key comes from', async () => {
+  it('opens with a key source', async () => {
     const inner = ramStore()
-    await (await openSealed(inner, `command:${JSON.stringify([process.execPath, '-p', `'${hex.old}'`])}`)).commit(
-      change({ append: [said('one')] }),
-    )
-    expect(contents(await (await sealedStore(inner, ring('old'))).page(ann, { limit: 1 }))).toEqual(['one'])
+    await (
+      await openEncryptedStore(inner, `command:${JSON.stringify([process.execPath, '-p', `'${hex.old}'`])}`)
+    ).commit(nextChange({ append: [said('one')] }))
+    expect(contentsOf(await (await sealedStore(inner, ring('old'))).page(annKey, { limit: 1 }))).toEqual(['one'])
     expect(inner.durability).toBe('ram')
   })
 })

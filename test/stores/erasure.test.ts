@@ -8,37 +8,37 @@ import { type Memory, type MemoryOptions, openMemory, upkeepWith } from '../../s
 import type { Rederive } from '../../src/memory/forget.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from './places.ts'
+import { freshFiles } from './tempPaths.ts'
 import { databaseFiles, tracesOf } from './traces.ts'
 
-const fresh = freshFiles()
+const newPath = freshFiles()
 const canary = 'Qx7-walrus-Zk93-canary'
 
-/** A vector that is the text itself, so that what is left of it can be found by its bytes. */
-const bytes: Embedder = {
+/** Embeds a text as its bytes, so that leftover vectors can be found in the file. */
+const byteEmbedder: Embedder = {
   name: 'bytes',
   embed: async (texts) =>
     texts.map((text) => Float32Array.from(Buffer.from(text.padEnd(32).slice(0, 32)), (byte) => byte)),
 }
 
-/** Whether the vector of the message with the canary lies anywhere. */
+/** Searches the files for the vector of the canary message. */
 async function hasVector(file: string): Promise<boolean> {
-  const [vector] = await bytes.embed([`The code of the safe is ${canary}.`])
+  const [vector] = await byteEmbedder.embed([`The code of the safe is ${canary}.`])
   return databaseFiles(file).some(
-    (one) => existsSync(one) && readFileSync(one).includes(Buffer.from((vector as Float32Array).buffer)),
+    (path) => existsSync(path) && readFileSync(path).includes(Buffer.from((vector as Float32Array).buffer)),
   )
 }
 
-/** Sums up by repeating every word: whatever a summariser could carry over, this one does. */
-function repeated(
+/** Derives an entry that repeats every word of the messages: the worst case for erasure. */
+function deriveVerbatim(
   entry: Pick<Derived, 'id' | 'kind'>,
   messages: readonly Message[],
-  home: string | undefined,
+  session: string | undefined,
 ): Derived | undefined {
   const [first, last] = [messages[0], messages.at(-1)]
   if (first === undefined || last === undefined) return undefined
   const text = messages.map(({ content }) => content).join(' | ')
-  const sources = messages.map(({ id }) => ({ message: id, ...(home === undefined ? {} : { session: home }) }))
+  const sources = messages.map(({ id }) => ({ message: id, ...(session === undefined ? {} : { session }) }))
   const common = { id: entry.id, at: last.at, sources }
   if (entry.kind === 'summary')
     return {
@@ -65,31 +65,32 @@ function repeated(
   }
 }
 
-const rederive: Rederive = async (entry, left) => repeated(entry, left, entry.kind === 'knowledge' ? 'ann' : undefined)
+const rederive: Rederive = async (entry, remaining) =>
+  deriveVerbatim(entry, remaining, entry.kind === 'knowledge' ? 'ann' : undefined)
 
-/** How many indexes are kept in a file; they are compressed, so that no text could be found in them by its bytes. */
-function snapshotsIn(file: string): number {
+/** Counts the saved search indexes, which are compressed and cannot be searched for text. */
+function countSnapshots(file: string): number {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
-    return Number(database.prepare('SELECT count(*) AS many FROM snapshot').get()?.many)
+    return Number(database.prepare('SELECT count(*) AS count FROM snapshot').get()?.count)
   } finally {
     database.close()
   }
 }
 
-/** Whether an export made now holds the canary. */
-async function isExported(memory: Memory): Promise<boolean> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of memory.export()) pieces.push(piece)
-  return Buffer.concat(pieces).includes(canary)
+/** Searches a new export for the canary. */
+async function exportHasCanary(memory: Memory): Promise<boolean> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of memory.export()) chunks.push(chunk)
+  return Buffer.concat(chunks).includes(canary)
 }
 
-type Stage = { readonly memory: Memory; readonly store: SqliteStore; readonly file: string }
+type Fixture = { readonly memory: Memory; readonly store: SqliteStore; readonly file: string }
 
-async function opened(options: Pick<MemoryOptions, 'rederive' | 'upkeep'> = { rederive }): Promise<Stage> {
-  const file = fresh()
+async function openFixture(options: Pick<MemoryOptions, 'rederive' | 'upkeep'> = { rederive }): Promise<Fixture> {
+  const file = newPath()
   const store = sqliteStore(file, { worthKeeping: 1 })
-  return { memory: await openMemory({ store, embedder: bytes, clock: () => 1_000, ...options }), store, file }
+  return { memory: await openMemory({ store, embedder: byteEmbedder, clock: () => 1_000, ...options }), store, file }
 }
 
 async function put(store: SqliteStore, key: Key, entries: readonly Derived[]): Promise<void> {
@@ -110,10 +111,10 @@ async function put(store: SqliteStore, key: Key, entries: readonly Derived[]): P
 const ann = parseKey('acme:ann')
 const scope = parseKey('acme')
 
-/** A conversation with a canary in the middle that has reached every place it can. */
-async function contaminated(options?: Pick<MemoryOptions, 'rederive' | 'upkeep'>): Promise<Stage> {
-  const stage = await opened(options)
-  const { memory, store } = stage
+/** Creates a conversation whose canary is in messages, derived entries, vectors, indexes and caches. */
+async function openContaminated(options?: Pick<MemoryOptions, 'rederive' | 'upkeep'>): Promise<Fixture> {
+  const fixture = await openFixture(options)
+  const { memory, store } = fixture
   await memory.append('acme:ann', [
     { role: 'user', content: 'My cat is called Miso.' },
     { role: 'user', content: `The code of the safe is ${canary}.`, name: canary },
@@ -125,45 +126,45 @@ async function contaminated(options?: Pick<MemoryOptions, 'rederive' | 'upkeep'>
     { role: 'user', content: 'Thank you.' },
   ])
   const messages = await memory.transcript('acme:ann')
-  const derived = (kind: Derived['kind'], id: string, home?: string): Derived =>
-    repeated({ kind, id }, messages, home) as Derived
+  const derived = (kind: Derived['kind'], id: string, session?: string): Derived =>
+    deriveVerbatim({ kind, id }, messages, session) as Derived
   await put(store, ann, [derived('summary', 's1'), derived('fact', 'f1')])
   await put(store, scope, [derived('knowledge', 'k1', 'ann')])
-  for (const _ of [1, 2]) await store.embed('bytes', await everythingUnembedded(store))
+  for (const _ of [1, 2]) await store.embed('bytes', await embedEverything(store))
   await memory.embedded({ settled: true })
-  // caches and indexes have seen it
+  // Fills caches and search indexes.
   await memory.search('acme', `${canary} safe`, { limit: 5 })
   await memory.context('acme:ann')
-  return stage
+  return fixture
 }
 
-async function everythingUnembedded(store: SqliteStore): Promise<Parameters<SqliteStore['embed']>[1]> {
-  const made: { key: Key; id: string; epoch: number; text: string; values: Float32Array }[] = []
+async function embedEverything(store: SqliteStore): Promise<Parameters<SqliteStore['embed']>[1]> {
+  const embedded: { key: Key; id: string; epoch: number; text: string; values: Float32Array }[] = []
   for (let after: string | undefined = ''; after !== undefined; ) {
     const { entries, next } = await store.unembedded('bytes', after, 9)
-    const vectors = await bytes.embed(entries.map(({ text }) => text))
-    made.push(...entries.map((entry, at) => ({ ...entry, values: vectors[at] as Float32Array })))
+    const vectors = await byteEmbedder.embed(entries.map(({ text }) => text))
+    embedded.push(...entries.map((entry, index) => ({ ...entry, values: vectors[index] as Float32Array })))
     after = next
   }
-  return made
+  return embedded
 }
 
 const traces = (file: string): string[] => tracesOf(canary, databaseFiles(file))
 
-describe('forgetting', () => {
+describe('forget', () => {
   verifies(
     'X-05',
-    'leaves no trace of a message in the file, its log, its free pages, what was derived from it, and what is found',
+    'with a message leaves no trace in the file, the log, free pages, derived entries and search results',
     async () => {
-      const { memory, store, file } = await contaminated()
-      expect([traces(file).length > 0, snapshotsIn(file), await isExported(memory)]).toEqual([true, 1, true])
+      const { memory, store, file } = await openContaminated()
+      expect([traces(file).length > 0, countSnapshots(file), await exportHasCanary(memory)]).toEqual([true, 1, true])
       const receipt = await memory.forget({ key: 'acme:ann', messageId: 'm2' })
       await memory.forget({ key: 'acme:ann', messageId: 'm3' })
       expect(receipt.sessions).toEqual([
         { key: 'acme', entries: ['k1'], renewed: ['k1'] },
         { key: 'acme:ann', entries: ['m2', 's1', 'f1'], renewed: ['s1', 'f1'] },
       ])
-      expect([traces(file), snapshotsIn(file), await isExported(memory)]).toEqual([[], 0, false])
+      expect([traces(file), countSnapshots(file), await exportHasCanary(memory)]).toEqual([[], 0, false])
       expect(await hasVector(file)).toBe(false)
       expect(JSON.stringify(await memory.search('acme', canary))).not.toContain(canary)
       expect(
@@ -177,8 +178,8 @@ describe('forgetting', () => {
     },
   )
 
-  verifies('X-05', 'removes what cannot be made anew, and takes vectors with it', async () => {
-    const { memory, store, file } = await contaminated({ upkeep: false })
+  verifies('X-05', 'without a rederive function removes derived entries and their vectors', async () => {
+    const { memory, store, file } = await openContaminated({ upkeep: false })
     const [message] = await memory.search('acme', 'safe', { limit: 1 })
     expect(message?.entry.id).toBe('m2')
     expect(await hasVector(file)).toBe(true)
@@ -193,16 +194,16 @@ describe('forgetting', () => {
     await memory.close()
   })
 
-  verifies('X-05', 'a session or a scope goes with its key, and late writers change nothing', async () => {
+  verifies('X-05', 'with a session or scope removes its key too and rejects late writers', async () => {
     for (const target of [{ key: `acme:${canary}` }, { scope: 'acme' }]) {
-      const { memory, store, file } = await opened()
+      const { memory, store, file } = await openFixture()
       const key = parseKey(`acme:${canary}`)
       await memory.append(key, [{ role: 'user', content: canary }], { operationId: 'op1' })
       const { epoch, expiresAt } = await store.head(key, 0)
       await memory.embedded({ settled: true })
       await memory.forget(target)
       const late = { id: 'late', key, at: 1_000, epoch, put: [], drop: [], expiresAt }
-      const said = {
+      const message = {
         at: 1,
         role: 'user',
         content: canary,
@@ -211,8 +212,8 @@ describe('forgetting', () => {
         tokenizer: 'x',
         weight: 1,
       } as const
-      await expect(store.commit({ ...late, append: [said] })).rejects.toMatchObject({ code: 'erased' })
-      await expect(store.commit({ ...late, id: 'op1', append: [said] })).rejects.toMatchObject({ code: 'erased' })
+      await expect(store.commit({ ...late, append: [message] })).rejects.toMatchObject({ code: 'erased' })
+      await expect(store.commit({ ...late, id: 'op1', append: [message] })).rejects.toMatchObject({ code: 'erased' })
       expect(await store.embed('bytes', [{ key, id: 'm1', epoch, text: canary, values: Float32Array.of(1) }])).toBe(0)
       expect([traces(file), await memory.transcript(key), await store.list({ limit: 9 })]).toEqual([[], [], []])
       await memory.close()
@@ -220,10 +221,10 @@ describe('forgetting', () => {
     }
   })
 
-  verifies('X-05', 'a change that was under way when something was forgotten is refused', async () => {
-    const { memory, store, file } = await contaminated()
+  verifies('X-05', 'rejects changes that were in progress', async () => {
+    const { memory, store, file } = await openContaminated()
     const read = await store.head(ann, 9)
-    const summary = repeated({ kind: 'summary', id: 's2' }, read.recent, undefined) as Derived
+    const summary = deriveVerbatim({ kind: 'summary', id: 's2' }, read.recent, undefined) as Derived
     await memory.forget({ scope: 'acme', text: canary })
     const late = {
       id: 'slow',
@@ -241,14 +242,14 @@ describe('forgetting', () => {
     await memory.close()
   })
 
-  it('cleans pages that were split, merged and rewritten before', async () => {
-    const { memory, store, file } = await opened({ upkeep: upkeepWith() })
+  it('cleans pages that were split, merged and rewritten', async () => {
+    const { memory, store, file } = await openFixture({ upkeep: upkeepWith() })
     let state = 20_261_115
     const random = (below: number): number => {
       state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
       return (state >> 8) % below
     }
-    const words = (many: number): string => Array.from({ length: many }, () => random(1e9).toString(36)).join(' ')
+    const words = (count: number): string => Array.from({ length: count }, () => random(1e9).toString(36)).join(' ')
     for (let turn = 0; turn < 300; turn++) {
       const key = parseKey(`acme:s${random(12)}`)
       const isMarked = random(8) === 0
@@ -277,10 +278,10 @@ describe('forgetting', () => {
     await memory.close()
   })
 
-  it('needs to be told what', async () => {
-    const { memory } = await opened()
+  it('with an empty text throws', async () => {
+    const { memory } = await openFixture()
     await expect(memory.forget({ scope: 'acme', text: ' ' })).rejects.toThrow(
-      'text is empty. Pass the text to forget, or omit text to forget the whole scope.',
+      'text is empty; say what should be forgotten, or leave text out to forget the whole scope.',
     )
     await memory.close()
   })

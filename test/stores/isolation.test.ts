@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import type { Embedder } from '../../src/domain/ports.ts'
 import { type Memory, openMemory, profiles } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from './places.ts'
+import { freshFiles } from './tempPaths.ts'
 
 const fresh = freshFiles()
 const topics = [
@@ -14,14 +14,14 @@ const topics = [
   'tea with ginger',
 ]
 
-/** Letters counted: a poor embedder, but the same text always means the same. */
+/** Counts letters: a poor but deterministic embedder. */
 const letters: Embedder = {
   name: 'letters',
   embed: async (texts) =>
     texts.map((text) => Float32Array.from('abcdefghijklmnop', (letter) => text.toLowerCase().split(letter).length)),
 }
 
-async function talk(memory: Memory, scope: string, seed: number): Promise<void> {
+async function fillScope(memory: Memory, scope: string, seed: number): Promise<void> {
   for (let session = 0; session < 3; session++) {
     const messages = Array.from({ length: 12 }, (_, at) => {
       const topic = topics[(seed + session + at) % topics.length] as string
@@ -36,8 +36,8 @@ async function talk(memory: Memory, scope: string, seed: number): Promise<void> 
   await memory.remember(scope, { category: 'domain', key: 'opening hours', value: `nine to ${seed % 12}` })
 }
 
-/** Everything one tenant can be shown. */
-async function shown(memory: Memory, scope: string): Promise<string> {
+/** Serializes all search results and contexts of a tenant. */
+async function readEverything(memory: Memory, scope: string): Promise<string> {
   await memory.embedded({ settled: true })
   const found = await Promise.all(topics.map((topic) => memory.search(scope, topic, { limit: 20 })))
   const contexts = []
@@ -47,13 +47,13 @@ async function shown(memory: Memory, scope: string): Promise<string> {
         await memory.context(`${scope}:s${session}`, { query: 'what of the walrus and the invoice?', budget }),
       )
   }
-  const one = await memory.search(scope, 'walrus', { session: 's1' })
-  return JSON.stringify([found, contexts, one])
+  const inSession = await memory.search(scope, 'walrus', { session: 's1' })
+  return JSON.stringify([found, contexts, inSession])
 }
 
-describe('one tenant among others', () => {
+describe('a tenant with fifty others in the same file', () => {
   for (const profile of ['thread', 'agent', 'summary', 'handoff'] as const) {
-    verifies('X-06', `is shown the same bytes under ${profile} with and without fifty others in the file`, async () => {
+    verifies('X-06', `with profile ${profile} gets the same bytes as alone`, async () => {
       const open = () =>
         openMemory({
           profile: profiles[profile],
@@ -62,17 +62,17 @@ describe('one tenant among others', () => {
           clock: () => 50_000_000,
         })
       await using alone = await open()
-      await talk(alone, 'acme', 3)
-      await using among = await open()
-      for (let other = 0; other < 25; other++) await talk(among, `tenant${other}`, other)
-      await talk(among, 'acme', 3)
+      await fillScope(alone, 'acme', 3)
+      await using shared = await open()
+      for (let other = 0; other < 25; other++) await fillScope(shared, `tenant${other}`, other)
+      await fillScope(shared, 'acme', 3)
       for (let other = 25; other < 50; other++)
-        await talk(among, other % 2 === 0 ? `acme${other}` : `acme-${other}`, other)
-      const [without, within] = [await shown(alone, 'acme'), await shown(among, 'acme')]
-      expect(without).toContain('walrus')
-      expect(within).toBe(without)
-      // the others were really there to interfere
-      expect(await shown(among, 'tenant4')).not.toBe(within)
+        await fillScope(shared, other % 2 === 0 ? `acme${other}` : `acme-${other}`, other)
+      const [aloneResult, sharedResult] = [await readEverything(alone, 'acme'), await readEverything(shared, 'acme')]
+      expect(aloneResult).toContain('walrus')
+      expect(sharedResult).toBe(aloneResult)
+      // The other tenants have different data.
+      expect(await readEverything(shared, 'tenant4')).not.toBe(sharedResult)
     })
   }
 })

@@ -4,106 +4,106 @@ import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Index, Store } from '../../src/domain/ports.ts'
 import { type Change, never } from '../../src/domain/session.ts'
-import { said } from '../../src/stores/conformance/stage.ts'
+import { said } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
-import { zstd } from '../../src/stores/pack.ts'
-import { Expiries } from '../../src/stores/ram/expiries.ts'
+import { ExpiryHeap } from '../../src/stores/ram/expiryHeap.ts'
 import { type Bounded, type Pack, ramStore } from '../../src/stores/ram.ts'
+import { zstd } from '../../src/stores/zstd.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
-import type { Weight } from './ramWeights.ts'
+import type { MemoryUsage } from './ramMemoryUsage.ts'
 
-/** A store in which everything is packed away again after each step. */
-function alwaysPacked(pack: Pack): Store & Index {
-  const store = ramStore({ pack })
+/** Creates a store that compresses all sessions before each call. */
+function alwaysCompressed(compressor: Pack): Store & Index {
+  const store = ramStore({ pack: compressor })
   return new Proxy(store, {
     get: (target, name) => {
       const method = Reflect.get(target, name) as unknown
       if (typeof method !== 'function') return method
-      return (...given: unknown[]) => {
+      return (...args: unknown[]) => {
         target.rest(never)
-        return method.apply(target, given)
+        return method.apply(target, args)
       }
     },
   })
 }
 
-const as: Pack = { pack: (bytes) => bytes.slice(), unpack: (bytes) => bytes }
+const identity: Pack = { pack: (bytes) => bytes.slice(), unpack: (bytes) => bytes }
 
-/** Packs as it is, and notes whose words it packed. */
-const noting = (packs: string[]): Pack => ({
-  ...as,
+/** Compressor that copies the bytes and records the keys of the sessions. */
+const recordKeys = (keys: string[]): Pack => ({
+  ...identity,
   pack: (bytes) => {
-    packs.push(/acme:\w+/.exec(new TextDecoder().decode(bytes))?.[0] ?? '')
-    return as.pack(bytes)
+    keys.push(/acme:\w+/.exec(new TextDecoder().decode(bytes))?.[0] ?? '')
+    return identity.pack(bytes)
   },
 })
 
-describe('the RAM store', () => {
+describe('ramStore', () => {
   for (const { name, run } of storeConformance(async () => ramStore())) it(name, run)
 })
 
-describe('the RAM store, with all sessions packed', () => {
-  for (const { name, run } of storeConformance(async () => alwaysPacked(as))) it(name, run)
+describe('ramStore with all sessions compressed', () => {
+  for (const { name, run } of storeConformance(async () => alwaysCompressed(identity))) it(name, run)
 })
 
-describe('the RAM store, with all sessions packed by Zstandard', () => {
-  for (const { name, run } of storeConformance(async () => alwaysPacked(zstd ?? as))) it(name, run)
+describe('ramStore with all sessions compressed by Zstandard', () => {
+  for (const { name, run } of storeConformance(async () => alwaysCompressed(zstd ?? identity))) it(name, run)
 })
 
-type Counted = { readonly name: number; expiresAt: number; slot: number }
+type TestItem = { readonly name: number; expiresAt: number; heapIndex: number }
 
-describe('what expires', () => {
-  /** Things with their times, and how often a time was looked at. */
-  function counting(times: readonly number[]) {
-    const counted = { looks: 0 }
-    const all = times.map((time, name): Counted => {
+describe('ExpiryHeap', () => {
+  /** Creates a heap whose items count the reads of their expiry time. */
+  function createCountingHeap(times: readonly number[]) {
+    const counter = { reads: 0 }
+    const items = times.map((time, name): TestItem => {
       let current = time
       return {
         name,
-        slot: 0,
+        heapIndex: 0,
         get expiresAt() {
-          counted.looks++
+          counter.reads++
           return current
         },
-        set expiresAt(other) {
-          current = other
+        set expiresAt(value) {
+          current = value
         },
       }
     })
-    const expiries = new Expiries<Counted>()
-    for (const one of all) expiries.add(one)
-    return { all, expiries, counted }
+    const heap = new ExpiryHeap<TestItem>()
+    for (const item of items) heap.add(item)
+    return { items, heap, counter }
   }
-  const shuffled = Array.from({ length: 50_000 }, (_, place) => ((place * 7_919) % 50_000) + 1)
+  const shuffled = Array.from({ length: 50_000 }, (_, index) => ((index * 7_919) % 50_000) + 1)
 
-  verifies('T-06', 'is found by looking at what is over, not at what is not', () => {
-    const { expiries, counted } = counting(shuffled)
-    counted.looks = 0
-    expect(expiries.over(0)).toEqual([])
-    expect(counted.looks).toBe(1)
-    counted.looks = 0
-    expect(expiries.over(100)).toHaveLength(100)
-    expect(counted.looks).toBeLessThanOrEqual(301)
+  verifies('T-06', 'listExpired reads the expired items and few others', () => {
+    const { heap, counter } = createCountingHeap(shuffled)
+    counter.reads = 0
+    expect(heap.listExpired(0)).toEqual([])
+    expect(counter.reads).toBe(1)
+    counter.reads = 0
+    expect(heap.listExpired(100)).toHaveLength(100)
+    expect(counter.reads).toBeLessThanOrEqual(301)
   })
 
-  it('is moved and taken out at the price of a few looks', () => {
-    const { all, expiries, counted } = counting(shuffled)
-    counted.looks = 0
-    for (const one of all.slice(0, 1_000)) {
-      one.expiresAt = 60_000
-      expiries.moved(one)
+  it('update and remove read a logarithmic number of items', () => {
+    const { items, heap, counter } = createCountingHeap(shuffled)
+    counter.reads = 0
+    for (const item of items.slice(0, 1_000)) {
+      item.expiresAt = 60_000
+      heap.update(item)
     }
-    for (const one of all.slice(1_000, 2_000)) expiries.remove(one)
-    // Sixteen levels, three looks at each.
-    expect(counted.looks).toBeLessThan(2_000 * 60)
-    const left = all.slice(2_000).filter(({ expiresAt }) => expiresAt <= 10_000)
-    expect(new Set(expiries.over(10_000))).toEqual(new Set(left))
-    expect(expiries.over(60_000)).toHaveLength(49_000)
+    for (const item of items.slice(1_000, 2_000)) heap.remove(item)
+    // Sixteen levels with three reads each.
+    expect(counter.reads).toBeLessThan(2_000 * 60)
+    const remaining = items.slice(2_000).filter(({ expiresAt }) => expiresAt <= 10_000)
+    expect(new Set(heap.listExpired(10_000))).toEqual(new Set(remaining))
+    expect(heap.listExpired(60_000)).toHaveLength(49_000)
   })
 })
 
-const at = (time: number, key: string, more: Partial<Change> = {}): Change => ({
+const changeAt = (time: number, key: string, overrides: Partial<Change> = {}): Change => ({
   key: parseKey(key),
   at: time,
   epoch: 0,
@@ -111,54 +111,55 @@ const at = (time: number, key: string, more: Partial<Change> = {}): Change => ({
   put: [],
   drop: [],
   expiresAt: never,
-  ...more,
+  ...overrides,
 })
 
-describe('room in RAM', () => {
-  /** What is ended until the rest fits, in order. */
-  async function ended(store: Store & Bounded): Promise<string[]> {
-    const all: string[] = []
+describe('ramStore memory', () => {
+  /** Erases sessions until the others fit; returns their ids in order. */
+  async function evict(store: Store & Bounded): Promise<string[]> {
+    const evicted: string[] = []
     for (let key = store.overflowing(); key !== undefined; key = store.overflowing()) {
-      all.push(key.id)
+      evicted.push(key.id)
       await store.erase(key)
     }
-    return all
+    return evicted
   }
 
   verifies(
     'T-08',
-    'is bounded: those that nobody has used for longest are to end first, the one used last never',
+    'over the limit proposes the least recently used sessions for eviction, but never the one used last',
     async () => {
       const store = ramStore({ bytes: 2_600 })
-      for (const [time, name] of ['acme:a', 'acme:b', 'acme:c'].entries()) await store.commit(at(time, name))
+      for (const [time, name] of ['acme:a', 'acme:b', 'acme:c'].entries()) await store.commit(changeAt(time, name))
       expect(store.bytes).toEqual({ used: 3 * 806, limit: 2_600 })
-      expect(await ended(store)).toEqual([])
-      await store.commit(at(9, 'acme:a'))
-      await store.commit(at(9, 'acme:d'))
-      expect(await ended(store)).toEqual(['b', 'c'])
-      await store.commit(at(10, 'acme:d', { append: [said('x'.repeat(5_000))] }))
-      expect(await ended(store)).toEqual(['a'])
+      expect(await evict(store)).toEqual([])
+      await store.commit(changeAt(9, 'acme:a'))
+      await store.commit(changeAt(9, 'acme:d'))
+      expect(await evict(store)).toEqual(['b', 'c'])
+      await store.commit(changeAt(10, 'acme:d', { append: [said('x'.repeat(5_000))] }))
+      expect(await evict(store)).toEqual(['a'])
       expect(store.overflowing()).toBeUndefined()
     },
   )
 
-  it('does not end a session for what upkeep writes, nor what belongs to the scope', async () => {
+  it('does not count upkeep as a use, nor scope data against the limit', async () => {
     const store = ramStore({ bytes: 2_000 })
-    await store.commit(at(1, 'acme', { append: [said('x'.repeat(5_000))] }))
-    await store.commit(at(2, 'acme:a'))
-    await store.commit(at(3, 'acme:b'))
-    // At the time of the last use, and without a word: no use of it.
-    await store.commit(at(2, 'acme:a', { append: [] }))
-    await store.commit(at(4, 'acme:c'))
-    expect(await ended(store)).toEqual(['a'])
+    await store.commit(changeAt(1, 'acme', { append: [said('x'.repeat(5_000))] }))
+    await store.commit(changeAt(2, 'acme:a'))
+    await store.commit(changeAt(3, 'acme:b'))
+    // Without messages and with the time of the last use, this is no use.
+    await store.commit(changeAt(2, 'acme:a', { append: [] }))
+    await store.commit(changeAt(4, 'acme:c'))
+    expect(await evict(store)).toEqual(['a'])
   })
 
-  it('is bounded for what is at hand: those that nobody has used for longest are packed at once, and read the same', async () => {
-    const packs: string[] = []
-    // Each takes 806 bytes: two are at hand.
-    const store = ramStore({ pack: noting(packs), awake: 1_700 })
-    for (const [time, name] of ['acme:a', 'acme:b', 'acme:c', 'acme:d'].entries()) await store.commit(at(time, name))
-    expect(packs).toEqual(['acme:a', 'acme:b'])
+  it('over the uncompressed limit compresses the least recently used sessions and still reads them', async () => {
+    const compressed: string[] = []
+    // Each session takes 806 bytes, so two stay uncompressed.
+    const store = ramStore({ pack: recordKeys(compressed), awake: 1_700 })
+    for (const [time, name] of ['acme:a', 'acme:b', 'acme:c', 'acme:d'].entries())
+      await store.commit(changeAt(time, name))
+    expect(compressed).toEqual(['acme:a', 'acme:b'])
     expect(
       await Promise.all(
         ['acme:a', 'acme:d'].map(async (name) =>
@@ -166,30 +167,30 @@ describe('room in RAM', () => {
         ),
       ),
     ).toEqual([['acme:a'], ['acme:d']])
-    await store.commit(at(9, 'acme:c', { append: [said('acme:c again')] }))
-    expect(packs).toEqual(['acme:a', 'acme:b', 'acme:d'])
+    await store.commit(changeAt(9, 'acme:c', { append: [said('acme:c again')] }))
+    expect(compressed).toEqual(['acme:a', 'acme:b', 'acme:d'])
   })
 
-  it('is not made at once by packing what is large, or belongs to a scope', async () => {
-    const packs: string[] = []
-    const store = ramStore({ pack: noting(packs), awake: 1_000 })
-    await store.commit(at(1, 'acme'))
-    await store.commit(at(1, 'acme:large', { append: [said('x'.repeat(70_000))] }))
-    await store.commit(at(2, 'acme:a'))
-    expect(packs).toEqual([])
-    await store.commit(at(3, 'acme:b'))
-    expect(packs).toEqual(['acme:a'])
+  it('over the uncompressed limit leaves large sessions and scope data uncompressed', async () => {
+    const compressed: string[] = []
+    const store = ramStore({ pack: recordKeys(compressed), awake: 1_000 })
+    await store.commit(changeAt(1, 'acme'))
+    await store.commit(changeAt(1, 'acme:large', { append: [said('x'.repeat(70_000))] }))
+    await store.commit(changeAt(2, 'acme:a'))
+    expect(compressed).toEqual([])
+    await store.commit(changeAt(3, 'acme:b'))
+    expect(compressed).toEqual(['acme:a'])
   })
 
-  it('is counted the same after sessions were packed, used again, shortened and erased', async () => {
-    const store = ramStore({ pack: as })
-    await store.commit(at(1, 'acme:a', { append: [said('one'), said('two')] }))
+  it('is counted consistently across compression, use, erased entries and erased sessions', async () => {
+    const store = ramStore({ pack: identity })
+    await store.commit(changeAt(1, 'acme:a', { append: [said('one'), said('two')] }))
     const { used } = store.bytes
     store.rest(600_000)
     expect(store.bytes.used).toBe(used)
     store.rest(600_001)
     expect(store.bytes.used).not.toBe(used)
-    await store.commit(at(600_002, 'acme:a', { append: [said('three')] }))
+    await store.commit(changeAt(600_002, 'acme:a', { append: [said('three')] }))
     await store.erase(parseKey('acme:a'), { entries: ['m3'] })
     expect(store.bytes.used).toBe(used)
     await store.erase(parseKey('acme:a'))
@@ -198,16 +199,16 @@ describe('room in RAM', () => {
 
   verifies(
     'T-18',
-    'is at most 1 KB for an empty session, 2.2 times the text for one in use and no more than the text for one at rest',
+    'is at most 1 KB per empty session, 2.2 times the text of an active one and the text of a compressed one',
     async () => {
-      const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', 'test/stores/ramWeights.ts'], {
+      const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', 'test/stores/ramMemoryUsage.ts'], {
         cwd: root,
       })
-      const { empty, chat } = JSON.parse(stdout) as Record<'empty' | 'chat', Weight>
-      expect(empty.active).toBeLessThanOrEqual(1_024)
-      expect(empty.idle).toBeLessThanOrEqual(1_024)
-      expect(chat.active).toBeLessThanOrEqual(2.2 * chat.text)
-      expect(chat.idle).toBeLessThanOrEqual(chat.text)
+      const { empty, chat } = JSON.parse(stdout) as Record<'empty' | 'chat', MemoryUsage>
+      expect(empty.activeBytes).toBeLessThanOrEqual(1_024)
+      expect(empty.idleBytes).toBeLessThanOrEqual(1_024)
+      expect(chat.activeBytes).toBeLessThanOrEqual(2.2 * chat.textBytes)
+      expect(chat.idleBytes).toBeLessThanOrEqual(chat.textBytes)
     },
   )
 })

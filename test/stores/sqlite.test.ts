@@ -1,14 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, describe, it } from 'vitest'
+import { describe, it } from 'vitest'
 import { storeConformance } from '../../src/stores/conformance.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { freshFiles } from './tempPaths.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'threadkeep-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-let files = 0
+const newPath = freshFiles()
 
-describe('the SQLite store', () => {
-  for (const { name, run } of storeConformance(async () => sqliteStore(join(folder, `${++files}.db`)))) it(name, run)
+describe('sqliteStore', () => {
+  for (const { name, run } of storeConformance(async () => sqliteStore(newPath()))) it(name, run)
 })

@@ -1,33 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { findEncodings } from '../fault/canary.ts'
 
-/** Every way a text may lie in a file: as UTF-8 and UTF-16, in base64 at each of three places, escaped in JSON, in lower case. */
-function formsOf(text: string): ReadonlyMap<string, Buffer> {
-  const escaped = [...text].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
-  const forms = new Map<string, Buffer>([
-    ['UTF-8', Buffer.from(text)],
-    ['lower case', Buffer.from(text.toLowerCase())],
-    ['UTF-16', Buffer.from(text, 'utf16le')],
-    ['JSON', Buffer.from(escaped)],
-  ])
-  for (const shift of [0, 1, 2]) {
-    const whole = Buffer.from('\0'.repeat(shift) + text).toString('base64')
-    // The ends of a run depend on what stands beside it.
-    forms.set(`base64 ${shift}`, Buffer.from(whole.slice(shift === 0 ? 0 : 4, -4)))
-  }
-  return forms
-}
-
-/** In which files, and in which form, a text can be found. */
-export function tracesOf(text: string, files: readonly string[]): string[] {
-  return files
+/** Finds a text, as it is or in lower case, in files; returns file names with the encoding. */
+export const tracesOf = (text: string, files: readonly string[]): string[] =>
+  files
     .filter((file) => existsSync(file))
-    .flatMap((file) => [...formsIn(readFileSync(file), text)].map((form) => `${file.replace(/^.*\//, '')}: ${form}`))
-}
+    .flatMap((file) =>
+      findEncodings(readFileSync(file), [...new Set([text, text.toLowerCase()])]).map(
+        (encoding) => `${file.replace(/^.*\//, '')}: ${encoding}`,
+      ),
+    )
 
-function* formsIn(bytes: Buffer, text: string): Iterable<string> {
-  for (const [form, pattern] of formsOf(text)) if (bytes.includes(pattern)) yield form
-}
-
-/** A database with everything that lies beside it. */
+/** A database with its log, shared-memory and journal files. */
 export const databaseFiles = (file: string): readonly string[] =>
-  ['', '-wal', '-shm', '-journal'].map((end) => file + end)
+  ['', '-wal', '-shm', '-journal'].map((suffix) => file + suffix)

@@ -12,8 +12,8 @@ import { selectSentences } from '../../src/text/sections.ts'
 import { sentencesOf } from '../../src/text/sentences.ts'
 import { squeezeSpace, stripComments } from '../../src/text/squeeze.ts'
 import { isStopword, stem, termsOf, wordsOf } from '../../src/text/words.ts'
-import { extractFacts } from '../../src/upkeep/extract.ts'
-import { summarise } from '../../src/upkeep/summarise.ts'
+import { extractFacts } from '../../src/upkeep/extract/extract.ts'
+import { summarise } from '../../src/upkeep/summarise/summarise.ts'
 
 const megabyte = 1_000_000
 const seconds = 1_000

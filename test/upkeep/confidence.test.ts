@@ -1,16 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { aged, type Believed, isSpent, told, used } from '../../src/upkeep/confidence.ts'
+import { openMemory } from '../../src/index.ts'
+import { applyAging, type ConfidenceState, isBelowMinimum, told, used } from '../../src/upkeep/confidence.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const day = 24 * 3_600_000
 const start = 1_000 * day
-const known = (confidence: number): Believed => ({ confidence, at: start, usedAt: start })
-const times = (count: number, of: Believed, step: (known: Believed, at: number) => Believed): Believed =>
-  Array.from({ length: count }).reduce<Believed>((before, _, at) => step(before, at), of)
+const knowledge = (confidence: number): ConfidenceState => ({ confidence, at: start, usedAt: start })
+const times = (
+  count: number,
+  of: ConfidenceState,
+  step: (knowledge: ConfidenceState, at: number) => ConfidenceState,
+): ConfidenceState => Array.from({ length: count }).reduce<ConfidenceState>((before, _, at) => step(before, at), of)
 
-describe('what is told', () => {
-  verifies('A-03', 'is believed to 0.5 at first, or as the caller says', () => {
+describe('recordMention', () => {
+  verifies('A-03', 'for new knowledge sets confidence 0.5, or the given one', () => {
     expect(told(undefined, { at: start })).toEqual({ confidence: 0.5, at: start, usedAt: start })
     expect(told(undefined, { at: start, session: 's1' })).toEqual({
       confidence: 0.5,
@@ -21,25 +25,25 @@ describe('what is told', () => {
     expect(told(undefined, { at: start, confidence: 0.123 }).confidence).toBe(0.123)
   })
 
-  verifies('A-03', 'is believed 0.1 more when it is told again, at most 1', () => {
-    const again = (count: number) => times(count, known(0.5), (before) => told(before, { at: start })).confidence
+  verifies('A-03', 'for knowledge knowledge adds 0.1, up to 1', () => {
+    const again = (count: number) => times(count, knowledge(0.5), (before) => told(before, { at: start })).confidence
     expect([0, 1, 2, 3, 4, 5, 6, 1_000].map(again)).toEqual([0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1])
   })
 
-  verifies('A-03', 'adds once for a session, however often it tells it', () => {
+  verifies('A-03', 'with a repeated session counts it once', () => {
     const first = told(undefined, { at: start, session: 'loop' })
     expect(times(1_000, first, (before) => told(before, { at: start, session: 'loop' })).confidence).toBe(0.5)
     const second = times(1_000, first, (before) => told(before, { at: start, session: 'other' }))
     expect(second).toEqual({ confidence: 0.6, at: start, usedAt: start, told: ['loop', 'other'] })
   })
 
-  it('again takes the confidence that comes with it, from any session', () => {
+  it('with an explicit confidence uses it, from any session', () => {
     const before = told(undefined, { at: start, session: 's1' })
     expect(told(before, { at: start, session: 's1', confidence: 0.25 }).confidence).toBe(0.25)
     expect(told(before, { at: start, confidence: 0 }).confidence).toBe(0)
   })
 
-  it('remembers the 16 sessions that told it last, so that a loop among others still counts once', () => {
+  it('keeps the last 16 sessions, so that a repeating session still counts once', () => {
     const among = times(40, told(undefined, { at: start, session: 'loop', confidence: 0 }), (before, at) =>
       told(told(before, { at: start, session: 'loop' }), { at: start, session: `s${at}`, confidence: 0 }),
     )
@@ -48,8 +52,8 @@ describe('what is told', () => {
     expect(told(among, { at: start, session: 's0' }).confidence).toBe(0.1)
   })
 
-  it('keeps who used it and when', () => {
-    const before = used(known(0.5), { session: 's1', at: start + day })
+  it('keeps the sessions and the time of use', () => {
+    const before = used(knowledge(0.5), { session: 's1', at: start + day })
     expect(told(before, { at: start + 2 * day })).toEqual({
       confidence: 0.65,
       at: start + 2 * day,
@@ -59,52 +63,52 @@ describe('what is told', () => {
   })
 })
 
-describe('what is used', () => {
-  verifies('A-03', 'is believed 0.05 more for each session that uses it, at most 1', () => {
+describe('recordUse', () => {
+  verifies('A-03', 'adds 0.05 per session, up to 1', () => {
     const by = (count: number) =>
-      times(count, known(0.5), (before, at) => used(before, { session: `s${at}`, at: start })).confidence
+      times(count, knowledge(0.5), (before, at) => used(before, { session: `s${at}`, at: start })).confidence
     expect([1, 2, 3, 9, 10, 11].map(by)).toEqual([0.55, 0.6, 0.65, 0.95, 1, 1])
   })
 
-  verifies('A-03', 'again by the same session only moves the time of its last use', () => {
-    const once = used(known(0.5), { session: 's1', at: start + day })
+  verifies('A-03', 'with a repeated session changes only the time of the last use', () => {
+    const once = used(knowledge(0.5), { session: 's1', at: start + day })
     const often = times(1_000, once, (before, at) => used(before, { session: 's1', at: start + day + at }))
     expect(often).toEqual({ confidence: 0.55, at: start, usedAt: start + day + 999, used: ['s1'] })
   })
 
-  it('was used last when it was used last, though an earlier use is noted later', () => {
-    expect(used(used(known(0.5), { session: 's1', at: start + 9 }), { session: 's2', at: start + 3 }).usedAt).toBe(
+  it('recorded out of order keeps the latest time', () => {
+    expect(used(used(knowledge(0.5), { session: 's1', at: start + 9 }), { session: 's2', at: start + 3 }).usedAt).toBe(
       start + 9,
     )
   })
 
-  it('keeps all else it holds, and 16 sessions', () => {
-    const entry = { ...known(0), key: 'theme' }
+  it('keeps all other fields, and 16 sessions', () => {
+    const entry = { ...knowledge(0), key: 'theme' }
     expect(used(entry, { session: 's', at: start }).key).toBe('theme')
     const sessions = times(20, entry, (before, at) => used(before, { session: `s${at}`, at: start })).used
     expect(sessions).toEqual(Array.from({ length: 16 }, (_, at) => `s${at + 4}`))
   })
 })
 
-describe('what nobody tells or uses', () => {
-  const idleFor = (days: number, of = known(0.5)) => aged(of, start + days * day)
+describe('applyAging', () => {
+  const idleFor = (days: number, of = knowledge(0.5)) => applyAging(of, start + days * day)
 
-  verifies('A-03', 'is believed 0.1 less for every 30 days', () => {
+  verifies('A-03', 'subtracts 0.1 per 30 idle days', () => {
     expect([29.9, 30, 59, 60, 120, 150, 3_000].map((days) => idleFor(days).confidence)).toEqual([
       0.5, 0.4, 0.4, 0.3, 0.1, 0, 0,
     ])
     expect(idleFor(65)).toEqual({ confidence: 0.3, at: start, usedAt: start, agedAt: start + 60 * day })
   })
 
-  it('is the same object as long as nothing changes', () => {
-    const entry = known(0.5)
+  it('without a change returns the same object', () => {
+    const entry = knowledge(0.5)
     expect(idleFor(29, entry)).toBe(entry)
     expect(idleFor(-400, entry)).toBe(entry)
     const once = idleFor(31, entry)
     expect(idleFor(59, once)).toBe(once)
   })
 
-  verifies('A-03', 'is idle from its last use or telling on', () => {
+  verifies('A-03', 'counts from the last use or mention', () => {
     const later = used(idleFor(45), { session: 's1', at: start + 50 * day })
     expect(later.confidence).toBe(0.45)
     expect(idleFor(79, later).confidence).toBe(0.45)
@@ -113,8 +117,8 @@ describe('what nobody tells or uses', () => {
     expect([79, 80].map((days) => idleFor(days, again).confidence)).toEqual([0.5, 0.4])
   })
 
-  verifies('A-03', 'goes below 0.1', () => {
-    expect([0, 0.05, 0.09, 0.1, 0.5, 0.5 - 4 * 0.1].map((confidence) => isSpent({ confidence }))).toEqual([
+  verifies('A-03', 'marks knowledge below 0.1 as below the minimum', () => {
+    expect([0, 0.05, 0.09, 0.1, 0.5, 0.5 - 4 * 0.1].map((confidence) => isBelowMinimum({ confidence }))).toEqual([
       true,
       true,
       true,
@@ -122,39 +126,47 @@ describe('what nobody tells or uses', () => {
       false,
       false,
     ])
-    expect([120, 150].map((days) => isSpent(idleFor(days)))).toEqual([false, true])
+    expect([120, 150].map((days) => isBelowMinimum(idleFor(days)))).toEqual([false, true])
   })
 
-  verifies(
-    'A-03',
-    'is believed the same whether it is looked at daily, monthly, after a year or never before it is needed',
-    () => {
-      const event = fc.record({
-        day: fc.nat(360),
-        kind: fc.constantFrom('tell', 'use'),
-        session: fc.constantFrom('s1', 's2', 's3'),
-      })
-      fc.assert(
-        fc.property(
-          fc.double({ min: 0, max: 1, noNaN: true }),
-          fc.array(event, { maxLength: 6 }),
-          (confidence, events) => {
-            const sweptEvery = (days: number): number => {
-              let entry = known(confidence)
-              for (let today = 0; today <= 365; today++) {
-                const at = start + today * day
-                for (const { kind, session } of events.filter((some) => some.day === today))
-                  entry = (kind === 'tell' ? told : used)(entry, { session, at })
-                if (today % days === 0) entry = aged(entry, at)
-              }
-              return aged(entry, start + 365 * day).confidence
+  verifies('A-03', 'gives the same result whether it runs daily, monthly, yearly or only when needed', () => {
+    const event = fc.record({
+      day: fc.nat(360),
+      kind: fc.constantFrom('tell', 'use'),
+      session: fc.constantFrom('s1', 's2', 's3'),
+    })
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.array(event, { maxLength: 6 }),
+        (confidence, events) => {
+          const sweptEvery = (days: number): number => {
+            let entry = knowledge(confidence)
+            for (let today = 0; today <= 365; today++) {
+              const at = start + today * day
+              for (const { kind, session } of events.filter((some) => some.day === today))
+                entry = (kind === 'tell' ? told : used)(entry, { session, at })
+              if (today % days === 0) entry = applyAging(entry, at)
             }
-            expect([sweptEvery(1), sweptEvery(7), sweptEvery(31), sweptEvery(365)]).toEqual(
-              Array.from({ length: 4 }, () => sweptEvery(1_000)),
-            )
-          },
-        ),
-      )
-    },
-  )
+            return applyAging(entry, start + 365 * day).confidence
+          }
+          expect([sweptEvery(1), sweptEvery(7), sweptEvery(31), sweptEvery(365)]).toEqual(
+            Array.from({ length: 4 }, () => sweptEvery(1_000)),
+          )
+        },
+      ),
+    )
+  })
+})
+
+describe('ageKnowledge', () => {
+  verifies('A-03', 'after a sweep with a clock one year ahead still ages on time', async () => {
+    let now = 0
+    await using memory = await openMemory({ clock: () => now })
+    await memory.sweep(365 * day)
+    await memory.remember('acme', { category: 'domain', key: 'hours', value: 'nine to five' })
+    now = 30 * day
+    await memory.sweep(now)
+    expect((await memory.upkeep.knowledge('acme')).map(({ confidence }) => confidence)).toEqual([0.4])
+  })
 })

@@ -2,33 +2,34 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { wordsOf } from '../../src/context/fees.ts'
 import type { Role } from '../../src/domain/entry.ts'
-import { extractFacts, type Found, fields, type Told } from '../../src/upkeep/extract.ts'
-import { mergeFacts } from '../../src/upkeep/merge.ts'
-import { recordOf } from '../../src/upkeep/record.ts'
+import { extractFacts } from '../../src/upkeep/extract/extract.ts'
+import { type FactCandidate, type FactMessage, fields } from '../../src/upkeep/extract/fields.ts'
+import { mergeFacts } from '../../src/upkeep/extract/merge.ts'
+import { buildRecord } from '../../src/upkeep/record.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const says = (content: string, role: Role = 'user', id = 'm1'): Told => ({ id, role, content, at: 1_000 })
-const found = (content: string): readonly Found[] => extractFacts([says(content)])
-/** What is found besides names, as `field.key: value`. */
-const told = (content: string): string[] =>
-  found(content)
+const message = (content: string, role: Role = 'user', id = 'm1'): FactMessage => ({ id, role, content, at: 1_000 })
+const extracted = (content: string): readonly FactCandidate[] => extractFacts([message(content)])
+/** Extracted facts except names, as `field.key: value`. */
+const facts = (content: string): string[] =>
+  extracted(content)
     .filter(({ field }) => field !== 'entities')
     .map(
       ({ field, key, value }) =>
         `${field}${key === '' ? '' : `.${key}`}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
     )
 const names = (content: string): unknown[] =>
-  found(content).flatMap(({ field, value }) => (field === 'entities' ? [value] : []))
-const dataOf = (messages: readonly Told[]) =>
-  recordOf(mergeFacts([], extractFacts(messages), { at: 0, id: String }).put).important_data
+  extracted(content).flatMap(({ field, value }) => (field === 'entities' ? [value] : []))
+const dataOf = (messages: readonly FactMessage[]) =>
+  buildRecord(mergeFacts([], extractFacts(messages), { at: 0, createId: String }).put).important_data
 
-describe('important data', () => {
-  verifies('C-05', 'the document’s conversation gives the data the document expects', () => {
+describe('extractFacts', () => {
+  verifies('C-05', 'with the conversation of the source document returns the expected data', () => {
     const data = dataOf([
-      says('I prefer dark mode. My document should have sections for Introduction, Methods, Results.', 'user', 'm1'),
-      says("Noted. I'll structure your document accordingly.", 'assistant', 'm2'),
-      says('Important sources: https://example.com/paper1, https://example.com/paper2', 'user', 'm3'),
-      says('The key finding is that X causes Y. This is critical for the paper.', 'user', 'm4'),
+      message('I prefer dark mode. My document should have sections for Introduction, Methods, Results.', 'user', 'm1'),
+      message("Noted. I'll structure your document accordingly.", 'assistant', 'm2'),
+      message('Important sources: https://example.com/paper1, https://example.com/paper2', 'user', 'm3'),
+      message('The key finding is that X causes Y. This is critical for the paper.', 'user', 'm4'),
     ])
     expect(data).toEqual({
       user_preferences: { theme: 'dark' },
@@ -40,22 +41,22 @@ describe('important data', () => {
       custom_fields: {},
     })
   })
-  verifies('C-05', 'no messages, and messages without important data, give the empty structure', () => {
+  verifies('C-05', 'without messages or without important data returns the empty structure', () => {
     const empty = dataOf([])
     expect(Object.keys(empty)).toEqual([...fields])
     expect(Object.values(empty).every((value) => Object.keys(value).length === 0)).toBe(true)
-    expect(dataOf([says(''), says('ok thanks!'), says('What is the weather like?')])).toEqual(empty)
+    expect(dataOf([message(''), message('ok thanks!'), message('What is the weather like?')])).toEqual(empty)
   })
-  verifies('C-05', 'the document’s preferences, structure and sources are found in the words of its last test', () => {
-    expect(told('I prefer dark mode')).toEqual(['user_preferences.theme: dark'])
-    expect(told('Document structure: Intro, Methods, Results, Conclusion')).toEqual([
+  verifies('C-05', 'finds the preferences, structure and sources of the last test of the source document', () => {
+    expect(facts('I prefer dark mode')).toEqual(['user_preferences.theme: dark'])
+    expect(facts('Document structure: Intro, Methods, Results, Conclusion')).toEqual([
       'document_structure.sections: ["Intro","Methods","Results","Conclusion"]',
     ])
-    expect(told('Key sources: url1, url2')).toEqual(['source_urls: url1', 'source_urls: url2'])
+    expect(facts('Key sources: url1, url2')).toEqual(['source_urls: url1', 'source_urls: url2'])
   })
 })
 
-describe('a preference', () => {
+describe('extractFacts: preferences', () => {
   it.each([
     ['Actually I prefer light mode now.', 'theme: light'],
     ['use Arial', 'font: Arial'],
@@ -80,10 +81,10 @@ describe('a preference', () => {
     ['I prefer tea over coffee', 'coffee_or_tea: tea over coffee'],
     ['I love trail running with my dog', 'trail_running: love trail running with my dog'],
     ["I don't like mushrooms", "mushrooms: don't like mushrooms"],
-  ])('is told by %j', (content, expected) => expect(told(content)).toEqual([`user_preferences.${expected}`]))
+  ])('finds one in %j', (content, expected) => expect(facts(content)).toEqual([`user_preferences.${expected}`]))
 
-  it('has the same key when it is changed', () => {
-    const key = (content: string): unknown => found(content)[0]?.key
+  it('keeps the key when the value changes', () => {
+    const key = (content: string): unknown => extracted(content)[0]?.key
     expect(key('I prefer aisle seats now')).toBe(key('I prefer window seats'))
     expect(key('I prefer coffee to tea')).toBe(key('I prefer tea over coffee'))
     expect(key('I hate olives')).toBe(key('I like olives'))
@@ -103,20 +104,20 @@ describe('a preference', () => {
     'I like the idea.',
     "I'd like to see the report.",
     'Call me later.',
-  ])('is not told by %j', (content) => expect(told(content)).toEqual([]))
-  it('is told beside a quotation, and beside inches', () => {
-    expect(told('"Use what you like," she said. I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
-    expect(told('My screen has 27". I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
+  ])('finds none in %j', (content) => expect(facts(content)).toEqual([]))
+  it('next to a quotation or an inch mark finds it', () => {
+    expect(facts('"Use what you like," she said. I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
+    expect(facts('My screen has 27". I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
   })
-  it('is told after a number, but not after somebody else’s name', () => {
-    expect(told('Message 3: I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
-    expect(told('Bob: I prefer dark mode.')).toEqual([])
+  it('after a list number finds it, after a speaker name does not', () => {
+    expect(facts('Message 3: I prefer dark mode.')).toEqual(['user_preferences.theme: dark'])
+    expect(facts('Bob: I prefer dark mode.')).toEqual([])
   })
-  it('is told before a question in the same sentence', () =>
-    expect(told('I prefer dark mode, can you set it up?')).toEqual(['user_preferences.theme: dark']))
+  it('before a question in the same sentence finds it', () =>
+    expect(facts('I prefer dark mode, can you set it up?')).toEqual(['user_preferences.theme: dark']))
 })
 
-describe('decisions, rules and facts', () => {
+describe('extractFacts: decisions, constraints and important facts', () => {
   it.each([
     ["let's go with PostgreSQL", "key_decisions: let's go with PostgreSQL"],
     ['We decided to ship on Monday, because it is quiet.', 'key_decisions: We decided to ship on Monday'],
@@ -136,7 +137,7 @@ describe('decisions, rules and facts', () => {
     ['Our budget is 5,000 EUR.', 'important_facts: Our budget is 5,000 EUR'],
     ['I met Ana on 15 January 2024', 'important_facts: I met Ana on 15 January 2024'],
     ['Wichtig: das Budget ist 5000 Euro', 'important_facts: das Budget ist 5000 Euro'],
-  ])('are told by %j', (content, expected) => expect(told(content)).toEqual([expected]))
+  ])('finds one in %j', (content, expected) => expect(facts(content)).toEqual([expected]))
 
   it.each([
     "Don't worry about it.",
@@ -146,35 +147,35 @@ describe('decisions, rules and facts', () => {
     "I'm a bit tired",
     'Remember me?',
     'Always good to hear!',
-  ])('are not told by %j', (content) => expect(told(content)).toEqual([]))
-  it('matter more when they are said to be critical', () => {
-    expect(found('The key finding is that X causes Y.')[0]?.importance).toBe(7)
-    expect(found('The key finding is that X causes Y. This is critical for the paper.')[0]?.importance).toBe(9)
+  ])('finds none in %j', (content) => expect(facts(content)).toEqual([]))
+  it('marked as critical get a higher importance', () => {
+    expect(extracted('The key finding is that X causes Y.')[0]?.importance).toBe(7)
+    expect(extracted('The key finding is that X causes Y. This is critical for the paper.')[0]?.importance).toBe(9)
   })
-  it('leave the mark of a secret whole', () => {
+  it('keep the placeholder of a secret intact', () => {
     const mark = '⟨secret:123456⟩'
-    expect(told(`Important: the key is ${mark}`)).toEqual([`important_facts: the key is ${mark}`])
+    expect(facts(`Important: the key is ${mark}`)).toEqual([`important_facts: the key is ${mark}`])
     const long = `Important: ${'words and '.repeat(28)}${mark}${' and more'.repeat(10)}`
-    const [fact] = found(long)
+    const [fact] = extracted(long)
     expect(String(fact?.value).length).toBeLessThanOrEqual(300)
     expect(String(fact?.value).replaceAll(mark, '')).not.toContain('⟨')
   })
 })
 
-describe('structure, sources and names', () => {
+describe('extractFacts: structure, sources and names', () => {
   it.each([
     ['Here is the outline:\n- Intro\n- Methods\n- Results\n\nThanks', 'sections: ["Intro","Methods","Results"]'],
     ['Outline\n# One\n## Two\n# Three', 'sections: ["One","Two","Three"]'],
     ['The book should have chapters called Dawn, Noon and Dusk', 'chapters: ["Dawn","Noon","Dusk"]'],
-  ])('a document is to be built as %j says', (content, expected) =>
-    expect(told(content)).toEqual([`document_structure.${expected}`]),
+  ])('finds a document structure in %j', (content, expected) =>
+    expect(facts(content)).toEqual([`document_structure.${expected}`]),
   )
-  it('a source is a URL without the punctuation around it', () =>
-    expect(told('See (https://a.example/x_(y)), and https://b.example/?q=1.')).toEqual([
+  it('returns a URL without surrounding punctuation', () =>
+    expect(facts('See (https://a.example/x_(y)), and https://b.example/?q=1.')).toEqual([
       'source_urls: https://a.example/x_(y)',
       'source_urls: https://b.example/?q=1',
     ]))
-  it('a name has capitals inside a sentence', () => {
+  it('finds capitalised names inside sentences', () => {
     expect(names('Yesterday I met Ana Lopez from Acme in Oslo. We use PostgreSQL on Mondays.')).toEqual([
       'Ana Lopez',
       'Acme',
@@ -189,19 +190,19 @@ describe('structure, sources and names', () => {
 
 const secret = 'I prefer dark mode. My cat is called Miso. https://a.example/x'
 
-describe('the echo guard', () => {
-  verifies('X-09', 'what a system, an assistant or a tool says is never a user’s fact', () =>
-    expect(extractFacts((['system', 'assistant', 'tool'] as const).map((role) => says(secret, role)))).toEqual([]),
+describe('extractFacts: text that is not the user’s own', () => {
+  verifies('X-09', 'from system, assistant and tool messages is ignored', () =>
+    expect(extractFacts((['system', 'assistant', 'tool'] as const).map((role) => message(secret, role)))).toEqual([]),
   )
-  verifies('X-09', 'recalled memory in a user’s message is never a user’s fact', () => {
-    expect(found(`<memory id="1">\n${secret}\n</memory>`)).toEqual([])
-    expect(found(`before <memory>${secret}`)).toEqual([])
+  verifies('X-09', 'recalled memory in a user message is ignored', () => {
+    expect(extracted(`<memory id="1">\n${secret}\n</memory>`)).toEqual([])
+    expect(extracted(`before <memory>${secret}`)).toEqual([])
     for (const { recalled, before } of Object.values(wordsOf)) {
-      expect(found(`${recalled}User: hello\n\n${secret}`)).toEqual([])
-      if (before !== '') expect(found(`${before}${secret}`)).toEqual([])
+      expect(extracted(`${recalled}User: hello\n\n${secret}`)).toEqual([])
+      if (before !== '') expect(extracted(`${before}${secret}`)).toEqual([])
     }
   })
-  verifies('X-09', 'what a user quotes or pastes is not what the user says', () => {
+  verifies('X-09', 'quoted and pasted text is ignored', () => {
     const pasted = [
       `> ${secret}`,
       `\`\`\`\n${secret}\n\`\`\``,
@@ -215,11 +216,11 @@ describe('the echo guard', () => {
       `On Monday Ana wrote:\n${secret}`,
       `From: ana@a.example\nSubject: modes\n\n${secret}`,
     ]
-    for (const content of pasted) expect(told(content)).toEqual([])
+    for (const content of pasted) expect(facts(content)).toEqual([])
   })
-  verifies('X-09', 'what stands beside a quotation is still found, with its place', () => {
+  verifies('X-09', 'own text next to a quotation is extracted with its span', () => {
     const content = `> I prefer light mode\n<memory>I live in Rome</memory>\nNo, I prefer dark mode.`
-    expect(found(content)).toEqual([
+    expect(extracted(content)).toEqual([
       {
         field: 'user_preferences',
         key: 'theme',
@@ -268,21 +269,21 @@ const bit = fc.constantFrom(
 )
 const anything = fc.array(fc.oneof(bit, fc.string({ maxLength: 4 })), { maxLength: 60 }).map((bits) => bits.join(''))
 
-describe('whatever is said', () => {
-  verifies('X-09', 'each fact cites the words it was taken from', () =>
+describe('extractFacts: with arbitrary text', () => {
+  verifies('X-09', 'cites the passage each fact was taken from', () =>
     fc.assert(
       fc.property(anything, (content) => {
-        for (const { value, source } of found(content)) {
+        for (const { value, source } of extracted(content)) {
           const cited = content.slice(...(source.span as [number, number]))
           for (const text of [value].flat()) expect(cited).toContain(text)
         }
       }),
     ),
   )
-  it('at most 40 things are found, none of more than 300 characters', () => {
-    const many = found(Array.from({ length: 90 }, (_, place) => `My friend is called Zed${place}. `).join(''))
-    expect(many).toHaveLength(40)
-    expect(many.every(({ field }) => field === 'important_facts')).toBe(true)
-    expect(String(found(`Important: ${'a word '.repeat(80)}`)[0]?.value).length).toBeLessThanOrEqual(300)
+  it('returns at most 40 facts of at most 300 characters', () => {
+    const facts = extracted(Array.from({ length: 90 }, (_, index) => `My friend is called Zed${index}. `).join(''))
+    expect(facts).toHaveLength(40)
+    expect(facts.every(({ field }) => field === 'important_facts')).toBe(true)
+    expect(String(extracted(`Important: ${'a word '.repeat(80)}`)[0]?.value).length).toBeLessThanOrEqual(300)
   })
 })

@@ -2,35 +2,43 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
 import { repairJson } from '../../src/text/repair.ts'
-import type { Told } from '../../src/upkeep/extract.ts'
-import { groundFacts } from '../../src/upkeep/ground.ts'
+import type { FactMessage } from '../../src/upkeep/extract/fields.ts'
+import { groundFacts } from '../../src/upkeep/extract/ground.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const says = (content: string, id = 'm1', role: Role = 'user'): Told => ({ id, role, content, at: Number(id.slice(1)) })
-/** What is left of an answer, as `field.key: value`, and how much was refused. */
-function ground(answer: unknown, ...messages: readonly (string | Told)[]): { left: string[]; refused: number } {
-  const { found, refused } = groundFacts(
+const message = (content: string, id = 'm1', role: Role = 'user'): FactMessage => ({
+  id,
+  role,
+  content,
+  at: Number(id.slice(1)),
+})
+/** Grounded facts as `field.key: value`, and the number of rejected claims. */
+function ground(
+  answer: unknown,
+  ...messages: readonly (string | FactMessage)[]
+): { facts: string[]; rejected: number } {
+  const { facts, rejected } = groundFacts(
     answer,
-    messages.map((message, place) => (typeof message === 'string' ? says(message, `m${place + 1}`) : message)),
+    messages.map((given, index) => (typeof given === 'string' ? message(given, `m${index + 1}`) : given)),
   )
   return {
-    left: found.map(
+    facts: facts.map(
       ({ field, key, value }) =>
         `${field}${key === '' ? '' : `.${key}`}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
     ),
-    refused,
+    rejected,
   }
 }
-const none = (refused: number) => ({ left: [], refused })
+const noFacts = (rejected: number) => ({ facts: [], rejected })
 
-describe('what a model has extracted', () => {
-  verifies(['C-05', 'X-09'], 'stands if a user has said it, with message and span', () => {
+describe('groundFacts', () => {
+  verifies(['C-05', 'X-09'], 'with a claim that a user stated returns it with message and span', () => {
     const content = 'Hello there. I prefer dark mode, thanks.'
-    const { found, refused } = groundFacts({ user_preferences: { theme: 'dark' } }, [
-      says('hi', 'm1'),
-      says(content, 'm2'),
+    const { facts, rejected } = groundFacts({ user_preferences: { theme: 'dark' } }, [
+      message('hi', 'm1'),
+      message(content, 'm2'),
     ])
-    expect(found).toEqual([
+    expect(facts).toEqual([
       {
         field: 'user_preferences',
         key: 'theme',
@@ -41,31 +49,31 @@ describe('what a model has extracted', () => {
       },
     ])
     expect(content.slice(13, 31)).toBe('I prefer dark mode')
-    expect(refused).toBe(0)
+    expect(rejected).toBe(0)
   })
-  verifies(['C-05', 'X-09'], 'is refused if it is invented, or the example of a prompt', () => {
+  verifies(['C-05', 'X-09'], 'with an invented claim or the example of a prompt rejects it', () => {
     const example = {
       user_preferences: { theme: 'dark' },
       key_decisions: ['Use PostgreSQL'],
       important_facts: ['X causes Y'],
       source_urls: ['https://example.com/paper1'],
     }
-    expect(ground(example, 'What is the capital of Norway?', 'I live in Oslo.')).toEqual(none(4))
-    expect(ground({ important_facts: ['lives in Oslo since 1999'] }, 'I live in Oslo.')).toEqual(none(1))
+    expect(ground(example, 'What is the capital of Norway?', 'I live in Oslo.')).toEqual(noFacts(4))
+    expect(ground({ important_facts: ['lives in Oslo since 1999'] }, 'I live in Oslo.')).toEqual(noFacts(1))
   })
-  verifies('X-09', 'is refused if only a tool, a system or an assistant has said it, or a user has quoted it', () => {
+  verifies('X-09', 'with a claim stated only by a tool, system or assistant, or quoted by a user, rejects it', () => {
     const answer = { important_facts: ['The cat is called Miso'] }
     for (const role of ['tool', 'system', 'assistant'] as const)
-      expect(ground(answer, says('The cat is called Miso.', 'm1', role))).toEqual(none(1))
-    expect(ground(answer, '> The cat is called Miso.')).toEqual(none(1))
-    expect(ground(answer, '<memory>The cat is called Miso.</memory> Is that so?')).toEqual(none(1))
-    expect(ground(answer, 'The cat is called Miso.').left).toEqual(['important_facts: The cat is called Miso'])
+      expect(ground(answer, message('The cat is called Miso.', 'm1', role))).toEqual(noFacts(1))
+    expect(ground(answer, '> The cat is called Miso.')).toEqual(noFacts(1))
+    expect(ground(answer, '<memory>The cat is called Miso.</memory> Is that so?')).toEqual(noFacts(1))
+    expect(ground(answer, 'The cat is called Miso.').facts).toEqual(['important_facts: The cat is called Miso'])
   })
-  it('may say `the user` where the user says `I`, in another form of the word', () =>
-    expect(ground({ important_facts: ['User lives in Oslo'] }, 'I live in Oslo.').left).toEqual([
+  it('with `the user` for `I` and another word form accepts the claim', () =>
+    expect(ground({ important_facts: ['User lives in Oslo'] }, 'I live in Oslo.').facts).toEqual([
       'important_facts: User lives in Oslo',
     ]))
-  it('is refused if the user asks, supposes or denies it, or says it of others', () => {
+  it('with a claim that the user asks, supposes, negates or message of others rejects it', () => {
     const answer = { user_preferences: { theme: 'dark' } }
     for (const content of [
       'Should I use dark mode?',
@@ -75,29 +83,29 @@ describe('what a model has extracted', () => {
       'She prefers dark mode.',
       'They want dark mode',
     ])
-      expect([content, ground(answer, content)]).toEqual([content, none(1)])
-    expect(ground({ user_preferences: { dislikes: 'dark mode' } }, 'I hate dark mode').refused).toBe(0)
-    expect(ground({ user_preferences: { indentation: 'spaces' } }, 'I use tabs, not spaces')).toEqual(none(1))
+      expect([content, ground(answer, content)]).toEqual([content, noFacts(1)])
+    expect(ground({ user_preferences: { dislikes: 'dark mode' } }, 'I hate dark mode').rejected).toBe(0)
+    expect(ground({ user_preferences: { indentation: 'spaces' } }, 'I use tabs, not spaces')).toEqual(noFacts(1))
     expect(ground({ custom_fields: { constraints: ['deploy on Fridays'] } }, 'Never deploy on Fridays.')).toEqual(
-      none(1),
+      noFacts(1),
     )
-    expect(ground({ important_facts: ['never deployed on Fridays'] }, 'We deployed on Fridays.')).toEqual(none(1))
+    expect(ground({ important_facts: ['never deployed on Fridays'] }, 'We deployed on Fridays.')).toEqual(noFacts(1))
   })
-  it('needs its words close together, in one message', () => {
+  it('with terms far apart or in different messages rejects the claim', () => {
     const answer = { important_facts: ['the cat Miso lives in Oslo'] }
-    expect(ground(answer, 'My cat is Miso.', 'It lives in Oslo.')).toEqual(none(1))
-    expect(ground(answer, `My cat is Miso. ${'Something else. '.repeat(4)}It lives in Oslo.`)).toEqual(none(1))
-    expect(ground(answer, 'My cat is Miso. It lives in Oslo.').refused).toBe(0)
+    expect(ground(answer, 'My cat is Miso.', 'It lives in Oslo.')).toEqual(noFacts(1))
+    expect(ground(answer, `My cat is Miso. ${'Something else. '.repeat(4)}It lives in Oslo.`)).toEqual(noFacts(1))
+    expect(ground(answer, 'My cat is Miso. It lives in Oslo.').rejected).toBe(0)
   })
-  it('needs every number, URL and identifier to the letter', () => {
+  it('requires numbers, URLs and identifiers literally', () => {
     expect(
       ground(
         { important_facts: ['budget is 5000 EUR', 'budget is 500 EUR', 'budget is 50,000 EUR'] },
         'Our budget is 5,000 EUR.',
       ),
     ).toEqual({
-      left: ['important_facts: budget is 5000 EUR'],
-      refused: 2,
+      facts: ['important_facts: budget is 5000 EUR'],
+      rejected: 2,
     })
     expect(
       ground(
@@ -105,30 +113,35 @@ describe('what a model has extracted', () => {
         'See https://a.example/x?q=1&p=2.',
       ),
     ).toEqual({
-      left: ['source_urls: https://a.example/x?q=1&p=2'],
-      refused: 2,
+      facts: ['source_urls: https://a.example/x?q=1&p=2'],
+      rejected: 2,
     })
-    expect(ground({ important_facts: ['the bug is in src/user.ts'] }, 'The bug is in src/userName.ts')).toEqual(none(1))
+    expect(ground({ important_facts: ['the bug is in src/user.ts'] }, 'The bug is in src/userName.ts')).toEqual(
+      noFacts(1),
+    )
   })
-  it('needs more than a small number, or a word that everybody says', () => {
+  it('with only a small number or a common word rejects the claim', () => {
     expect(
       ground(
         { custom_fields: { team_size: 5, floors: 5 }, important_facts: [7, 'yes'] },
         'Our team has a size of 5. Yes, 7.',
       ),
     ).toEqual({
-      left: ['custom_fields.team_size: 5'],
-      refused: 3,
+      facts: ['custom_fields.team_size: 5'],
+      rejected: 3,
     })
   })
-  it('cites the last time a key was given its value, and the first time a list was', () => {
-    const messages = [says('I prefer dark mode and met Ana', 'm1'), says('Still, I prefer dark mode. Ana agrees', 'm2')]
-    const { found } = groundFacts({ user_preferences: { theme: 'dark' }, entities: ['Ana'] }, messages)
-    expect(found.map(({ source }) => source.message)).toEqual(['m2', 'm1'])
+  it('cites the last statement of a key and the first of a list value', () => {
+    const messages = [
+      message('I prefer dark mode and met Ana', 'm1'),
+      message('Still, I prefer dark mode. Ana agrees', 'm2'),
+    ]
+    const { facts } = groundFacts({ user_preferences: { theme: 'dark' }, entities: ['Ana'] }, messages)
+    expect(facts.map(({ source }) => source.message)).toEqual(['m2', 'm1'])
   })
 })
 
-describe('an answer of another shape', () => {
+describe('groundFacts: deviating answer shapes', () => {
   const content =
     'I prefer dark mode. We chose Redis. I met Ana in Oslo. Never deploy on Fridays. Sections: Intro, Methods.'
   it.each([
@@ -149,10 +162,8 @@ describe('an answer of another shape', () => {
       { custom_fields: { constraints: ['Never deploy on Fridays'] } },
       ['custom_fields.constraints.deploy_fridays: Never deploy on Fridays'],
     ],
-  ])('is understood: %s', (_, answer, expected) =>
-    expect(ground(answer, content)).toEqual({ left: expected, refused: 0 }),
-  )
-  it('loses only the pieces that say nothing', () =>
+  ])('accepts %s', (_, answer, expected) => expect(ground(answer, content)).toEqual({ facts: expected, rejected: 0 }))
+  it('drops only the unusable parts', () =>
     expect(
       ground(
         {
@@ -162,12 +173,12 @@ describe('an answer of another shape', () => {
         content,
       ),
     ).toEqual({
-      left: ['user_preferences.theme: dark', 'entities: Ana'],
-      refused: 6,
+      facts: ['user_preferences.theme: dark', 'entities: Ana'],
+      rejected: 6,
     }))
   it.each([undefined, null, 'text', 42, [], [1], {}, { user_preferences: null }])(
-    'that holds nothing, %j, gives nothing',
-    (answer) => expect(ground(answer, content)).toEqual(none(0)),
+    'with the empty answer %j returns nothing',
+    (answer) => expect(ground(answer, content)).toEqual(noFacts(0)),
   )
 })
 
@@ -193,45 +204,45 @@ const word = fc.constantFrom(
 )
 const sentence = fc.array(word, { maxLength: 25 }).map((words) => words.join(' '))
 
-describe('whatever a model answers', () => {
-  verifies('X-09', 'what stands is cited from a user, in words that hold it', () =>
+describe('groundFacts: with arbitrary answers', () => {
+  verifies('X-09', 'cites a user passage that contains the value', () =>
     fc.assert(
       fc.property(
         fc.array(fc.tuple(sentence, fc.constantFrom<Role>('user', 'tool', 'assistant')), { maxLength: 4 }),
         fc.array(sentence, { maxLength: 6 }),
-        (said, facts) => {
-          const messages = said.map(([content, role], place) => says(content, `m${place + 1}`, role))
-          const { found, refused } = groundFacts(
-            { important_facts: facts, user_preferences: { theme: 'dark' } },
+        (turns, claimed) => {
+          const messages = turns.map(([content, role], index) => message(content, `m${index + 1}`, role))
+          const { facts, rejected } = groundFacts(
+            { important_facts: claimed, user_preferences: { theme: 'dark' } },
             messages,
           )
-          expect(found.length + refused).toBe(facts.length + 1)
-          for (const { value, source } of found) {
-            const message = messages.find(({ id }) => id === source.message)
-            const cited = message?.content.slice(...(source.span as [number, number])) ?? ''
-            expect(message?.role).toBe('user')
+          expect(facts.length + rejected).toBe(claimed.length + 1)
+          for (const { value, source } of facts) {
+            const cited = messages.find(({ id }) => id === source.message)
+            const passage = cited?.content.slice(...(source.span as [number, number])) ?? ''
+            expect(cited?.role).toBe('user')
             for (const name of String(value).match(/dark|Ana|5,000|Oslo|prefer|https\S+/g) ?? [])
-              expect(cited).toContain(name)
+              expect(passage).toContain(name)
           }
         },
       ),
     ),
   )
-  it('is dealt with', () =>
+  it('never throws', () =>
     fc.assert(
       fc.property(fc.anything(), (answer) => {
-        const { found, refused } = groundFacts({ user_preferences: answer, entities: answer }, [says('Ana')])
-        expect(found.length + refused).toBeGreaterThanOrEqual(0)
+        const { facts, rejected } = groundFacts({ user_preferences: answer, entities: answer }, [message('Ana')])
+        expect(facts.length + rejected).toBeGreaterThanOrEqual(0)
       }),
     ))
-  it('is dealt with when it had to be repaired', () =>
+  it('never throws on repaired JSON', () =>
     expect(
       ground(
         repairJson("```json\n{user_preferences: {'theme': 'dark',}, entities: ['Ana', 'Bo"),
         'I prefer dark mode, says Ana',
       ),
     ).toEqual({
-      left: ['user_preferences.theme: dark', 'entities: Ana'],
-      refused: 0,
+      facts: ['user_preferences.theme: dark', 'entities: Ana'],
+      rejected: 0,
     }))
 })

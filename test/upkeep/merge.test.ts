@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Fact, Json } from '../../src/domain/entry.ts'
-import { type Field, type Found, fields } from '../../src/upkeep/extract.ts'
-import { factsAsOf, mergeFacts } from '../../src/upkeep/merge.ts'
-import { recordOf } from '../../src/upkeep/record.ts'
+import { type FactCandidate, type FactField, fields } from '../../src/upkeep/extract/fields.ts'
+import { factsAsOf, mergeFacts } from '../../src/upkeep/extract/merge.ts'
+import { buildRecord } from '../../src/upkeep/record.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const found = (
-  field: Field,
+const candidate = (
+  field: FactField,
   key: string,
   value: Json,
   at = 1,
   span: readonly [number, number] = [0, 9],
   importance = 8,
-): Found => ({
+): FactCandidate => ({
   field,
   key,
   value,
@@ -21,42 +21,46 @@ const found = (
   at,
   source: { message: `m${at}`, span },
 })
-const prefers = (key: string, value: Json, at = 1, span: readonly [number, number] = [0, 9]): Found =>
-  found('user_preferences', key, value, at, span)
+const prefers = (key: string, value: Json, at = 1, span: readonly [number, number] = [0, 9]): FactCandidate =>
+  candidate('user_preferences', key, value, at, span)
 
-/** The facts after merging batches one after another. */
-function merged(
-  batches: readonly (readonly Found[])[],
-  most?: number,
+/** Merges batches one after another and returns all facts. */
+function mergeBatches(
+  batches: readonly (readonly FactCandidate[])[],
+  maxFacts?: number,
   existing: readonly Fact[] = [],
 ): readonly Fact[] {
   return batches.reduce<readonly Fact[]>((facts, batch, turn) => {
     const { put, drop } = mergeFacts(facts, batch, {
       at: 0,
-      id: (place) => `f${turn}.${place}`,
-      ...(most === undefined ? {} : { most }),
+      createId: (index) => `f${turn}.${index}`,
+      ...(maxFacts === undefined ? {} : { maxFacts: maxFacts }),
     })
-    const gone = new Set([...drop, ...put.map(({ id }) => id)])
-    return [...facts.filter(({ id }) => !gone.has(id)), ...put]
+    const replaced = new Set([...drop, ...put.map(({ id }) => id)])
+    return [...facts.filter(({ id }) => !replaced.has(id)), ...put]
   }, existing)
 }
 
-describe('merging', () => {
-  verifies('C-06', 'the document’s example: objects merge by key, lists are de-duplicated', () => {
-    const before = [prefers('theme', 'dark'), found('source_urls', '', 'url1')]
-    const after = [
-      prefers('font', 'arial', 2),
-      found('source_urls', '', 'url2', 2),
-      found('source_urls', '', 'url1', 3),
-    ]
-    const { user_preferences, source_urls } = recordOf(merged([before, after])).important_data
-    expect(user_preferences).toEqual({ theme: 'dark', font: 'arial' })
-    expect(source_urls).toEqual(['url1', 'url2'])
-  })
-  verifies(['C-06', 'X-10'], 'a newer value supersedes the older one, which stays in history', () => {
-    const { put, drop } = mergeFacts(merged([[prefers('theme', 'dark', 1)]]), [prefers('theme', 'light', 5)], {
+describe('mergeFacts', () => {
+  verifies(
+    'C-06',
+    'with the example of the source document merges objects by key and removes duplicates from lists',
+    () => {
+      const before = [prefers('theme', 'dark'), candidate('source_urls', '', 'url1')]
+      const after = [
+        prefers('font', 'arial', 2),
+        candidate('source_urls', '', 'url2', 2),
+        candidate('source_urls', '', 'url1', 3),
+      ]
+      const { user_preferences, source_urls } = buildRecord(mergeBatches([before, after])).important_data
+      expect(user_preferences).toEqual({ theme: 'dark', font: 'arial' })
+      expect(source_urls).toEqual(['url1', 'url2'])
+    },
+  )
+  verifies(['C-06', 'X-10'], 'with a newer value supersedes the older one and keeps it in history', () => {
+    const { put, drop } = mergeFacts(mergeBatches([[prefers('theme', 'dark', 1)]]), [prefers('theme', 'light', 5)], {
       at: 9,
-      id: (place) => `new${place}`,
+      createId: (index) => `new${index}`,
     })
     expect(put).toEqual([
       {
@@ -84,13 +88,13 @@ describe('merging', () => {
     ])
     expect(drop).toEqual([])
   })
-  verifies('X-10', 'what held at a time can still be asked for', () => {
-    const facts = merged([
+  verifies('X-10', 'keeps the values that held at an earlier time', () => {
+    const facts = mergeBatches([
       [prefers('theme', 'dark', 10)],
       [prefers('theme', 'light', 20), prefers('font', 'Arial', 30)],
     ])
-    const held = (at: number): unknown => recordOf(facts, at).important_data.user_preferences
-    expect([held(9), held(10), held(19), held(20), held(30)]).toEqual([
+    const preferencesAt = (at: number): unknown => buildRecord(facts, at).important_data.user_preferences
+    expect([preferencesAt(9), preferencesAt(10), preferencesAt(19), preferencesAt(20), preferencesAt(30)]).toEqual([
       {},
       { theme: 'dark' },
       { theme: 'dark' },
@@ -99,9 +103,12 @@ describe('merging', () => {
     ])
     expect(factsAsOf(facts, 15).map(({ value }) => value)).toEqual(['dark'])
   })
-  verifies('X-10', 'what is heard of late takes its place in history, not the newer value’s', () => {
-    const facts = merged([[prefers('theme', 'dark', 1), prefers('theme', 'light', 9)], [prefers('theme', 'sepia', 5)]])
-    expect(recordOf(facts).important_data.user_preferences).toEqual({ theme: 'light' })
+  verifies('X-10', 'with a value mentioned earlier inserts it into history without replacing the newer one', () => {
+    const facts = mergeBatches([
+      [prefers('theme', 'dark', 1), prefers('theme', 'light', 9)],
+      [prefers('theme', 'sepia', 5)],
+    ])
+    expect(buildRecord(facts).important_data.user_preferences).toEqual({ theme: 'light' })
     expect([1, 5, 9].map((at) => factsAsOf(facts, at).map(({ value }) => value))).toEqual([
       ['dark'],
       ['sepia'],
@@ -111,8 +118,8 @@ describe('merging', () => {
       facts.find(({ value }) => value === 'sepia')?.id,
     )
   })
-  it('takes the last of several values in one message', () => {
-    const facts = merged([
+  it('with several values in one message uses the last', () => {
+    const facts = mergeBatches([
       [
         prefers('theme', 'dark', 1, [0, 9]),
         prefers('theme', 'light', 1, [10, 19]),
@@ -122,8 +129,8 @@ describe('merging', () => {
     expect(factsAsOf(facts, 1).map(({ value }) => value)).toEqual(['dark'])
     expect(facts).toHaveLength(3)
   })
-  it('takes values that differ in case, white space or a full stop for one, and cites each message once', () => {
-    const [fact, ...others] = merged([
+  it('treats values that differ in case, white space or a full stop as equal, and cites each message once', () => {
+    const [fact, ...others] = mergeBatches([
       [prefers('theme', 'dark', 1)],
       [prefers('theme', ' Dark.', 2), prefers('theme', 'DARK', 2, [50, 60])],
     ])
@@ -134,30 +141,32 @@ describe('merging', () => {
       { message: 'm2', span: [0, 9] },
     ])
   })
-  it('cites at most eight messages for one fact', () => {
-    const [fact] = merged([Array.from({ length: 20 }, (_, place) => found('entities', '', 'Ana', place + 1))])
+  it('cites at most eight messages per fact', () => {
+    const [fact] = mergeBatches([Array.from({ length: 20 }, (_, index) => candidate('entities', '', 'Ana', index + 1))])
     expect(fact?.sources.map(({ message }) => message)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm8'])
   })
-  it('puts a newer list in the place of an older one', () => {
-    const structure = (sections: string[], at: number) => found('document_structure', 'sections', sections, at)
-    const facts = merged([[structure(['A', 'B'], 1)], [structure(['A', 'B', 'C'], 2)]])
-    expect(recordOf(facts).important_data.document_structure).toEqual({ sections: ['A', 'B', 'C'] })
-    expect(recordOf(facts, 1).important_data.document_structure).toEqual({ sections: ['A', 'B'] })
+  it('replaces a list value of a key', () => {
+    const structure = (sections: string[], at: number) => candidate('document_structure', 'sections', sections, at)
+    const facts = mergeBatches([[structure(['A', 'B'], 1)], [structure(['A', 'B', 'C'], 2)]])
+    expect(buildRecord(facts).important_data.document_structure).toEqual({ sections: ['A', 'B', 'C'] })
+    expect(buildRecord(facts, 1).important_data.document_structure).toEqual({ sections: ['A', 'B'] })
   })
-  it('keeps a list in the order in which its values were said, whichever came in first', () => {
-    const facts = merged([
-      [found('key_decisions', '', 'second', 20)],
-      [found('key_decisions', '', 'third', 30), found('key_decisions', '', 'first', 10)],
+  it('orders list values by mention, regardless of the order of merging', () => {
+    const facts = mergeBatches([
+      [candidate('key_decisions', '', 'second', 20)],
+      [candidate('key_decisions', '', 'third', 30), candidate('key_decisions', '', 'first', 10)],
     ])
-    expect(recordOf(facts).important_data.key_decisions).toEqual(['first', 'second', 'third'])
-    expect(merged([[found('entities', '', 'Ana', 9)], [found('entities', '', 'Ana', 3)]])[0]).toMatchObject({
+    expect(buildRecord(facts).important_data.key_decisions).toEqual(['first', 'second', 'third'])
+    expect(
+      mergeBatches([[candidate('entities', '', 'Ana', 9)], [candidate('entities', '', 'Ana', 3)]])[0],
+    ).toMatchObject({
       at: 3,
       sources: [{ message: 'm3' }, { message: 'm9' }],
     })
   })
-  it('lets a value hold again that is said again after the newer one was forgotten', () => {
-    const [dark] = merged([[prefers('theme', 'dark', 1), prefers('theme', 'light', 5)]])
-    const facts = merged([[prefers('theme', 'dark', 9)]], undefined, [{ ...(dark as Fact), id: 'old' }])
+  it('restores a repeated value after the newer one was forgotten', () => {
+    const [dark] = mergeBatches([[prefers('theme', 'dark', 1), prefers('theme', 'light', 5)]])
+    const facts = mergeBatches([[prefers('theme', 'dark', 9)]], undefined, [{ ...(dark as Fact), id: 'old' }])
     expect([1, 4, 6, 9].map((at) => factsAsOf(facts, at).map(({ value }) => value))).toEqual([
       ['dark'],
       ['dark'],
@@ -165,43 +174,43 @@ describe('merging', () => {
       ['dark'],
     ])
   })
-  it('dates what has no time of its own by the time of merging', () =>
-    expect(mergeFacts([], [{ ...prefers('theme', 'dark'), at: Number.NaN }], { at: 77, id: String }).put[0]?.at).toBe(
-      77,
-    ))
+  it('without a time uses the time of merging', () =>
+    expect(
+      mergeFacts([], [{ ...prefers('theme', 'dark'), at: Number.NaN }], { at: 77, createId: String }).put[0]?.at,
+    ).toBe(77))
 })
 
-describe('room for facts', () => {
-  it('is made first by what was superseded longest ago, then by what matters least and is oldest', () => {
+describe('mergeFacts: limit', () => {
+  it('drops facts superseded longest ago first, then the least important and oldest', () => {
     const first = [prefers('theme', 'dark', 1), prefers('theme', 'light', 3), prefers('theme', 'sepia', 5)]
     const batch = [
       ...first,
-      found('entities', '', 'Ana', 6, [0, 3], 3),
-      found('entities', '', 'Bo', 7, [0, 3], 3),
-      found('important_facts', '', 'X', 2, [0, 3], 6),
+      candidate('entities', '', 'Ana', 6, [0, 3], 3),
+      candidate('entities', '', 'Bo', 7, [0, 3], 3),
+      candidate('important_facts', '', 'X', 2, [0, 3], 6),
     ]
-    const left = (most: number): unknown[] =>
-      merged([batch], most)
+    const remaining = (maxFacts: number): unknown[] =>
+      mergeBatches([batch], maxFacts)
         .map(({ value }) => value)
         .sort()
-    expect(left(5)).toEqual(['Ana', 'Bo', 'X', 'light', 'sepia'])
-    expect(left(4)).toEqual(['Ana', 'Bo', 'X', 'sepia'])
-    expect(left(3)).toEqual(['Bo', 'X', 'sepia'])
-    expect(left(1)).toEqual(['sepia'])
+    expect(remaining(5)).toEqual(['Ana', 'Bo', 'X', 'light', 'sepia'])
+    expect(remaining(4)).toEqual(['Ana', 'Bo', 'X', 'sepia'])
+    expect(remaining(3)).toEqual(['Bo', 'X', 'sepia'])
+    expect(remaining(1)).toEqual(['sepia'])
   })
-  it('names what goes, and does not take it up again', () => {
-    const said = [prefers('theme', 'dark', 1), prefers('theme', 'light', 2)]
-    const facts = merged([said])
-    expect(mergeFacts(facts, [], { at: 9, id: String, most: 1 })).toEqual({ put: [], drop: ['f0.0'] })
-    expect(mergeFacts(facts.slice(1), said, { at: 9, id: String })).toEqual({ put: [], drop: [] })
+  it('returns the dropped ids and does not add them again', () => {
+    const candidates = [prefers('theme', 'dark', 1), prefers('theme', 'light', 2)]
+    const facts = mergeBatches([candidates])
+    expect(mergeFacts(facts, [], { at: 9, createId: String, maxFacts: 1 })).toEqual({ put: [], drop: ['f0.0'] })
+    expect(mergeFacts(facts.slice(1), candidates, { at: 9, createId: String })).toEqual({ put: [], drop: [] })
   })
-  it('is for 400 facts if nothing else is said', () =>
+  it('is 400 facts by default', () =>
     expect(
-      merged([Array.from({ length: 450 }, (_, place) => found('entities', '', `name ${place}`, place))]),
+      mergeBatches([Array.from({ length: 450 }, (_, index) => candidate('entities', '', `name ${index}`, index))]),
     ).toHaveLength(400))
 })
 
-const anyFound: fc.Arbitrary<Found> = fc
+const anyCandidate: fc.Arbitrary<FactCandidate> = fc
   .record({
     field: fc.constantFrom(...fields),
     key: fc.constantFrom('theme', 'font', '__proto__', 'constructor', 'toString'),
@@ -212,41 +221,44 @@ const anyFound: fc.Arbitrary<Found> = fc
   })
   .map(({ field, key, value, at, start, importance }) => {
     const isList = ['key_decisions', 'important_facts', 'source_urls', 'entities'].includes(field)
-    return found(field, isList ? '' : key, value, at, [10 * start, 10 * start + 9], importance)
+    return candidate(field, isList ? '' : key, value, at, [10 * start, 10 * start + 9], importance)
   })
-const batch = fc.array(anyFound, { maxLength: 25 })
+const batch = fc.array(anyCandidate, { maxLength: 25 })
 
-describe('whatever is merged', () => {
-  verifies('C-06', 'to merge the same twice changes nothing', () =>
+describe('mergeFacts: with arbitrary facts', () => {
+  verifies('C-06', 'is idempotent', () =>
     fc.assert(
-      fc.property(batch, fc.constantFrom(1, 3, 400), (all, most) => {
-        const facts = merged([all], most)
-        expect(mergeFacts(facts, all, { at: 0, id: (place) => `again${place}`, most })).toEqual({ put: [], drop: [] })
+      fc.property(batch, fc.constantFrom(1, 3, 400), (all, maxFacts) => {
+        const facts = mergeBatches([all], maxFacts)
+        expect(mergeFacts(facts, all, { at: 0, createId: (index) => `again${index}`, maxFacts: maxFacts })).toEqual({
+          put: [],
+          drop: [],
+        })
       }),
     ),
   )
   verifies(
     ['C-06', 'X-10'],
-    'each key has one value at any time, each list each value once, in the order of being said',
+    'keeps one value per key at any time and each list value once, in the order of mention',
     () =>
       fc.assert(
         fc.property(fc.array(batch, { maxLength: 4 }), fc.integer({ min: 0, max: 7 }), (batches, at) => {
-          const facts = merged(batches)
-          const held = factsAsOf(facts, at).filter(({ key }) => key !== '')
-          expect(new Set(held.map(({ field, key }) => `${field} ${key}`)).size).toBe(held.length)
+          const facts = mergeBatches(batches)
+          const current = factsAsOf(facts, at).filter(({ key }) => key !== '')
+          expect(new Set(current.map(({ field, key }) => `${field} ${key}`)).size).toBe(current.length)
           for (const field of ['key_decisions', 'entities'] as const) {
-            const said = recordOf(facts).important_data[field].map(
+            const candidates = buildRecord(facts).important_data[field].map(
               (value) => facts.find((fact) => fact.field === field && fact.value === value)?.at ?? 0,
             )
-            expect(said).toEqual([...said].sort((a, b) => a - b))
+            expect(candidates).toEqual([...candidates].sort((a, b) => a - b))
           }
         }),
       ),
   )
-  verifies('C-06', '`__proto__` and friends are keys like any other', () =>
+  verifies('C-06', 'treats `__proto__` and similar names as ordinary keys', () =>
     fc.assert(
       fc.property(batch, (all) => {
-        const { important_data } = recordOf(merged([all]))
+        const { important_data } = buildRecord(mergeBatches([all]))
         expect(Object.keys(important_data)).toEqual([...fields])
         for (const value of Object.values(important_data))
           expect(Object.getPrototypeOf(value)).toBe(Array.isArray(value) ? Array.prototype : null)

@@ -4,25 +4,25 @@ import type { Derived, Message, Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { emptyHead, type Head } from '../../src/domain/session.ts'
 import { profiles } from '../../src/profiles/index.ts'
-import { plan, quietOf } from '../../src/upkeep/plan.ts'
+import { nextDueOf, planUpkeep } from '../../src/upkeep/plan.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const key = parseKey('acme:ann')
 const hour = 3_600_000
 const start = Date.UTC(2026, 0, 1, 12)
-const price = (entry: Derived): number => (entry.kind === 'summary' ? entry.text.length : 20)
+const tokenCost = (entry: Derived): number => (entry.kind === 'summary' ? entry.text.length : 20)
 
-/** A session after messages of these weights, a minute apart. */
+/** Head of a session with messages of these weights, one minute apart. */
 function headOf(weights: readonly number[], derived: readonly Derived[] = []): Head {
   let offset = 0
-  const messages = weights.map((weight, place): Message => {
+  const messages = weights.map((weight, index): Message => {
     const message: Message = {
       kind: 'message',
-      id: `m${place + 1}`,
-      sequence: place + 1,
-      role: place % 2 === 0 ? 'user' : 'assistant',
+      id: `m${index + 1}`,
+      sequence: index + 1,
+      role: index % 2 === 0 ? 'user' : 'assistant',
       content: 'x',
-      at: start + place * 60_000,
+      at: start + index * 60_000,
       tokens: weight,
       lineTokens: weight,
       tokenizer: 'test',
@@ -64,41 +64,41 @@ const summary = (
   lost: [],
 })
 
-const circumstances = (now = start, budget = 3_000) => ({ now, budget, price })
+const planInput = (now = start, budget = 3_000) => ({ now, budget, tokenCost })
 const dueFor = (head: Head, name: 'summary' | 'support' | 'thread', now = start) =>
-  plan(head, profiles[name], 'said', circumstances(now, profiles[name].budget))
+  planUpkeep(head, profiles[name], 'said', planInput(now, profiles[name].budget))
 
-describe('what is due', () => {
-  verifies('C-02', 'is a summary once the prompt passes 3,000 tokens, and not before', () => {
+describe('planUpkeep', () => {
+  verifies('C-02', 'with more than 3,000 tokens plans a compaction', () => {
     expect(dueFor(headOf([1_500, 1_500]), 'summary')).toEqual([])
     expect(dueFor(headOf([1_500, 1_501]), 'summary')).toMatchObject([
-      { do: 'compact', previous: undefined, until: 2_501 },
+      { kind: 'compact', previous: undefined, endOffset: 2_501 },
     ])
   })
 
-  verifies('C-02', 'counts what was said since the last summary, not the whole history', () => {
+  verifies('C-02', 'counts messages since the last summary only', () => {
     const since = [summary([1, 2], 3_000)]
     expect(dueFor(headOf([1_500, 1_500, 2_900], since), 'summary')).toEqual([])
     expect(dueFor(headOf([1_500, 1_500, 3_000], since), 'summary')).toMatchObject([
-      { do: 'compact', previous: { id: 'summary' }, until: 5_500 },
+      { kind: 'compact', previous: { id: 'summary' }, endOffset: 5_500 },
     ])
   })
 
-  verifies('T-04', 'is a batch of 20 as soon as the 30 newest messages lie after it', () => {
-    const said = (many: number) => headOf(Array.from({ length: many }, () => 10))
-    expect(dueFor(said(49), 'support')).toEqual([])
-    expect(dueFor(said(50), 'support')).toMatchObject([{ do: 'hour', after: 0 }])
+  verifies('T-04', 'with 20 messages before the 30 newest plans an hour summary', () => {
+    const sessionOf = (count: number) => headOf(Array.from({ length: count }, () => 10))
+    expect(dueFor(sessionOf(49), 'support')).toEqual([])
+    expect(dueFor(sessionOf(50), 'support')).toMatchObject([{ kind: 'summariseHour', after: 0 }])
   })
 
-  verifies('T-04', 'are hours once a whole day has passed since their end', () => {
+  verifies('T-04', 'a day after the end of an hour plans a session summary', () => {
     const id = `hour${Math.floor(start / hour)}`
     const head = headOf([10, 10], [summary([1, 2], 20, 'hour', id)])
     const end = (Math.floor(start / hour) + 1) * hour
     expect(dueFor(head, 'support', end + 24 * hour - 1)).toEqual([])
-    expect(dueFor(head, 'support', end + 24 * hour)).toMatchObject([{ do: 'session', hours: [{ id }] }])
+    expect(dueFor(head, 'support', end + 24 * hour)).toMatchObject([{ kind: 'summariseSession', hours: [{ id }] }])
   })
 
-  it('is never missed because a session was thought to be quiet', () => {
+  it('plans nothing while nextDueOf says that nothing is due', () => {
     const cases = fc.record({
       name: fc.constantFrom('summary' as const, 'support' as const, 'thread' as const),
       weights: fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 1, maxLength: 120 }),
@@ -123,23 +123,23 @@ describe('what is due', () => {
         end === 0
           ? []
           : [summary([1, end], reach, tier, tier === 'hour' ? `hour${Math.floor(start / hour)}` : 'summary')]
-      const terms = circumstances(start, profiles[name].budget)
-      for (let many = Math.max(1, end); many <= weights.length; many++) {
-        const before = headOf(weights.slice(0, many), derived)
-        if (plan(before, profiles[name], 'said', terms).length > 0) return
-        const quiet = quietOf(before, profiles[name], terms)
-        const after = headOf(weights.slice(0, many + 1), derived)
+      const input = planInput(start, profiles[name].budget)
+      for (let count = Math.max(1, end); count <= weights.length; count++) {
+        const before = headOf(weights.slice(0, count), derived)
+        if (planUpkeep(before, profiles[name], 'said', input).length > 0) return
+        const nextDue = nextDueOf(before, profiles[name], input)
+        const after = headOf(weights.slice(0, count + 1), derived)
         const [newest] = after.recent as [Message]
         const now = start + later
-        const isQuiet =
-          newest.offset + newest.weight <= quiet.weight && newest.sequence < quiet.sequence && now < quiet.until
-        if (isQuiet) expect(plan(after, profiles[name], 'said', { ...terms, now })).toEqual([])
+        const isNothingDue =
+          newest.offset + newest.weight <= nextDue.tokens && newest.sequence < nextDue.sequence && now < nextDue.at
+        if (isNothingDue) expect(planUpkeep(after, profiles[name], 'said', { ...input, now })).toEqual([])
       }
     }
     fc.assert(fc.property(cases, check), { numRuns: 300 })
   })
 
-  it('are facts of which some are missing', () => {
+  it('with missing facts plans a re-extraction', () => {
     const fact: Derived = {
       kind: 'fact',
       id: 'f1',
@@ -152,6 +152,6 @@ describe('what is due', () => {
     }
     const notes: Derived = { kind: 'notes', id: 'notes', at: start, facts: 2, sources: [] }
     expect(dueFor(headOf([10], [fact, { ...fact, id: 'f2' }, notes]), 'thread')).toEqual([])
-    expect(dueFor(headOf([10], [fact, notes]), 'thread')).toEqual([{ do: 'refind', until: 0 }])
+    expect(dueFor(headOf([10], [fact, notes]), 'thread')).toEqual([{ kind: 'reextractFacts', last: 0 }])
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Fact, Json, Summary } from '../../src/domain/entry.ts'
-import { recordOf } from '../../src/upkeep/record.ts'
+import { buildRecord } from '../../src/upkeep/record.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const fact = (field: string, key: string, value: Json, more: Partial<Fact> = {}): Fact => ({
@@ -29,9 +29,9 @@ const summary = (version: number, covers: readonly [number, number], more: Parti
   ...more,
 })
 
-describe('the record', () => {
-  verifies('C-04', 'of an empty session is the empty structure', () =>
-    expect(recordOf([])).toEqual({
+describe('buildRecord', () => {
+  verifies('C-04', 'for an empty session returns the empty structure', () =>
+    expect(buildRecord([])).toEqual({
       important_data: {
         user_preferences: {},
         key_decisions: [],
@@ -48,8 +48,8 @@ describe('the record', () => {
       last_keep_window_index: 0,
     }),
   )
-  verifies('C-04', 'has the facts and the newest progressive summary, and exactly the documented fields', () => {
-    const record = recordOf([
+  verifies('C-04', 'returns the facts, the newest progressive summary and exactly the documented fields', () => {
+    const record = buildRecord([
       fact('user_preferences', 'theme', 'dark'),
       fact('source_urls', '', 'https://b.example', { id: 'u2', at: 2 }),
       fact('source_urls', '', 'https://a.example', { id: 'u1', at: 1 }),
@@ -74,32 +74,32 @@ describe('the record', () => {
       last_keep_window_index: 14,
     })
   })
-  verifies(['C-04', 'X-10'], 'as of a time has the values and the summary of that time', () => {
+  verifies(['C-04', 'X-10'], 'with asOf returns the values and the summary of that time', () => {
     const derived = [
       fact('user_preferences', 'theme', 'dark', { id: 'f1', until: Date.UTC(2024, 0, 2) }),
       fact('user_preferences', 'theme', 'light', { id: 'f2', at: Date.UTC(2024, 0, 2), supersedes: 'f1' }),
       summary(1, [1, 10]),
       summary(2, [1, 14]),
     ]
-    expect(recordOf(derived)).toMatchObject({
+    expect(buildRecord(derived)).toMatchObject({
       important_data: { user_preferences: { theme: 'light' } },
       summary_version: 2,
     })
-    expect(recordOf(derived, Date.UTC(2024, 0, 1, 12))).toMatchObject({
+    expect(buildRecord(derived, Date.UTC(2024, 0, 1, 12))).toMatchObject({
       important_data: { user_preferences: { theme: 'dark' } },
       summary_version: 1,
     })
   })
-  it('shows rules together', () =>
+  it('groups constraints into one list', () =>
     expect(
-      recordOf([
+      buildRecord([
         fact('custom_fields', 'constraints.deploy', 'never deploy on Fridays'),
         fact('custom_fields', 'constraints.jquery', "don't use jQuery", { at: 2 }),
         fact('custom_fields', 'pet', 'Miso'),
       ]).important_data.custom_fields,
     ).toEqual({ constraints: ['never deploy on Fridays', "don't use jQuery"], pet: 'Miso' }))
-  verifies('C-06', 'a key named __proto__ is data and changes no prototype', () => {
-    const { user_preferences } = recordOf([
+  verifies('C-06', 'with a key __proto__ stores data and changes no prototype', () => {
+    const { user_preferences } = buildRecord([
       fact('user_preferences', '__proto__', { isAdmin: true }),
       fact('__proto__', 'x', 'y'),
     ]).important_data
@@ -108,6 +108,6 @@ describe('the record', () => {
     expect(user_preferences.isAdmin).toBeUndefined()
     expect(({} as Record<string, unknown>).x).toBeUndefined()
   })
-  it('has no time for a summary whose time no calendar has', () =>
-    expect(recordOf([summary(1, [1, 2], { at: Number.NaN })]).last_summarized_at).toBe(null))
+  it('with a time outside the range of Date returns null', () =>
+    expect(buildRecord([summary(1, [1, 2], { at: Number.NaN })]).last_summarized_at).toBe(null))
 })

@@ -1,71 +1,67 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
-import { hasKeyFacts, relevanceOf } from '../../src/upkeep/relevance.ts'
+import { hasKeyFacts, scoreRelevance } from '../../src/upkeep/optimizer/triage.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const hour = 3_600_000
 const now = 1_000_000 * hour
-/** The score of a text that was said so many hours ago. */
+/** Scores a text of the given age in hours. */
 const scoreOf = (content: string, hours = 2, role: Role = 'user'): number =>
-  relevanceOf({ role, content, at: now - hours * hour, sequence: 1 }, now)
+  scoreRelevance({ role, content, at: now - hours * hour, sequence: 1 }, now)
 
-/** Without any signal: 0.5, and 0.1 for the last day. */
+/** Scores 0.6: the base of 0.5, and 0.1 for the last day. */
 const plain = 'We looked at the draft of the text together.'
 
-describe('relevance', () => {
-  verifies('A-06', 'is raised within an hour and a day, and lowered after that', () => {
+describe('scoreRelevance', () => {
+  verifies('A-06', 'adds for the last hour and day, and subtracts after a day', () => {
     expect([0, 1, 1.001, 24, 24.001, 10_000].map((hours) => scoreOf(plain, hours))).toEqual([
       0.7, 0.7, 0.6, 0.6, 0.4, 0.4,
     ])
     expect(scoreOf(plain, -5)).toBe(0.7)
   })
 
-  it('runs from the time that is given', () => {
+  it('measures age from the given time', () => {
     const entry = { role: 'user', content: plain, at: 0, sequence: 1 } as const
-    expect([hour, 2 * hour, 48 * hour].map((at) => relevanceOf(entry, at))).toEqual([0.7, 0.6, 0.4])
+    expect([hour, 2 * hour, 48 * hour].map((at) => scoreRelevance(entry, at))).toEqual([0.7, 0.6, 0.4])
   })
 
-  verifies(
-    'A-06',
-    'is raised by errors, URLs, selectors, credentials and what is said to matter, by the role too',
-    () => {
-      expect(scoreOf(`${plain} A TypeError came up.`)).toBe(0.75)
-      expect(scoreOf(`${plain} The build failed.`)).toBe(0.75)
-      expect(scoreOf(`${plain} The build FAILED with an error, an error!`)).toBe(0.75)
-      expect(scoreOf(`${plain} See http://example.com for it.`)).toBe(0.7)
-      expect(scoreOf(`${plain} See HTTPS://example.com for it.`)).toBe(0.7)
-      expect(scoreOf(`${plain} Use document.querySelector there.`)).toBe(0.7)
-      expect(scoreOf(`${plain} Use the XPath there.`)).toBe(0.7)
-      expect(scoreOf(`${plain} The password was changed.`)).toBe(0.8)
-      expect(scoreOf(`${plain} Credentials were changed.`)).toBe(0.8)
-      expect(scoreOf(`${plain} This is important.`)).toBe(0.75)
-      expect(scoreOf(`${plain} Critical, really.`)).toBe(0.75)
-      expect(scoreOf(`${plain} All that is unimportant.`)).toBe(0.6)
-      expect(scoreOf(plain, 2, 'assistant')).toBe(0.6)
-      expect(scoreOf(plain, 2, 'system')).toBe(0.7)
-      expect(scoreOf(plain, 2, 'tool')).toBe(0.75)
-    },
-  )
+  verifies('A-06', 'adds for errors, URLs, selectors, credentials, importance and role', () => {
+    expect(scoreOf(`${plain} A TypeError came up.`)).toBe(0.75)
+    expect(scoreOf(`${plain} The build failed.`)).toBe(0.75)
+    expect(scoreOf(`${plain} The build FAILED with an error, an error!`)).toBe(0.75)
+    expect(scoreOf(`${plain} See http://example.com for it.`)).toBe(0.7)
+    expect(scoreOf(`${plain} See HTTPS://example.com for it.`)).toBe(0.7)
+    expect(scoreOf(`${plain} Use document.querySelector there.`)).toBe(0.7)
+    expect(scoreOf(`${plain} Use the XPath there.`)).toBe(0.7)
+    expect(scoreOf(`${plain} The password was changed.`)).toBe(0.8)
+    expect(scoreOf(`${plain} Credentials were changed.`)).toBe(0.8)
+    expect(scoreOf(`${plain} This is important.`)).toBe(0.75)
+    expect(scoreOf(`${plain} Critical, really.`)).toBe(0.75)
+    expect(scoreOf(`${plain} All that is unimportant.`)).toBe(0.6)
+    expect(scoreOf(plain, 2, 'assistant')).toBe(0.6)
+    expect(scoreOf(plain, 2, 'system')).toBe(0.7)
+    expect(scoreOf(plain, 2, 'tool')).toBe(0.75)
+  })
 
-  verifies('A-06', 'of what held a secret is as high as if it named it, though only its mark is kept', () => {
+  verifies('A-06', 'treats the placeholder of a secret as a credential', () => {
     expect(scoreOf(`${plain} Take ⟨secret:123456⟩ for it.`)).toBe(0.8)
     expect(scoreOf(`${plain} The password is ⟨secret:123456⟩.`)).toBe(0.8)
   })
 
-  verifies('A-06', 'is lowered for less than 20 characters', () => {
+  verifies('A-06', 'subtracts for fewer than 20 characters', () => {
     expect(scoreOf('1234567890123456789')).toBe(0.4)
     expect(scoreOf('12345678901234567890')).toBe(0.6)
     expect(scoreOf('  1234567890123456789\n\n')).toBe(0.4)
     expect(scoreOf('')).toBe(0.4)
   })
 
-  verifies('A-06', 'is lowered for what begins with a word of agreement or greeting', () => {
+  verifies('A-06', 'subtracts for a leading word of agreement or greeting', () => {
     for (const word of ['ok', 'OK,', 'Okay.', 'yes', 'Yes!', 'no', 'No.', 'sure', 'thanks', 'hi', 'Hello', '\n ok'])
       expect([word, scoreOf(`${word} we looked at the draft together.`)]).toEqual([word, 0.3])
   })
 
-  verifies('A-06', 'is not lowered for words that only begin like one, or that come later', () => {
+  verifies('A-06', 'ignores words that only start like one, or come later', () => {
     for (const beginning of [
       'Nothing',
       'Note:',
@@ -84,7 +80,7 @@ describe('relevance', () => {
       expect([beginning, scoreOf(`${beginning} we looked at the draft together.`)]).toEqual([beginning, 0.6])
   })
 
-  verifies('A-06', 'is never below 0 or above 1, and adds up to the hundredth', () => {
+  verifies('A-06', 'stays between 0 and 1 and is exact to the hundredth', () => {
     expect(scoreOf('no', 48)).toBe(0)
     expect(scoreOf('Critical error at https://example.com: selector and password', 0, 'tool')).toBe(1)
     const parts = fc.constantFrom(
@@ -108,7 +104,7 @@ describe('relevance', () => {
   })
 })
 
-describe('key facts', () => {
+describe('hasKeyFacts', () => {
   const facts = [
     'see https://example.com',
     'http://localhost',
@@ -131,11 +127,11 @@ describe('key facts', () => {
     'in phase 2',
     'steps 3-5',
   ]
-  verifies('A-06', 'are URLs, errors, selectors, APIs, credentials and numbered steps', () =>
+  verifies('A-06', 'is true for URLs, errors, selectors, APIs, credentials and numbered steps', () =>
     expect(facts.filter((text) => !hasKeyFacts(text))).toEqual([]),
   )
 
-  it('are not any other text', () => {
+  it('is false for other text', () => {
     const others = [
       '',
       'We looked at the draft.',

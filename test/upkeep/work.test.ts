@@ -1,26 +1,27 @@
 import { describe, expect, it } from 'vitest'
 import { type Incoming, openMemory, upkeepWith } from '../../src/index.ts'
-import { extractFacts, extracting } from '../../src/upkeep/extract.ts'
-import { summarise, summarising, type Told } from '../../src/upkeep/summarise.ts'
-import { finished, paced, type Work } from '../../src/upkeep/work.ts'
+import { extractFacts, extractFactsInSteps } from '../../src/upkeep/extract/extract.ts'
+import { summarise, summarising } from '../../src/upkeep/summarise/summarise.ts'
+import type { Told } from '../../src/upkeep/summarise/summary.ts'
+import { paced, runSync, type Work } from '../../src/upkeep/work.ts'
 
 const key = 'acme:ann'
 
-/** A conversation of so many messages of a thousand characters or a little more. */
-const talk = (many: number): readonly Told[] =>
-  Array.from({ length: many }, (_, at) => ({
+/** Creates messages of slightly more than a thousand characters each. */
+const conversation = (count: number): readonly Told[] =>
+  Array.from({ length: count }, (_, at) => ({
     ...{ id: `m${at + 1}`, sequence: at + 1, at, role: at % 2 === 0 ? ('user' as const) : ('assistant' as const) },
     content: `I prefer theme${at} in src/app${at}.ts. ${`We met in Berlin at harbour ${at} and talked. `.repeat(24)}`,
   }))
 
-/** Counts how often others were let have their turn. */
+/** Counts pauses. */
 const counter = () => {
   const counted = { pauses: 0, pause: async () => void counted.pauses++ }
   return counted
 }
 
-describe('work that may be interrupted', () => {
-  it('pauses each time 32,768 characters are gone through', async () => {
+describe('runInSlices', () => {
+  it('pauses after every 32,768 characters', async () => {
     function* steps(...characters: number[]): Work<string> {
       for (const some of characters) yield some
       return 'done'
@@ -35,38 +36,38 @@ describe('work that may be interrupted', () => {
       const counted = counter()
       expect(await paced(steps(...characters), counted.pause)).toBe('done')
       expect([characters, counted.pauses]).toEqual([characters, pauses])
-      expect(finished(steps(...characters))).toBe('done')
+      expect(runSync(steps(...characters))).toBe('done')
     }
   })
 
-  it('comes to the same as in one go: a summary, and important data', async () => {
-    const messages = talk(200)
+  it('returns the same summary and facts as the synchronous functions', async () => {
+    const messages = conversation(200)
     const [summing, finding] = [counter(), counter()]
     expect(await paced(summarising(messages, undefined, { words: [100, 150] }), summing.pause)).toEqual(
       summarise(messages, undefined, { words: [100, 150] }),
     )
-    expect(await paced(extracting(messages), finding.pause)).toEqual(extractFacts(messages))
-    // Some 220,000 characters: looked through once for facts of the user's, five times for a summary.
+    expect(await paced(extractFactsInSteps(messages), finding.pause)).toEqual(extractFacts(messages))
+    // About 220,000 characters, processed once for facts (user messages only) and five times for a summary.
     expect([summing.pauses >= 25, finding.pauses >= 3]).toEqual([true, true])
   })
 
-  it('is at most a few messages at a time', () => {
+  it('gets steps of at most a few messages', () => {
     const steps: number[] = []
-    const work = summarising(talk(200), undefined, { words: [100, 150] })
+    const work = summarising(conversation(200), undefined, { words: [100, 150] })
     for (let step = work.next(); step.done !== true; step = work.next()) steps.push(step.value)
     expect(Math.max(...steps)).toBeLessThan(3_000)
   })
 })
 
-describe('upkeep of much that was said at once', () => {
-  const said = (content: string, at: number): Incoming => ({ role: at % 2 === 0 ? 'user' : 'assistant', content })
+describe('upkeep of a long conversation', () => {
+  const incoming = (content: string, at: number): Incoming => ({ role: at % 2 === 0 ? 'user' : 'assistant', content })
 
-  it('lets others have their turn meanwhile, and is done in the end', async () => {
+  it('pauses in between and completes', async () => {
     const counted = counter()
     await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: counted.pause }) })
     await memory.append(
       key,
-      talk(300).map(({ content }, at) => said(content, at)),
+      conversation(300).map(({ content }, at) => incoming(content, at)),
     )
     await memory.upkeep.settled()
     const [summary] = await memory.upkeep.summaries(key)
@@ -74,27 +75,27 @@ describe('upkeep of much that was said at once', () => {
     expect(counted.pauses).toBeGreaterThan(30)
   })
 
-  it('takes in half a million characters at a time, and then the rest', async () => {
+  it('summarises half a million characters per step until all are done', async () => {
     await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: async () => undefined }) })
     const long = `My bike is blue. ${'Well, well. '.repeat(4_000)}`
     await memory.append(key, [
-      said('x'.repeat(600_000), 0),
-      ...Array.from({ length: 25 }, (_, at) => said(long, at + 1)),
-      said('So?', 26),
+      incoming('x'.repeat(600_000), 0),
+      ...Array.from({ length: 25 }, (_, at) => incoming(long, at + 1)),
+      incoming('So?', 26),
     ])
     await memory.upkeep.settled()
     const [summary] = await memory.upkeep.summaries(key)
     expect([summary?.covers, summary?.version]).toEqual([[1, 26], 4])
   })
 
-  it('looks at 65,536 characters of a message, and tells where there was more', async () => {
+  it('reads 65,536 characters of a message and reports the message as lost', async () => {
     await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: async () => undefined }) })
     const filler = 'so it is '.repeat(8_000)
     await memory.append(key, [
-      said(`I prefer dark mode. ${filler} I prefer metric units.`, 0),
-      said('Fine.', 1),
-      said('And now?', 2),
-      said('Go on.', 3),
+      incoming(`I prefer dark mode. ${filler} I prefer metric units.`, 0),
+      incoming('Fine.', 1),
+      incoming('And now?', 2),
+      incoming('Go on.', 3),
     ])
     await memory.upkeep.settled()
     expect((await memory.upkeep.record(key)).important_data.user_preferences).toEqual({ theme: 'dark' })

@@ -1,6 +1,6 @@
 import type { Message } from '../../domain/entry.ts'
 import { stopIf } from '../../portable/stop.ts'
-import { summarising } from '../../upkeep/summarise.ts'
+import { summarising } from '../../upkeep/summarise/summarise.ts'
 import { paced } from '../../upkeep/work.ts'
 
 /** How many words a level of detail has, the shortest first. */

@@ -1,5 +1,5 @@
 import { parseKey } from '../../domain/key.ts'
-import type { OptimizerStatus } from '../../upkeep/tune.ts'
+import type { OptimizerStatus } from '../../upkeep/optimizer/optimizer.ts'
 import { everywhere, soleScope } from '../auth/credential.ts'
 import { Refusal } from '../http/httpError.ts'
 import { checkAdmin, type Exchange, type Handlers, own, send } from '../http/requestContext.ts'

@@ -1,7 +1,7 @@
 import { access, chown, constants, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { MemoryError } from '../../domain/error.ts'
-import { takeTurn } from '../../stores/sqlite/turn.ts'
+import { takeTurn } from '../../stores/sqlite/fileLock.ts'
 
 /**
  * Replaces a small file that only its owner may read. A lock file admits one process at a time, and the file holds either

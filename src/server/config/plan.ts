@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import type { OnSessionEnd } from '../../lifecycle/ending.ts'
+import type { OnSessionEnd } from '../../lifecycle/sessionEnd.ts'
 import { endpoint } from '../../providers/address.ts'
 import { parseJson } from '../../providers/json.ts'
 import { fileOf } from '../../stores/open.ts'

@@ -2,143 +2,155 @@ import type { Incoming, Part } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
 import { at, listAt, textAt } from '../../providers/json.ts'
-import { bad, demandParts, demandText, objectIn, typeOf } from './checks.ts'
-import type { FilePart } from './dialect.ts'
-import { filePart, textPart, urlPart } from './media.ts'
+import { addFilePart, addMediaUrl, toTextPart } from './media.ts'
+import type { FilePart } from './protocol.ts'
+import { invalidField, readType, requireObject, requireParts, requireText } from './validation.ts'
 
-/** A message as Anthropic's clients send it, and a block of its content. */
-export type Raw = { readonly role: string; readonly content: unknown }
+/** Message as Anthropic clients send it, with validated role and content. */
+export type RawMessage = { readonly role: string; readonly content: unknown }
+/** Content block of a message. */
 export type Block = Readonly<Record<string, unknown>>
 
 const roles = ['user', 'assistant', 'system']
-/** What a model keeps to itself. */
-const inward = ['thinking', 'redacted_thinking', 'compaction']
+/** Block types that are internal to the model and never stored. */
+const internalTypes = ['thinking', 'redacted_thinking', 'compaction']
 
-/** The blocks of a content, which may be plain text. */
-export const blocksOf = (content: unknown): readonly Block[] =>
+/** Converts content, which may be plain text, to blocks. */
+export const toBlocks = (content: unknown): readonly Block[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : []
 
-const isCall = (block: unknown): boolean => typeOf(block) === 'tool_use'
-export const isResult = (block: Block): boolean => typeOf(block) === 'tool_result'
+const isToolUse = (block: unknown): boolean => readType(block) === 'tool_use'
+export const isToolResult = (block: Block): boolean => readType(block) === 'tool_result'
 
-/** Checks a message as far as memory reads it. */
-export function checkRaw(value: unknown, place: number): Raw {
-  if (isPlain(value)) return value
-  const param = `messages[${place}]`
-  const { role, content } = objectIn(value, param, '{ "role": "user", "content": "Hello" }')
+/** Validates the fields of a message that memory reads. */
+export function requireRawMessage(value: unknown, index: number): RawMessage {
+  if (isTextMessage(value)) return value
+  const param = `messages[${index}]`
+  const { role, content } = requireObject(value, param, '{ "role": "user", "content": "Hello" }')
   if (typeof role !== 'string' || !roles.includes(role)) {
-    throw bad(`${param}.role`, `is ${JSON.stringify(role) ?? 'missing'}; it must be one of ${roles.join(', ')}`)
+    throw invalidField(
+      `${param}.role`,
+      `is ${JSON.stringify(role) ?? 'missing'}; it must be one of ${roles.join(', ')}`,
+    )
   }
-  checkContent(content, `${param}.content`)
+  validateContent(content, `${param}.content`)
   return { role, content }
 }
 
-/** Whether a message is nothing but words, as most of a history are: those are read without any detour. */
-const isPlain = (value: unknown): value is Raw =>
+/** Fast path: most messages of a history have plain text as content. */
+const isTextMessage = (value: unknown): value is RawMessage =>
   isObject(value) && typeof value.content === 'string' && typeof value.role === 'string' && roles.includes(value.role)
 
-function checkContent(content: unknown, param: string): void {
-  demandParts(content, param, (type) => type === 'text')
-  for (const [place, block] of blocksOf(content).entries()) {
-    if (isCall(block)) {
-      demandText(block.id, `${param}[${place}].id`, 'names the call')
-      demandText(block.name, `${param}[${place}].name`, 'names the tool')
+function validateContent(content: unknown, param: string): void {
+  requireParts(content, param, (type) => type === 'text')
+  for (const [index, block] of toBlocks(content).entries()) {
+    if (isToolUse(block)) {
+      requireText(block.id, `${param}[${index}].id`, 'names the call')
+      requireText(block.name, `${param}[${index}].name`, 'names the tool')
     }
-    if (!isResult(block)) continue
-    demandText(block.tool_use_id, `${param}[${place}].tool_use_id`, 'names the call a result answers')
-    demandParts(block.content ?? '', `${param}[${place}].content`, (type) => type === 'text')
+    if (!isToolResult(block)) continue
+    requireText(block.tool_use_id, `${param}[${index}].tool_use_id`, 'names the call a result answers')
+    requireParts(block.content ?? '', `${param}[${index}].content`, (type) => type === 'text')
   }
 }
 
-/** What is said in a message: the results of tools one by one, then the words; nothing for a reply that was only thought. */
-export function spokenIn({ role, content }: Raw, files: FilePart[]): Incoming[] {
+/**
+ * Converts a message to chat messages: one per tool result, then one for the text. An assistant message that holds only
+ * thinking yields none.
+ */
+export function toChatMessages({ role, content }: RawMessage, files: FilePart[]): Incoming[] {
   if (typeof content === 'string')
     return role === 'assistant' && isBlank(content) ? [] : [{ role: role as Incoming['role'], content }]
-  const blocks = blocksOf(content)
+  const blocks = toBlocks(content)
   if (role === 'assistant') {
-    const reply = replyIn(blocks)
+    const reply = toAssistantMessage(blocks)
     return isBlank(reply.content as string) && reply.tool_calls === undefined ? [] : [reply]
   }
-  const words = blocks.filter((block) => !isResult(block))
-  const results = blocks
-    .filter(isResult)
-    .map((block): Incoming => ({ role: 'tool', tool_call_id: textAt(block, 'tool_use_id'), content: resultOf(block) }))
-  if (words.length === 0 && results.length > 0) return results
-  return [...results, { role: role as 'user' | 'system', content: words.flatMap((block) => partsOf(block, files)) }]
+  const others = blocks.filter((block) => !isToolResult(block))
+  const results = blocks.filter(isToolResult).map(
+    (block): Incoming => ({
+      role: 'tool',
+      tool_call_id: textAt(block, 'tool_use_id'),
+      content: toResultParts(block),
+    }),
+  )
+  if (others.length === 0 && results.length > 0) return results
+  return [...results, { role: role as 'user' | 'system', content: others.flatMap((block) => toParts(block, files)) }]
 }
 
-/** The assistant's message that the blocks of a reply are. */
-export function replyIn(blocks: readonly unknown[]): Incoming {
-  // A call nobody can answer, because it has no id or names no tool, is not kept.
-  const calls = blocks.filter((block) => isCall(block) && textAt(block, 'id') !== '' && textAt(block, 'name') !== '')
-  const message: Incoming = { role: 'assistant', content: wordsOf(blocks) }
-  return calls.length === 0 ? message : { ...message, tool_calls: calls.map(callOf) }
+/** Converts the blocks of a reply to an assistant message. */
+export function toAssistantMessage(blocks: readonly unknown[]): Incoming {
+  // Calls without an id or a name are dropped: no tool result can refer to them.
+  const calls = blocks.filter((block) => isToolUse(block) && textAt(block, 'id') !== '' && textAt(block, 'name') !== '')
+  const message: Incoming = { role: 'assistant', content: joinText(blocks) }
+  return calls.length === 0 ? message : { ...message, tool_calls: calls.map(toToolCall) }
 }
 
-/** Where sources are cited, text is cut into blocks even inside a sentence; anything else between two texts ends a line. */
-function wordsOf(blocks: readonly unknown[]): string {
+/** Joins adjacent text blocks directly, because citations split text mid-sentence; any other block starts a new line. */
+function joinText(blocks: readonly unknown[]): string {
   const lines: string[] = []
-  let isOpen = false
-  for (const block of blocks.filter((one) => !inward.includes(typeOf(one)))) {
-    const isText = typeOf(block) === 'text'
-    if (isText && isOpen) lines.push(`${lines.pop()}${textAt(block, 'text')}`)
-    else if (!isCall(block)) lines.push(isText ? textAt(block, 'text') : markOf(block))
-    isOpen = isText
+  let followsText = false
+  for (const block of blocks.filter((one) => !internalTypes.includes(readType(one)))) {
+    const isText = readType(block) === 'text'
+    if (isText && followsText) lines.push(`${lines.pop()}${textAt(block, 'text')}`)
+    else if (!isToolUse(block)) lines.push(isText ? textAt(block, 'text') : formatMarker(block))
+    followsText = isText
   }
   return lines.filter((line) => line !== '').join('\n')
 }
 
-/** Input that is no JSON, because it was cut off, is text. */
-function callOf(block: unknown): NonNullable<Incoming['tool_calls']>[number] {
+/** Converts a tool call. Input that was cut off and is not valid JSON stays text. */
+function toToolCall(block: unknown): NonNullable<Incoming['tool_calls']>[number] {
   const input = at(block, 'input')
   const text = typeof input === 'string' ? input : (JSON.stringify(input) ?? '{}')
   return { id: textAt(block, 'id'), type: 'function', function: { name: textAt(block, 'name'), arguments: text } }
 }
 
-/** What stands for a tool that the provider itself has used, or for what came of it. */
-const markOf = (block: unknown): string => `[${textAt(block, 'name') || typeOf(block)}]`
+/** Formats the marker for a server-side tool call or its result. */
+const formatMarker = (block: unknown): string => `[${textAt(block, 'name') || readType(block)}]`
 
-/** What a tool brings along was not sent by anybody: a file in it is told of, and no upload. */
-function resultOf(block: Block): readonly Part[] {
-  const parts = blocksOf(block.content).flatMap((one) => partsOf(one, []))
-  return block.is_error === true ? [textPart('[error]'), ...parts] : parts
+/** Converts a tool result. Files in it get a placeholder only: the user did not upload them. */
+function toResultParts(block: Block): readonly Part[] {
+  const parts = toBlocks(block.content).flatMap((one) => toParts(one, []))
+  return block.is_error === true ? [toTextPart('[error]'), ...parts] : parts
 }
 
-function partsOf(block: Block, files: FilePart[]): Part[] {
-  const type = typeOf(block)
-  if (type === 'text') return [textPart(textAt(block, 'text'))]
-  if (type === 'image') return [urlPart('image', addressOf(block), files)]
-  if (type === 'document') return [filePart({ name: textAt(block, 'title'), ...documentIn(block) }, files)]
-  if (type === 'container_upload') return [filePart({ name: '', data: '', where: textAt(block, 'file_id') }, files)]
+function toParts(block: Block, files: FilePart[]): Part[] {
+  const type = readType(block)
+  if (type === 'text') return [toTextPart(readText(block))]
+  if (type === 'image') return [addMediaUrl('image', readAddress(block), files)]
+  if (type === 'document') return [addFilePart({ name: textAt(block, 'title'), ...readDocument(block) }, files)]
+  if (type === 'container_upload')
+    return [addFilePart({ name: '', data: '', address: textAt(block, 'file_id') }, files)]
   if (type === 'search_result')
     return [
-      textPart(`[search result ${textAt(block, 'source')}]`),
-      ...listAt(block, 'content').map(textIn).map(textPart),
+      toTextPart(`[search result ${textAt(block, 'source')}]`),
+      ...listAt(block, 'content').map(readText).map(toTextPart),
     ]
-  return inward.includes(type) ? [] : [textPart(markOf(block))]
+  return internalTypes.includes(type) ? [] : [toTextPart(formatMarker(block))]
 }
 
-const textIn = (block: unknown): string => textAt(block, 'text')
+const readText = (block: unknown): string => textAt(block, 'text')
 
-/** Where the bytes of a picture or a document are, or the bytes themselves as a `data:` URL. */
-function addressOf(block: Block): string {
+/** Reads the source of an image or document: a `data:` URL for embedded bytes, else its URL or file id. */
+function readAddress(block: Block): string {
   const { source } = block
   if (textAt(source, 'type') === 'base64')
     return `data:${textAt(source, 'media_type')};base64,${textAt(source, 'data')}`
   return textAt(source, 'url') || textAt(source, 'file_id')
 }
 
-/** A document is bytes, text, blocks of text, or only a reference. */
-function documentIn(block: Block): { data: string; where: string } {
+/** Reads a document, whose source is bytes, text, text blocks or a reference. */
+function readDocument(block: Block): { data: string; address: string } {
   const type = textAt(block, 'source', 'type')
-  const address = addressOf(block)
+  const address = readAddress(block)
   if (type !== 'text' && type !== 'content')
-    return address.startsWith('data:') ? { data: address, where: '' } : { data: '', where: address }
+    return address.startsWith('data:') ? { data: address, address: '' } : { data: '', address }
   const text =
     type === 'text'
       ? textAt(block, 'source', 'data')
-      : blocksOf(at(block, 'source', 'content'))
-          .map(textIn)
+      : toBlocks(at(block, 'source', 'content'))
+          .map(readText)
           .join('\n')
-  return { data: `data:text/plain;base64,${Buffer.from(text).toString('base64')}`, where: '' }
+  return { data: `data:text/plain;base64,${Buffer.from(text).toString('base64')}`, address: '' }
 }

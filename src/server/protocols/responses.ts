@@ -1,88 +1,125 @@
 import { isObject } from '../../domain/checks.ts'
-import type { ChatMessage } from '../../domain/ledger.ts'
+import { isBlank } from '../../domain/entry.ts'
+import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { at, listAt, textAt } from '../../providers/json.ts'
+import { at, listAt, parseJson, textAt } from '../../providers/json.ts'
 import { preludeCost } from '../../text/cost.ts'
 import { sessionIn } from '../auth/identity.ts'
 import { type Problem, Refusal } from '../http/httpError.ts'
-import { askOf, sentOf, startOfTurn } from './ask.ts'
-import { instruction, listOf, numberOf } from './chat.ts'
-import { fewIn, typeOf } from './checks.ts'
-import type { Ask, Body, Dialect, FilePart } from './dialect.ts'
-import { resentMedia } from './media.ts'
-import { checkItems, type Item, isReference, isStanding, spokenIn } from './responsesItems.ts'
-import { itemsOf } from './responsesMemory.ts'
-import { hearResponse, responsesListener } from './responsesReply.ts'
+import { findResentMedia } from './media.ts'
+import type { Ask, Body, Dialect, FilePart } from './protocol.ts'
+import {
+  createLazyRequest,
+  findTurnStart,
+  type ParsedConversation,
+  parseClientMessage,
+  toSystemMessage,
+} from './request.ts'
+import { checkItems, type Item, isInstruction, isReference, readCallId, spokenIn } from './responsesItems.ts'
+import { createResponsesReplyParser, parseResponsesReply } from './responsesReply.ts'
+import { asArray, asNumber, limitCount, readType } from './validation.ts'
 
-/** OpenAI's responses. */
+/** OpenAI Responses. */
 export const responses: Dialect = {
   name: 'responses',
   path: '/responses',
-  read,
-  write,
-  listener: responsesListener,
-  hear: hearResponse,
+  read: parseRequest,
+  write: buildRequest,
+  listener: createResponsesReplyParser,
+  hear: parseResponsesReply,
   problem: (error) => ({ error }),
-  failure,
+  failure: formatErrorEvent,
 }
 
-function read(body: Body, tokenizer: Tokenizer): Ask {
-  const envelope = {
-    body,
-    model: textAt(body, 'model'),
-    streams: body.stream === true,
-    maxTokens: numberOf(body.max_output_tokens),
-    session: sessionIn(body),
-    previous: textAt(body, 'previous_response_id') || undefined,
-    conversation: textAt(body, 'conversation') || textAt(body, 'conversation', 'id') || undefined,
+function parseRequest(body: Body, tokenizer: Tokenizer): Ask {
+  return createLazyRequest(
+    {
+      body,
+      model: textAt(body, 'model'),
+      streams: body.stream === true,
+      maxTokens: asNumber(body.max_output_tokens),
+      session: sessionIn(body),
+      previous: textAt(body, 'previous_response_id') || undefined,
+      conversation: textAt(body, 'conversation') || textAt(body, 'conversation', 'id') || undefined,
+    },
+    () => parseConversation(body, tokenizer),
+  )
+}
+
+function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation {
+  const items = checkItems(limitCount(readItems(body), 'messages', 'input'), 'input')
+  const files: FilePart[] = []
+  const all = spokenIn(items, files).map(({ message, index }) => parseClientMessage(message, index))
+  // Memory already holds a referenced item and everything before it.
+  const lastReference = items.findLastIndex(isReference)
+  const messages = all.filter(({ role, place: index }) => role !== 'system' && index > lastReference)
+  const instructions = [
+    textAt(body, 'instructions'),
+    ...all.filter(({ role }) => role === 'system').map(({ content }) => content),
+  ].filter(Boolean)
+  const definitions = [...asArray(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))]
+  const tools = limitCount(definitions, 'tools').map(toChatTool)
+  return {
+    said: messages,
+    turn: findTurnStart(messages) ?? items.length,
+    owed: preludeCost(tokenizer, instructions.map(toSystemMessage), tools),
+    instructions,
+    hasTools: tools.length > 0,
+    files,
   }
-  return askOf(envelope, () => {
-    const items = checkItems(fewIn(itemsIn(body), 'messages', 'input'), 'input')
-    const files: FilePart[] = []
-    const sent = spokenIn(items, files).map(({ message, place }) => sentOf(message, place))
-    // What a client only refers to it leaves to memory, and all before it.
-    const known = items.findLastIndex(isReference)
-    const said = sent.filter(({ role, place }) => role !== 'system' && place > known)
-    const instructions = [
-      textAt(body, 'instructions'),
-      ...sent.filter(({ role }) => role === 'system').map(({ content }) => content),
-    ].filter(Boolean)
-    const tools = fewIn([...listOf(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))], 'tools').map(
-      asChatTool,
-    )
-    return {
-      said,
-      turn: startOfTurn(said) ?? items.length,
-      owed: preludeCost(tokenizer, instructions.map(instruction), tools),
-      instructions,
-      hasTools: tools.length > 0,
-      files,
-    }
-  })
 }
 
-/** What memory serves, the upstream is neither asked for nor asked to keep. */
-function write(ask: Ask, memory: readonly ChatMessage[], from = ask.turn): Body {
-  const { previous_response_id: _previous, conversation: _conversation, ...rest } = ask.body
-  const items = itemsIn(ask.body)
-  const own = items.slice(from).filter((item) => hasReasoning(ask.body) || !isLeftBehind(item))
+/** Builds the upstream request with `store: false` and without ids that only memory can resolve. */
+function buildRequest(request: Ask, memory: readonly ChatMessage[], from = request.turn): Body {
+  const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
+  const items = readItems(request.body)
+  const own = items.slice(from).filter((item) => includesReasoning(request.body) || !isReasoningReference(item))
   const input = [
-    ...items.slice(0, from).filter(isStanding),
-    ...itemsOf(memory, own, resentMedia(ask.said, items, from)),
+    ...items.slice(0, from).filter(isInstruction),
+    ...toItems(memory, own, findResentMedia(request.said, items, from)),
     ...own,
   ]
   return { ...rest, ...(input.length === 0 && !('input' in rest) ? {} : { input }), store: false }
 }
 
-/** Whether the client has reasoning sent to it in full, and sends it back the same way. */
-const hasReasoning = ({ include }: Body): boolean => listOf(include).includes('reasoning.encrypted_content')
+/**
+ * Converts memory messages to items. `following` are the client's items after them: a result among them determines the type
+ * of the call it answers, because the API rejects a result whose call has another type. `resent` are the client's original
+ * items by the text that memory stores for them.
+ */
+function toItems(
+  memory: readonly ChatMessage[],
+  following: readonly Item[],
+  resent: ReadonlyMap<string, Item>,
+): Item[] {
+  const callTypes = new Map(following.map((item) => [readCallId(item), textAt(item, 'type').replace(/_output$/, '')]))
+  return memory.flatMap((message): Item[] => {
+    if (message.role === 'tool')
+      return [{ type: 'function_call_output', call_id: message.tool_call_id, output: message.content }]
+    const original = message.role === 'user' ? resent.get(message.content) : undefined
+    if (original !== undefined) return [original]
+    const text =
+      message.content === null || isBlank(message.content) ? [] : [{ role: message.role, content: message.content }]
+    const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
+    return [...text, ...calls.map((call) => toCallItem(call, callTypes.get(call.id)))]
+  })
+}
 
-/** Reasoning without its contents is only a name for what an upstream keeps; told to keep nothing, it refuses such names. */
-const isLeftBehind = (item: Item): boolean =>
-  typeOf(item) === 'reasoning' && textAt(item, 'encrypted_content') === '' && listAt(item, 'content').length === 0
+function toCallItem({ id, function: { name, arguments: text } }: ChatToolCall, type = 'function_call'): Item {
+  if (type === 'function_call') return { type, call_id: id, name, arguments: text }
+  const fields = parseJson(text) as Item | undefined
+  return { type, call_id: id, ...(type === 'custom_tool_call' ? { name } : { status: 'completed' }), ...fields }
+}
 
-/** The items of a request; text alone is a message of the user. A prompt that the service keeps may say all there is to say. */
-function itemsIn({ input, prompt }: Body): readonly Item[] {
+/** True if the client receives encrypted reasoning and therefore sends it back in full. */
+const includesReasoning = ({ include }: Body): boolean => asArray(include).includes('reasoning.encrypted_content')
+
+/** True for reasoning without content, a mere id of stored reasoning: with `store: false` the upstream rejects it. */
+const isReasoningReference = (item: Item): boolean =>
+  readType(item) === 'reasoning' && textAt(item, 'encrypted_content') === '' && listAt(item, 'content').length === 0
+
+/** Reads the input items. Plain text is one user message; with a stored `prompt` the input may be missing or empty. */
+function readItems({ input, prompt }: Body): readonly Item[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   if (Array.isArray(input) && (input.length > 0 || isObject(prompt))) return input
   if ((input ?? undefined) === undefined && isObject(prompt)) return []
@@ -94,15 +131,15 @@ function itemsIn({ input, prompt }: Body): readonly Item[] {
   )
 }
 
-/** A function as chat completions define it, by which it is priced. */
-function asChatTool(tool: unknown): unknown {
+/** Converts a function to its chat completions form, so that its tokens can be counted. */
+function toChatTool(tool: unknown): unknown {
   if (!isObject(tool) || at(tool, 'type') !== 'function') return tool
   const { type, ...definition } = tool
   return { type, function: definition }
 }
 
-/** The reference has the fields of this event side by side, the service sends them below `error`: clients read one or the other. */
-function failure(error: Problem['error']): string {
+/** Formats an error event. The API reference has the fields at the top level, the service sends them below `error`; clients read either. */
+function formatErrorEvent(error: Problem['error']): string {
   const { message, code, param } = error
   return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param, sequence_number: 0, error })}\n\n`
 }

@@ -1,21 +1,21 @@
 import { type Incoming, type Part, parseMessage } from '../../domain/chat.ts'
 import { isBlank, type ToolCall } from '../../domain/entry.ts'
 import { at, textAt } from '../../providers/json.ts'
-import { bad, demandParts, demandText, objectIn, roleOf, typeOf } from './checks.ts'
-import type { FilePart } from './dialect.ts'
-import { filePart, placeholder, textPart, urlPart } from './media.ts'
+import { addFilePart, addMediaUrl, formatPlaceholder, toTextPart } from './media.ts'
+import type { FilePart } from './protocol.ts'
+import { invalidField, readRole, readType, requireObject, requireParts, requireText } from './validation.ts'
 
-/** An item of a request's `input` or a response's `output`. */
+/** Item of a request's `input` or a response's `output`. */
 export type Item = Readonly<Record<string, unknown>>
 
-/** A message of the conversation and the item it begins with. */
-export type Spoken = { readonly message: Incoming; readonly place: number }
+/** Message and the index of its first item. */
+type IndexedMessage = { readonly message: Incoming; readonly index: number }
 
-/** What the assistant says between two others: the parts of its messages and the calls it makes. */
-type Speech = { readonly place: number; readonly parts: Part[]; readonly calls: ToolCall[] }
+/** Assistant message under assembly from consecutive items. */
+type PartialReply = { readonly index: number; readonly parts: Part[]; readonly calls: ToolCall[] }
 
-/** The calls a client has to answer, and which of their fields say what to do. */
-const payloads: Readonly<Record<string, readonly string[]>> = {
+/** Types of the calls that a client executes, and the fields that hold their arguments. */
+const callFields: Readonly<Record<string, readonly string[]>> = {
   function_call: ['arguments'],
   custom_tool_call: ['input'],
   local_shell_call: ['action'],
@@ -23,97 +23,101 @@ const payloads: Readonly<Record<string, readonly string[]>> = {
   apply_patch_call: ['operation'],
   computer_call: ['action', 'actions'],
 }
-const named = ['function_call', 'custom_tool_call']
-const texts = ['input_text', 'output_text', 'text']
+const namedCallTypes = ['function_call', 'custom_tool_call']
+const textTypes = ['input_text', 'output_text', 'text']
 const roles = ['user', 'assistant', 'system', 'developer']
-const standing = ['system', 'developer']
+const instructionRoles = ['system', 'developer']
 
-const isMessage = (item: unknown): boolean => typeOf(item) === 'message' || (typeOf(item) === '' && roleOf(item) !== '')
-const isCall = (item: unknown): boolean => Object.hasOwn(payloads, typeOf(item))
-const isResult = (item: unknown): boolean =>
-  typeOf(item).endsWith('_output') && Object.hasOwn(payloads, typeOf(item).slice(0, -7))
+const isMessage = (item: unknown): boolean =>
+  readType(item) === 'message' || (readType(item) === '' && readRole(item) !== '')
+const isCall = (item: unknown): boolean => Object.hasOwn(callFields, readType(item))
+const isCallOutput = (item: unknown): boolean =>
+  readType(item).endsWith('_output') && Object.hasOwn(callFields, readType(item).slice(0, -7))
 
-/** Whether an item names another one that a server is to look up. */
+/** True for an item that refers to a stored item by id. */
 export const isReference = (item: unknown): boolean =>
-  typeOf(item) === 'item_reference' || (typeOf(item) === '' && !isMessage(item) && textAt(item, 'id') !== '')
+  readType(item) === 'item_reference' || (readType(item) === '' && !isMessage(item) && textAt(item, 'id') !== '')
 
-/** Whether an item holds for all that follows, as instructions do, rather than being said at its place. */
-export const isStanding = (item: unknown): boolean =>
-  standing.includes(roleOf(item)) || typeOf(item) === 'configuration_update'
+/** True for an item that applies to the whole conversation, such as instructions. */
+export const isInstruction = (item: unknown): boolean =>
+  instructionRoles.includes(readRole(item)) || readType(item) === 'configuration_update'
 
-/** Checks items as far as memory reads them; `list` is what the client calls them. */
+/** Validates the fields of items that memory reads; `list` is the name of the client's field. */
 export const checkItems = (values: readonly unknown[], list: 'input' | 'items'): readonly Item[] =>
-  values.map((value, place) => checkItem(value, `${list}[${place}]`))
+  values.map((value, index) => validateItem(value, `${list}[${index}]`))
 
-function checkItem(value: unknown, param: string): Item {
-  const item = objectIn(value, param, '{ "role": "user", "content": "Hello" }')
+function validateItem(value: unknown, param: string): Item {
+  const item = requireObject(value, param, '{ "role": "user", "content": "Hello" }')
   if (isMessage(item)) {
-    const role = roleOf(item)
-    if (!roles.includes(role))
-      throw bad(`${param}.role`, `is ${JSON.stringify(item.role) ?? 'missing'}; it must be one of ${roles.join(', ')}`)
-    demandParts(item.content ?? '', `${param}.content`, (type) => texts.includes(type))
+    if (!roles.includes(readRole(item)))
+      throw invalidField(
+        `${param}.role`,
+        `is ${JSON.stringify(item.role) ?? 'missing'}; it must be one of ${roles.join(', ')}`,
+      )
+    requireParts(item.content ?? '', `${param}.content`, (type) => textTypes.includes(type))
   } else if (!isReference(item)) {
-    demandText(item.type, `${param}.type`, 'says what the item is')
-    if (isCall(item)) demandText(item.call_id, `${param}.call_id`, 'names the call')
-    if (named.includes(typeOf(item))) demandText(item.name, `${param}.name`, 'names the tool')
+    requireText(item.type, `${param}.type`, 'says what the item is')
+    if (isCall(item)) requireText(item.call_id, `${param}.call_id`, 'names the call')
+    if (namedCallTypes.includes(readType(item))) requireText(item.name, `${param}.name`, 'names the tool')
   }
   return item
 }
 
 /**
- * The messages in a list of items. All that the assistant says and calls in a row is one message, as it is one reply.
- * What nobody said, such as reasoning, belongs to the assistant's message after it, or else to the message before it.
+ * Converts items to messages. Consecutive assistant messages and calls form one message. Items that are neither, such as
+ * reasoning, belong to the assistant message after them, else to the message before them.
  */
-export function spokenIn(items: readonly Item[], files: FilePart[]): Spoken[] {
-  const spoken: Spoken[] = []
-  let speech: Speech | undefined
-  let aside: number | undefined
-  const close = (): void => {
-    if (speech !== undefined && !isSilent(speech)) spoken.push({ message: assistantOf(speech), place: speech.place })
-    speech = undefined
-    aside = undefined
+export function spokenIn(items: readonly Item[], files: FilePart[]): IndexedMessage[] {
+  const messages: IndexedMessage[] = []
+  let reply: PartialReply | undefined
+  let firstSkipped: number | undefined
+  const closeReply = (): void => {
+    if (reply !== undefined && !isEmptyReply(reply))
+      messages.push({ message: toAssistantMessage(reply), index: reply.index })
+    reply = undefined
+    firstSkipped = undefined
   }
-  for (const [place, item] of items.entries()) {
-    const isReply = isAssistants(item)
-    const message = isReply ? undefined : messageOf(item, files)
+  for (const [index, item] of items.entries()) {
+    const isReply = isAssistantItem(item)
+    const message = isReply ? undefined : toMessage(item, files)
     if (isReply) {
-      speech ??= { place: aside ?? place, parts: [], calls: [] }
-      listen(speech, item, files)
-    } else if (message === undefined) aside ??= place
+      reply ??= { index: firstSkipped ?? index, parts: [], calls: [] }
+      appendItem(reply, item, files)
+    } else if (message === undefined) firstSkipped ??= index
     else {
-      close()
-      spoken.push({ message, place })
+      closeReply()
+      messages.push({ message, index })
     }
   }
-  close()
-  return spoken
+  closeReply()
+  return messages
 }
 
-/** The one message that the items of a reply are. Calls that the provider has answered itself are nobody's any more. */
-export function replyIn(output: readonly unknown[]): Incoming {
-  const answered = new Set(output.filter(isResult).map(answersOf))
-  const speech: Speech = { place: 0, parts: [], calls: [] }
-  for (const item of output.filter(isAssistants)) listen(speech, item, [])
-  const message = assistantOf({ ...speech, calls: speech.calls.filter((call) => !answered.has(call.id)) })
+/** Converts the output items of a response to one message, without calls that the provider has answered itself. */
+export function toReplyMessage(output: readonly unknown[]): Incoming {
+  const answeredIds = new Set(output.filter(isCallOutput).map(readCallId))
+  const reply: PartialReply = { index: 0, parts: [], calls: [] }
+  for (const item of output.filter(isAssistantItem)) appendItem(reply, item, [])
+  const message = toAssistantMessage({ ...reply, calls: reply.calls.filter((call) => !answeredIds.has(call.id)) })
   return { ...message, content: parseMessage(message, 0, 0).content }
 }
 
-/** Nothing that could be shown to anybody: a reply that broke off while the model was still thinking. */
-const isSilent = ({ parts, calls }: Speech): boolean =>
+/** True for a reply without text and calls, for example one that broke off during reasoning. */
+const isEmptyReply = ({ parts, calls }: PartialReply): boolean =>
   calls.length === 0 && parts.every(({ text }) => text !== undefined && isBlank(text))
 
-/** Whether an item is a part of what the assistant says. */
-export const isAssistants = (item: unknown): boolean =>
-  isCall(item) || (isMessage(item) && roleOf(item) === 'assistant')
+/** True for an assistant message or a call. */
+export const isAssistantItem = (item: unknown): boolean =>
+  isCall(item) || (isMessage(item) && readRole(item) === 'assistant')
 
-function listen(speech: Speech, item: unknown, files: FilePart[]): void {
-  if (isMessage(item)) return void speech.parts.push(...partsOf(at(item, 'content'), files))
-  const call = callOf(item)
-  // A call nobody can answer, because it has no id or names no tool, is not kept.
-  if (call.id !== '' && call.name !== '') speech.calls.push(call)
+function appendItem(reply: PartialReply, item: unknown, files: FilePart[]): void {
+  if (isMessage(item)) return void reply.parts.push(...toParts(at(item, 'content'), files))
+  const call = toToolCall(item)
+  // Calls without an id or a name are dropped: no output can refer to them.
+  if (call.id !== '' && call.name !== '') reply.calls.push(call)
 }
 
-function assistantOf({ parts, calls }: Speech): Incoming {
+function toAssistantMessage({ parts, calls }: PartialReply): Incoming {
   const message: Incoming = { role: 'assistant', content: parts }
   if (calls.length === 0) return message
   return {
@@ -126,58 +130,58 @@ function assistantOf({ parts, calls }: Speech): Incoming {
   }
 }
 
-/** A call in neutral words; what is no function's call keeps its own fields as the arguments. */
-function callOf(item: unknown): ToolCall {
-  const [type, id, name] = [typeOf(item), textAt(item, 'call_id'), textAt(item, 'name')]
+/** Converts a call. For types other than `function_call` the type's own fields become the arguments. */
+function toToolCall(item: unknown): ToolCall {
+  const [type, id, name] = [readType(item), textAt(item, 'call_id'), textAt(item, 'name')]
   if (type === 'function_call') return { id, name, arguments: textAt(item, 'arguments') }
-  const fields = (payloads[type] ?? []).map((field) => [field, at(item, field)] as const)
+  const fields = (callFields[type] ?? []).map((field) => [field, at(item, field)] as const)
   return {
     id,
-    name: named.includes(type) ? name : type.slice(0, -5),
+    name: namedCallTypes.includes(type) ? name : type.slice(0, -5),
     arguments: JSON.stringify(Object.fromEntries(fields)),
   }
 }
 
-/** What somebody other than the assistant says in an item, if anything. */
-function messageOf(item: Item, files: FilePart[]): Incoming | undefined {
+/** Converts a message or call output that is not the assistant's; undefined for any other item. */
+function toMessage(item: Item, files: FilePart[]): Incoming | undefined {
   const { content } = item
   if (isMessage(item))
     return {
-      role: roleOf(item) as Incoming['role'],
-      content: typeof content === 'string' ? content : partsOf(content, files),
+      role: readRole(item) as Incoming['role'],
+      content: typeof content === 'string' ? content : toParts(content, files),
     }
-  const answers = isResult(item) ? answersOf(item) : ''
-  return answers === ''
+  const callId = isCallOutput(item) ? readCallId(item) : ''
+  return callId === ''
     ? undefined
-    : { role: 'tool', tool_call_id: answers, content: resultOf(item.output ?? item.status) }
+    : { role: 'tool', tool_call_id: callId, content: toOutputContent(item.output ?? item.status) }
 }
 
-/** The call that a result answers. */
-export const answersOf = (item: unknown): string =>
-  textAt(item, 'call_id') || (typeOf(item) === 'local_shell_call_output' ? textAt(item, 'id') : '')
+/** Reads the id of the call that an output answers. */
+export const readCallId = (item: unknown): string =>
+  textAt(item, 'call_id') || (readType(item) === 'local_shell_call_output' ? textAt(item, 'id') : '')
 
-/** What a tool brings along was not sent by anybody: a file in it is told of, and no upload. */
-function resultOf(output: unknown): string | readonly Part[] {
+/** Converts a call output. Files in it get a placeholder only: the user did not upload them. */
+function toOutputContent(output: unknown): string | readonly Part[] {
   if (output === undefined || output === null || typeof output === 'string') return output ?? ''
   return (Array.isArray(output) ? output : [output]).map((part) =>
-    typeOf(part) === '' ? textPart(JSON.stringify(part)) : partOf(part, []),
+    readType(part) === '' ? toTextPart(JSON.stringify(part)) : toPart(part, []),
   )
 }
 
-const partsOf = (content: unknown, files: FilePart[]): readonly Part[] =>
+const toParts = (content: unknown, files: FilePart[]): readonly Part[] =>
   Array.isArray(content)
-    ? content.map((part) => partOf(part, files))
-    : [textPart(typeof content === 'string' ? content : '')]
+    ? content.map((part) => toPart(part, files))
+    : [toTextPart(typeof content === 'string' ? content : '')]
 
-function partOf(part: unknown, files: FilePart[]): Part {
-  const type = typeOf(part)
-  if (texts.includes(type)) return textPart(textAt(part, 'text'))
-  if (type === 'refusal') return textPart(textAt(part, 'refusal'))
+function toPart(part: unknown, files: FilePart[]): Part {
+  const type = readType(part)
+  if (textTypes.includes(type)) return toTextPart(textAt(part, 'text'))
+  if (type === 'refusal') return toTextPart(textAt(part, 'refusal'))
   if (type === 'input_image' || type === 'computer_screenshot')
-    return urlPart('image', textAt(part, 'image_url') || textAt(part, 'file_id'), files)
+    return addMediaUrl('image', textAt(part, 'image_url') || textAt(part, 'file_id'), files)
   if (type === 'input_audio')
-    return textPart(placeholder('audio', Buffer.from(textAt(part, 'input_audio', 'data'), 'base64')))
+    return toTextPart(formatPlaceholder('audio', Buffer.from(textAt(part, 'input_audio', 'data'), 'base64')))
   if (type !== 'input_file') return { type }
-  const where = textAt(part, 'file_url') || textAt(part, 'file_id')
-  return filePart({ name: textAt(part, 'filename'), data: textAt(part, 'file_data'), where }, files)
+  const address = textAt(part, 'file_url') || textAt(part, 'file_id')
+  return addFilePart({ name: textAt(part, 'filename'), data: textAt(part, 'file_data'), address }, files)
 }

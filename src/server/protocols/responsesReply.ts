@@ -1,24 +1,24 @@
 import { isObject } from '../../domain/checks.ts'
-import { notAReply, reported } from '../../providers/failure.ts'
-import { at, listAt, parseJson, textAt } from '../../providers/json.ts'
-import { typeOf } from './checks.ts'
-import type { Heard, Listener, Usage } from './dialect.ts'
-import { JsonListener } from './jsonListener.ts'
-import { type Item, isAssistants, replyIn } from './responsesItems.ts'
+import { notAReply } from '../../providers/failure.ts'
+import { at, listAt, textAt } from '../../providers/json.ts'
+import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
+import type { Heard, Listener, Usage } from './protocol.ts'
+import { type Item, isAssistantItem, toReplyMessage } from './responsesItems.ts'
+import { readType } from './validation.ts'
 
-/** An item on its way: as it was announced or has been finished, and the pieces that came in between. */
-type Growing = {
+/** Output item under assembly: the item as announced or finished, and the deltas received in between. */
+type PartialItem = {
   item: Item
   done: boolean
   readonly parts: Map<number, { type: string; [field: string]: string }>
   input: string
 }
 
-const ends = ['response.completed', 'response.incomplete', 'response.failed']
+const finalEventTypes = ['response.completed', 'response.incomplete', 'response.failed']
 
-/** Puts the assistant's message together from the events of a streamed response. */
-class ResponsesListener extends JsonListener {
-  private readonly items = new Map<number, Growing>()
+/** Assembles the assistant message from a streamed response. */
+class ResponsesReplyParser extends JsonReplyParser {
+  private readonly items = new Map<number, PartialItem>()
   private response: unknown
   private ended = false
 
@@ -31,78 +31,75 @@ class ResponsesListener extends JsonListener {
   }
 
   heard(): Heard {
-    // Some servers end with a response that does not repeat what was said.
-    const whole = listAt(this.response, 'output')
-    return heardIn(this.response, whole.length > 0 ? whole : this.grown())
+    // Some servers send a final response without the output.
+    const output = listAt(this.response, 'output')
+    return toReply(this.response, output.length > 0 ? output : this.assembleItems())
   }
 
-  protected take(event: Item): void {
-    const type = typeOf(event)
+  protected handleEvent(event: Item): void {
+    const type = readType(event)
     if (type === 'response.failed') this.fail()
-    if (ends.includes(type)) this.ended = true
+    if (finalEventTypes.includes(type)) this.ended = true
     if (isObject(event.response)) this.response = event.response
-    else if (isAssistants(event.item)) this.place(event, event.item as Item)
-    else if (type.endsWith('.delta')) this.grow(event, type)
+    else if (isAssistantItem(event.item)) this.setItem(event, event.item as Item)
+    else if (type.endsWith('.delta')) this.appendDelta(event, type)
   }
 
-  private place({ output_index: index, type }: Item, item: Item): void {
+  private setItem({ output_index: index, type }: Item, item: Item): void {
     const done = type === 'response.output_item.done'
-    if (done) this.measured(JSON.stringify(item))
+    if (done) this.limitSize(JSON.stringify(item))
     this.items.set(Number(index), { item, done, parts: new Map(), input: '' })
   }
 
-  private grow(event: Item, type: string): void {
-    const growing = this.items.get(Number(event.output_index))
-    if (growing === undefined) return
-    const delta = this.measured(textAt(event, 'delta'))
-    const place = Number(event.content_index)
+  private appendDelta(event: Item, type: string): void {
+    const partial = this.items.get(Number(event.output_index))
+    if (partial === undefined) return
+    const delta = this.limitSize(textAt(event, 'delta'))
+    const index = Number(event.content_index)
     if (type === 'response.output_text.delta')
-      growing.parts.set(place, { type: 'output_text', text: `${growing.parts.get(place)?.text ?? ''}${delta}` })
+      partial.parts.set(index, { type: 'output_text', text: `${partial.parts.get(index)?.text ?? ''}${delta}` })
     if (type === 'response.refusal.delta')
-      growing.parts.set(place, { type: 'refusal', refusal: `${growing.parts.get(place)?.refusal ?? ''}${delta}` })
+      partial.parts.set(index, { type: 'refusal', refusal: `${partial.parts.get(index)?.refusal ?? ''}${delta}` })
     if (type === 'response.function_call_arguments.delta' || type === 'response.custom_tool_call_input.delta')
-      growing.input += delta
+      partial.input += delta
   }
 
-  private grown(): Item[] {
-    return inOrder(this.items).map(({ item, done, parts, input }) => {
+  private assembleItems(): Item[] {
+    return sortByIndex(this.items).map(({ item, done, parts, input }) => {
       if (done) return item
       return {
         ...item,
-        ...(parts.size === 0 ? {} : { content: inOrder(parts) }),
+        ...(parts.size === 0 ? {} : { content: sortByIndex(parts) }),
         ...(input === '' ? {} : { arguments: input, input }),
       }
     })
   }
 }
 
-const inOrder = <T>(map: ReadonlyMap<number, T>): T[] => [...map].sort(([a], [b]) => a - b).map(([, value]) => value)
+const sortByIndex = <T>(map: ReadonlyMap<number, T>): T[] =>
+  [...map].sort(([a], [b]) => a - b).map(([, value]) => value)
 
-export const responsesListener = (where: string): Listener => new ResponsesListener(where)
+export const createResponsesReplyParser = (address: string): Listener => new ResponsesReplyParser(address)
 
-/** The assistant's message in a response that came in one; throws if it is no answer of a model server. */
-export function hearResponse(text: string, where: string): Heard {
-  const json = parseJson(text)
-  if (json === undefined) throw notAReply(where, 'something that is not JSON')
-  const failure = reported(where, json)
-  if (failure !== undefined) throw failure
-  if (!Array.isArray(at(json, 'output'))) throw notAReply(where, 'JSON of another kind')
-  return heardIn(json, listAt(json, 'output'))
+/** Parses a complete response. Throws if the text is not one. */
+export function parseResponsesReply(text: string, address: string): Heard {
+  const json = parseJsonReply(text, address)
+  if (!Array.isArray(at(json, 'output'))) throw notAReply(address, 'JSON of another kind')
+  return toReply(json, listAt(json, 'output'))
 }
 
-const heardIn = (response: unknown, output: readonly unknown[]): Heard => ({
-  reply: replyIn(output),
+const toReply = (response: unknown, output: readonly unknown[]): Heard => ({
+  reply: toReplyMessage(output),
   id: textAt(response, 'id') || undefined,
-  usage: usageIn(at(response, 'usage')),
+  usage: toUsage(at(response, 'usage')),
 })
 
-/** What an answer has cost, as the upstream counts it. */
-function usageIn(usage: unknown): Usage | undefined {
+function toUsage(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
-  const count = (...path: readonly string[]): number => Number(at(usage, ...path)) || 0
+  const readCount = (...path: readonly string[]): number => Number(at(usage, ...path)) || 0
   return {
-    prompt: count('input_tokens'),
-    completion: count('output_tokens'),
-    cached: count('input_tokens_details', 'cached_tokens'),
+    prompt: readCount('input_tokens'),
+    completion: readCount('output_tokens'),
+    cached: readCount('input_tokens_details', 'cached_tokens'),
   }
 }

@@ -5,7 +5,7 @@ import { formatKey, type Key, parseKey, receiptsKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
 import type { Store } from '../../domain/ports.ts'
 import { type Change, type Head, never } from '../../domain/session.ts'
-import { lightZstd as zstd } from '../../stores/pack.ts'
+import { lightZstd as zstd } from '../../stores/zstd.ts'
 import {
   type Compact,
   compacted,

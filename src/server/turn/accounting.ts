@@ -1,7 +1,7 @@
 import { formatKey } from '../../domain/key.ts'
 import { costOf, type PriceTable, savedBy } from '../observability/prices.ts'
 import type { Turn as TurnRecord } from '../observability/turn.ts'
-import type { Usage } from '../protocols/dialect.ts'
+import type { Usage } from '../protocols/protocol.ts'
 import type { Receipt } from '../receipts/receipts.ts'
 import type { Answer } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'

@@ -7,7 +7,7 @@ import type { Tokenizer } from '../../domain/ports.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { messageCost } from '../../text/cost.ts'
 import type { Preamble } from '../memoryRegistry.ts'
-import type { Ask, Body, Dialect, Sent } from '../protocols/dialect.ts'
+import type { Ask, Body, Dialect, Sent } from '../protocols/protocol.ts'
 
 /** The request body sent upstream for one turn, and its cost. */
 export type OutgoingPrompt = {

@@ -4,7 +4,7 @@ import { parseJson } from '../../providers/json.ts'
 import type { Client } from '../http/client.ts'
 import { problemOf } from '../http/httpError.ts'
 import { asBuffer, WholeEvents } from '../http/sse.ts'
-import type { Dialect, Heard, Listener } from '../protocols/dialect.ts'
+import type { Dialect, Heard, Listener } from '../protocols/protocol.ts'
 import { type Answer, eachPiece, isGathered, isStream } from '../upstreams/backend.ts'
 
 export type RelayOptions = {

@@ -1,7 +1,7 @@
 import type { Key } from '../../domain/key.ts'
 import type { Exchange } from '../http/requestContext.ts'
 import type { Home } from '../memoryRegistry.ts'
-import type { Ask, Dialect, Heard, Sent } from '../protocols/dialect.ts'
+import type { Ask, Dialect, Heard, Sent } from '../protocols/protocol.ts'
 import type { Answer } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import type { HistoryRelation } from './reconcile.ts'

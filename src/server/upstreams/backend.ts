@@ -2,83 +2,86 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Tokens } from '../../domain/entry.ts'
 import { roundOver } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/ready.ts'
-import type { Body, Dialect } from '../protocols/dialect.ts'
+import type { Body, ProtocolName } from '../protocols/protocol.ts'
 
-/** What a client wants of a model. */
+/** Request to a model server. */
 export type Call = {
-  readonly dialect: Dialect['name'] | 'embeddings' | 'count_tokens'
-  /** The request as it goes to the model. */
+  /** Endpoint of the model server that is called. */
+  readonly dialect: ProtocolName | 'embeddings' | 'count_tokens'
+  /** Body as it is sent to the model server. */
   readonly body: Body
-  /** What its messages cost; 0 where nobody has counted. */
+  /** Tokens of the messages in the body; 0 if not counted. */
   readonly spent: Tokens
   readonly headers: IncomingHttpHeaders
-  /** Whether the client showed a key of this server's own: then none of its keys goes on. */
+  /** True if none of the client's API keys may be forwarded, for example because it authenticated with a Threadkeep key. */
   readonly isGuarded: boolean
   readonly signal: AbortSignal
 }
 
-/** An answer in the protocol it was asked for in, on its way. */
+/** Response of a model server, in the protocol of the request. The body may still be arriving. */
 export type Answer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: AsyncIterable<Uint8Array>
-  /** Who answers, as errors name it. */
+  /** Address of the model server, as error messages show it. */
   readonly where: string
-  /** The name of the model server it came from. */
+  /** Configured name of the upstream that answered. */
   readonly from: string
-  /** How often it was asked in vain before. */
+  /** Failed attempts before this response. */
   readonly retries: number
-  /** Model servers that were asked in vain before another one. */
+  /** Names of the upstreams that failed before this one answered. */
   readonly passedOver: readonly string[]
 }
 
-/** A body whose bytes can be had without a promise once they have come: to wait for each of many small pieces costs more than to read them. */
+/** Body whose received bytes can be read synchronously: awaiting each of many small chunks costs more than parsing them. */
 export type Gathered = {
-  /** All that has come, if nothing more will. */
+  /** Takes the whole body if it has arrived completely, else returns undefined. */
   takeWhole(): Uint8Array | undefined
-  /** Resolves when there is something to take, or nothing more will come; undefined where that is so already. */
+  /** Resolves when bytes are available or the body has ended; undefined if that is already the case. */
   arrival(): Promise<void> | undefined
-  /** All that has come since it was last asked, undefined at the end; throws if the end came too early. */
+  /** Takes all bytes received since the last call; undefined at the end. Throws if the body ended with an error. */
   takeNext(): Uint8Array | undefined
-  /** Lets go of the rest, and unless it has all come of the connection too: there may be no end to it. */
+  /** Discards the rest. Closes the connection if the body has not ended, because it may never end. */
   dump(): void
 }
 
-export const isGathered = (body: object): body is Gathered => 'takeWhole' in body
+export const isGathered = (body: object): body is Gathered => (body as Partial<Gathered>).takeWhole !== undefined
 
-/** Hands out a body piece by piece, each as soon as the one before is dealt with: that may take a promise. */
+/** Calls `onChunk` for each chunk of a body, and waits for its promise, if any, before the next chunk. */
 export async function eachPiece(
   body: Answer['body'],
-  take: (bytes: Uint8Array) => Promise<unknown> | undefined,
+  onChunk: (bytes: Uint8Array) => Promise<unknown> | undefined,
 ): Promise<void> {
   if (!isGathered(body)) {
-    for await (const bytes of body) await take(bytes)
+    for await (const bytes of body) await onChunk(bytes)
     return
   }
   try {
     for (;;) {
-      const coming = body.arrival()
-      if (coming !== undefined) {
-        await coming
+      const available = body.arrival()
+      if (available !== undefined) {
+        await available
         await roundOver()
       }
       const bytes = body.takeNext()
       if (bytes === undefined) return
-      const busy = take(bytes)
-      if (busy !== undefined) await busy
+      const pending = onChunk(bytes)
+      if (pending !== undefined) await pending
     }
   } finally {
     body.dump()
   }
 }
 
-/** Whoever answers behind memory: model servers, or the built-in model. */
+/** Source of model replies: a pool of model servers or the built-in offline model. */
 export interface Backend {
-  /** The model's name, or the address of the server that has many. */
+  /** Name of the offline model, or the addresses of the model servers. */
   readonly name: string
+  /** Sends a request. Rejects with a `MemoryError` or an HTTP error if no upstream gives a response. */
   ask(call: Call): Promise<Answer>
+  /** Requests the list of models. */
   models(call: Pick<Call, 'headers' | 'isGuarded' | 'signal'>): Promise<Answer>
-  /** How those that answer have done lately. */
+  /** Returns the health of each upstream. */
   states(): readonly { readonly name: string; readonly state: UpstreamState }[]
   close(): Promise<void>
 }

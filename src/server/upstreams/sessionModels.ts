@@ -5,91 +5,106 @@ import type { Model } from '../../domain/ports.ts'
 import { anthropicModel } from '../../providers/anthropic.ts'
 import { openaiModel } from '../../providers/openai.ts'
 import { ownKeyHeaders, type Protocol } from '../auth/headers.ts'
-import { hasModel, modelFor, soleUpstream, whoIsAsked } from './choice.ts'
+import { groupByProtocol, resolveModelName, servesModel, soleUpstream } from './routing.ts'
 import type { UpstreamOptions } from './upstream.ts'
 
 export type SessionModelOptions = {
-  /** The model servers that clients ask, or the base address of the only one, which speaks OpenAI's protocol. */
+  /** Upstreams of the server, or the base URL of its only one, which uses the OpenAI protocol. */
   readonly upstream: string | readonly UpstreamOptions[]
-  /** The model for all upkeep; without it, that of each session's newest request. */
+  /** Model for the upkeep of all sessions. Default: the model of each session's newest request. */
   readonly model?: string | undefined
 }
 
-/** Who answered a session's newest request, by which name it was asked for, and the client's own key if it was asked with that. */
-type Known = {
+/** Upstream and model of a session's newest request, and the headers with the client's own key if it was used. */
+type SessionModel = {
   readonly upstream: UpstreamOptions
   readonly model: string
   readonly headers: Readonly<Record<string, string>> | undefined
 }
 
-/** So many sessions have their model at hand; the others have theirs again with their next request. */
-const most = 10_000
-const makers = { openai: openaiModel, anthropic: anthropicModel } as const
+/** The least recently used sessions are evicted; their next request adds them again. */
+const maxSessions = 10_000
+const modelFactories = { openai: openaiModel, anthropic: anthropicModel } as const
 
 /**
- * The model behind each session, for upkeep: the one that answers its client, asked with the key its client uses there. Both
- * are kept in RAM alone. A client's key goes to nobody who did not get it from the client's own request.
+ * Upkeep model of each session: the model that answers its client, called with the client's own key. Both are kept in
+ * memory only. A client's key is sent only to the upstream that received it in the client's own request.
  */
 export class SessionModels {
   private readonly upstreams: readonly UpstreamOptions[]
-  private readonly asked: Readonly<Record<Protocol, readonly UpstreamOptions[]>>
-  /** The one model for all upkeep and who has it, if there is one. */
-  private readonly only: Pick<Known, 'model' | 'upstream'> | undefined
-  private readonly known = new Map<string, Known>()
+  private readonly upstreamsByProtocol: Readonly<Record<Protocol, readonly UpstreamOptions[]>>
+  /** Configured model for all sessions and its upstream. */
+  private readonly fixedModel: Pick<SessionModel, 'model' | 'upstream'> | undefined
+  private readonly sessions = new Map<string, SessionModel>()
 
-  constructor({ upstream: given, model }: SessionModelOptions) {
-    this.upstreams = typeof given === 'string' ? [soleUpstream(given)] : given
-    this.asked = whoIsAsked(this.upstreams)
-    this.only = model === undefined ? undefined : { model, upstream: holderOf(model, this.upstreams) }
+  /** Throws a `MemoryError` if no upstream serves the configured model. */
+  constructor({ upstream, model }: SessionModelOptions) {
+    this.upstreams = typeof upstream === 'string' ? [soleUpstream(upstream)] : upstream
+    this.upstreamsByProtocol = groupByProtocol(this.upstreams)
+    this.fixedModel = model === undefined ? undefined : { model, upstream: selectUpstream(model, this.upstreams) }
   }
 
-  /** Takes note of who answered a client (`from`) for what, and of the key it was asked with. */
-  heard(key: Key, model: unknown, from: string, headers: IncomingHttpHeaders, isGuarded: boolean): void {
-    const upstream = this.upstreams.find(({ name }) => name === from)
+  /** Records the model, upstream and client key of a session's newest request. */
+  heard(
+    key: Key,
+    model: unknown,
+    upstreamName: string,
+    headers: IncomingHttpHeaders,
+    withholdClientKey: boolean,
+  ): void {
+    const upstream = this.upstreams.find(({ name }) => name === upstreamName)
     if (upstream === undefined || typeof model !== 'string' || model === '') return
-    const name = formatKey(key)
-    this.known.delete(name)
-    this.known.set(name, { upstream, model, headers: isGuarded ? undefined : this.ownKey(upstream, model, headers) })
-    const [oldest] = this.known.keys()
-    if (this.known.size > most && oldest !== undefined) this.known.delete(oldest)
+    const id = formatKey(key)
+    this.sessions.delete(id)
+    this.sessions.set(id, {
+      upstream,
+      model,
+      headers: withholdClientKey ? undefined : this.selectClientKey(upstream, model, headers),
+    })
+    const [oldest] = this.sessions.keys()
+    if (this.sessions.size > maxSessions && oldest !== undefined) this.sessions.delete(oldest)
   }
 
-  /** Forgets what it knows of a session, or of all sessions of a tenant and the tenant itself. */
+  /** Forgets a session, or without `id` the tenant and all its sessions. */
   forget(scope: Scope, id?: string): void {
-    const own = id === undefined || id === '' ? scope : `${scope}:${id}`
-    for (const name of this.known.keys())
-      if (name === own || (id === undefined && name.startsWith(`${scope}:`))) this.known.delete(name)
+    const target = id === undefined || id === '' ? scope : `${scope}:${id}`
+    for (const session of this.sessions.keys())
+      if (session === target || (id === undefined && session.startsWith(`${scope}:`))) this.sessions.delete(session)
   }
 
-  /** The model for a session's upkeep; none until its client has been answered. */
+  /** Returns the model for a session's upkeep; undefined until its client has received a response. */
   for(key: Key): Model | undefined {
-    const known = this.known.get(formatKey(key))
-    const { model, upstream } = this.only ?? known ?? {}
+    const session = this.sessions.get(formatKey(key))
+    const { model, upstream } = this.fixedModel ?? session ?? {}
     if (model === undefined || upstream === undefined) return undefined
-    const headers = upstream === known?.upstream ? known.headers : undefined
-    return makers[upstream.protocol]({
+    const headers = upstream === session?.upstream ? session.headers : undefined
+    return modelFactories[upstream.protocol]({
       baseUrl: upstream.base,
-      model: modelFor(upstream, model),
+      model: resolveModelName(upstream, model),
       ...(headers === undefined ? { apiKey: upstream.key } : { headers }),
-      // Upkeep asks once more by itself, and is in no hurry.
+      // Upkeep has retries of its own.
       tries: 1,
     })
   }
 
-  /** The client's key as this server got it; none if this server stood in for another one, which the key was meant for. */
-  private ownKey(upstream: UpstreamOptions, model: string, headers: IncomingHttpHeaders): Known['headers'] {
-    // Only Anthropic's clients name a version.
-    const spoken = headers['anthropic-version'] === undefined ? upstream.protocol : 'anthropic'
-    const first = this.asked[spoken].find((one) => hasModel(one, model))
-    return first === upstream ? ownKeyHeaders(upstream.protocol, headers, false, spoken) : undefined
+  /** Selects the headers with the client's key; undefined if the upstream answered as a fallback for the one the key was meant for. */
+  private selectClientKey(
+    upstream: UpstreamOptions,
+    model: string,
+    headers: IncomingHttpHeaders,
+  ): SessionModel['headers'] {
+    // Only Anthropic clients send this header.
+    const protocol = headers['anthropic-version'] === undefined ? upstream.protocol : 'anthropic'
+    const first = this.upstreamsByProtocol[protocol].find((one) => servesModel(one, model))
+    return first === upstream ? ownKeyHeaders(upstream.protocol, headers, false, protocol) : undefined
   }
 }
 
-/** Who is asked for a model whomever the client asks: a server that is said to have it, before one that may have it. */
-function holderOf(model: string, upstreams: readonly UpstreamOptions[]): UpstreamOptions {
-  const able = upstreams.filter((upstream) => hasModel(upstream, model))
-  const holder = able.find(({ models }) => models !== undefined) ?? able[0]
-  if (holder !== undefined) return holder
+/** Selects the upstream for a configured upkeep model. One that lists the model precedes one that serves every model. */
+function selectUpstream(model: string, upstreams: readonly UpstreamOptions[]): UpstreamOptions {
+  const candidates = upstreams.filter((upstream) => servesModel(upstream, model))
+  const upstream = candidates.find(({ models }) => models !== undefined) ?? candidates[0]
+  if (upstream !== undefined) return upstream
   const message = `upkeep is ${JSON.stringify(model)}, a model that no upstream is configured for. Name one that is, builtin, or off.`
   throw new MemoryError('bad-option', message, { param: 'upkeep' })
 }

@@ -4,7 +4,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { endpoint, shownAddress } from '../../providers/address.ts'
 import { brokenOff, type Check, notAReply, refused, unreachable } from '../../providers/failure.ts'
 import {
-  type Upstream as Holder,
+  type Upstream as KeyOwner,
   ownKeyHeaders,
   type Protocol,
   requestHeaders,
@@ -14,26 +14,27 @@ import { Refusal } from '../http/httpError.ts'
 import { roundOver } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/ready.ts'
 import type { Answer, Call } from './backend.ts'
-import { modelFor, protocolOf } from './choice.ts'
-import { type Begun, exchange, type Terms } from './exchange.ts'
+import { type Deadline, dispatchRequest, type RawResponse } from './dispatch.ts'
+import { resolveModelName, upstreamProtocolFor } from './routing.ts'
 
-/** How long a model server may take: to begin its answer, between two pieces of it, and in all. */
+/** Time limits for a response: until its headers, between two chunks, and in total. */
 export type Patience = { readonly first: Millis; readonly idle: Millis; readonly total: Millis }
 
-/** A model server as it is configured. */
+/** Configuration of a model server. */
 export type UpstreamOptions = {
   readonly name: string
-  /** Such as `http://localhost:11434/v1`. */
+  /** Base URL, such as `http://localhost:11434/v1`. */
   readonly base: string
   readonly protocol: Protocol
+  /** API key, used unless the client brings its own. */
   readonly key?: string | undefined
-  /** The models it has, as names that may end with `*`; any, when left out. */
+  /** Models it serves, as names that may end with `*`. Default: every model. */
   readonly models?: readonly string[] | undefined
-  /** The model it is asked for in place of the one a client names, if that differs. */
+  /** Maps the client's model names to the names this server uses. Default: unchanged. */
   readonly rename?: Readonly<Record<string, string>> | undefined
 }
 
-/** Where each thing is asked for, below the base address. */
+/** Paths of the endpoints below the base URL. */
 const paths: Readonly<Record<Call['dialect'], string>> = {
   chat: '/chat/completions',
   responses: '/responses',
@@ -41,131 +42,136 @@ const paths: Readonly<Record<Call['dialect'], string>> = {
   count_tokens: '/messages/count_tokens',
   embeddings: '/embeddings',
 }
-const none: readonly string[] = []
+const noUpstreams: readonly string[] = []
 const check: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
 
-/** What tells whose key a request is made with, and when nobody wants it any more. */
-type Asker = Pick<Call, 'headers' | 'isGuarded' | 'signal'>
+/** Parts of a request that determine its API key and its cancellation. */
+type Caller = Pick<Call, 'headers' | 'isGuarded' | 'signal'>
 
-/** Where something is asked for, as requests and errors name it, worked out once. */
-type Target = { readonly origin: string; readonly path: string; readonly where: string; readonly terms: Terms }
+/** Resolved URL of an endpoint and its deadline, computed once per endpoint. */
+type Target = {
+  readonly origin: string
+  readonly path: string
+  readonly address: string
+  readonly deadline: Deadline
+}
 
-/** One model server: sends a request once and tells apart what can go wrong. */
+/** One model server. Sends a request once, without retries, and classifies failures. */
 export class Upstream {
   readonly name: string
   readonly base: string
-  /** How it did when it was last asked. */
+  /** Outcome of the last request. */
   state: UpstreamState = 'ok'
   private readonly options: UpstreamOptions
-  private readonly patience: Patience
+  private readonly timeouts: Patience
   private readonly agent: Agent
   private readonly targets = new Map<string, Target>()
-  private readonly holder: Holder
+  private readonly keyOwner: KeyOwner
 
-  constructor(options: UpstreamOptions, patience: Patience) {
+  constructor(options: UpstreamOptions, timeouts: Patience) {
     this.options = options
-    this.patience = patience
+    this.timeouts = timeouts
     this.name = options.name
-    const { origin, where } = this.target('/models')
-    this.base = where.replace(/\/models$/, '')
-    this.holder = { origin, protocol: options.protocol, key: options.key }
-    this.agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: patience.first, bodyTimeout: patience.idle })
+    const { origin, address } = this.getTarget('/models')
+    this.base = address.replace(/\/models$/, '')
+    this.keyOwner = { origin, protocol: options.protocol, key: options.key }
+    this.agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: timeouts.first, bodyTimeout: timeouts.idle })
   }
 
   get origin(): string {
-    return this.holder.origin
+    return this.keyOwner.origin
   }
 
   get protocol(): Protocol {
-    return this.holder.protocol
+    return this.keyOwner.protocol
   }
 
   get models(): UpstreamOptions['models'] {
     return this.options.models
   }
 
-  ask(call: Call): Promise<Answer> {
-    const { model } = call.body
-    const known = typeof model === 'string' ? modelFor(this.options, model) : model
-    const body = known === model ? call.body : { ...call.body, model: known }
-    return this.send('POST', paths[call.dialect], JSON.stringify(body), call, protocolOf(call.dialect))
+  send(request: Call): Promise<Answer> {
+    const { model } = request.body
+    const ownName = typeof model === 'string' ? resolveModelName(this.options, model) : model
+    const body = ownName === model ? request.body : { ...request.body, model: ownName }
+    const path = paths[request.dialect]
+    return this.dispatch('POST', path, JSON.stringify(body), request, upstreamProtocolFor(request.dialect))
   }
 
-  /** The list of its models. */
-  list(asker: Asker): Promise<Answer> {
-    return this.send('GET', '/models', null, asker, this.protocol)
+  listModels(caller: Caller): Promise<Answer> {
+    return this.dispatch('GET', '/models', null, caller, this.protocol)
   }
 
   close(): Promise<void> {
     return this.agent.close()
   }
 
-  private async send(
+  private async dispatch(
     method: 'GET' | 'POST',
     route: string,
     body: string | null,
-    asker: Asker,
-    spoken: Protocol,
+    caller: Caller,
+    protocol: Protocol,
   ): Promise<Answer> {
-    const target = this.target(route)
-    const { origin, path, where, terms } = target
-    const headers = requestHeaders(this.holder, target, asker.headers, asker.isGuarded, spoken)
+    const target = this.getTarget(route)
+    const { origin, path, address, deadline } = target
+    const headers = requestHeaders(this.keyOwner, target, caller.headers, caller.isGuarded, protocol)
     if (body !== null) headers['content-type'] = 'application/json'
-    let begun: Begun
+    let response: RawResponse
     try {
-      begun = sound(await exchange(this.agent, { origin, path, method, headers, body }, asker.signal, terms), where)
+      const options = { origin, path, method, headers, body }
+      response = rejectUnusable(await dispatchRequest(this.agent, options, caller.signal, deadline), address)
     } catch (error) {
-      throw this.failedBy(error, where)
+      throw this.recordFailure(error, address)
     }
-    const { status } = begun
+    const { status } = response
     this.state = status >= 500 ? 'failing' : 'ok'
-    if ((status === 401 || status === 403) && this.isHouseKey(asker, spoken)) {
-      begun.body.dump()
+    if ((status === 401 || status === 403) && this.usesServerKey(caller, protocol)) {
+      response.body.dump()
       this.state = 'failing'
-      throw keyRefused()
+      throw createKeyError()
     }
     await roundOver()
     return {
       status,
-      headers: returnedHeaders(spoken, begun.headers),
-      where,
+      headers: returnedHeaders(protocol, response.headers),
+      where: address,
       from: this.name,
       retries: 0,
-      passedOver: none,
-      body: begun.body,
+      passedOver: noUpstreams,
+      body: response.body,
     }
   }
 
-  /** Why there is no answer; how it did is noted. */
-  private failedBy(error: unknown, where: string): unknown {
-    const failure = failureOf(error, where, (cause) => unreachable(where, { cause }, check))
+  /** Updates the state and returns the error for the caller. */
+  private recordFailure(error: unknown, address: string): unknown {
+    const failure = classifyError(error, address, (cause) => unreachable(address, { cause }, check))
     if (failure instanceof MemoryError) this.state = failure.code === 'timeout' ? 'failing' : 'down'
     return failure
   }
 
-  /** Whether a request is not made with a key of the client's own. */
-  private isHouseKey({ headers, isGuarded }: Asker, spoken: Protocol): boolean {
-    return (
-      isGuarded ||
-      (this.holder.key !== undefined && ownKeyHeaders(this.protocol, headers, isGuarded, spoken) === undefined)
-    )
+  /** True if the request is not sent with the client's own key. */
+  private usesServerKey({ headers, isGuarded: withholdClientKey }: Caller, protocol: Protocol): boolean {
+    if (withholdClientKey) return true
+    return this.keyOwner.key !== undefined && ownKeyHeaders(this.protocol, headers, false, protocol) === undefined
   }
 
-  private target(route: string): Target {
-    const known = this.targets.get(route)
-    if (known !== undefined) return known
-    const url = this.url(route)
+  private getTarget(route: string): Target {
+    const cached = this.targets.get(route)
+    if (cached !== undefined) return cached
+    const url = this.resolveUrl(route)
+    const address = shownAddress(url)
     const target = {
       origin: url.origin,
       path: url.pathname + url.search,
-      where: shownAddress(url),
-      terms: termsOf(this.patience.total, shownAddress(url)),
+      address,
+      deadline: createDeadline(this.timeouts.total, address),
     }
     this.targets.set(route, target)
     return target
   }
 
-  private url(route: string): URL {
+  private resolveUrl(route: string): URL {
     const { base, protocol } = this.options
     try {
       return protocol === 'anthropic' ? endpoint(base, `/v1${route}`, '/v1') : endpoint(base, route)
@@ -179,50 +185,57 @@ export class Upstream {
   }
 }
 
-const termsOf = (total: Millis, where: string): Terms => ({
+const createDeadline = (total: Millis, address: string): Deadline => ({
   total,
-  late: () =>
+  createError: () =>
     new MemoryError(
       'timeout',
-      `${where} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`,
+      `${address} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`,
     ),
-  explain: (error) => failureOf(error, where, (cause) => brokenOff(where, cause)),
+  convertError: (error) => classifyError(error, address, (cause) => brokenOff(address, cause)),
 })
 
-/** What a server says of the operator's key may name it, or the account behind it, and is no business of clients; nor can they mend it by asking again. */
-const keyRefused = (): Refusal =>
-  new Refusal(502, 'upstream', 'The upstream refused the key it was given.', null, {
-    type: 'upstream_error',
-    headers: { 'x-should-retry': 'false' },
-  })
+/**
+ * Creates the error for a rejected operator key. It hides the upstream's message, which may contain the key or the account,
+ * and disables client retries, because only the operator can fix the key.
+ */
+const createKeyError = (): Refusal =>
+  new Refusal(
+    502,
+    'upstream',
+    'The upstream rejected the API key of this server. Ask the operator to check it.',
+    null,
+    { type: 'upstream_error', headers: { 'x-should-retry': 'false' } },
+  )
 
-/** An answer as it has begun, unless it is no answer of a model server. */
-function sound(begun: Begun, where: string): Begun {
-  const fault = faultOf(begun, where)
-  if (fault === undefined) return begun
-  begun.body.dump()
-  throw fault
+/** Returns the response, or discards it and throws if it does not come from a model server. */
+function rejectUnusable(response: RawResponse, address: string): RawResponse {
+  const error = findResponseError(response, address)
+  if (error === undefined) return response
+  response.body.dump()
+  throw error
 }
 
-/** Errors of the upstream go to the client as they are; what is no answer of a model server does not. */
-function faultOf({ status, headers }: Begun, where: string): MemoryError | undefined {
+/** Error responses of the upstream are passed to the client and are not errors here. */
+function findResponseError({ status, headers }: RawResponse, address: string): MemoryError | undefined {
   if (status >= 400) return undefined
-  if (status >= 300) return refused(where, { status, word: '', tries: 1, model: '', check })
-  const { 'content-encoding': coding = '', 'content-type': type = '' } = headers
-  if (coding !== '' && coding !== 'identity') return notAReply(where, 'compressed bytes nobody asked for')
-  return type.toLowerCase().includes('html') ? notAReply(where, 'a web page') : undefined
+  if (status >= 300) return refused(address, { status, word: '', tries: 1, model: '', check })
+  const { 'content-encoding': encoding = '', 'content-type': type = '' } = headers
+  if (encoding !== '' && encoding !== 'identity') return notAReply(address, 'compressed bytes that were not requested')
+  return type.toLowerCase().includes('html') ? notAReply(address, 'a web page') : undefined
 }
 
-const late: ReadonlySet<string> = new Set([
+const timeoutCodes: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_TIMEOUT',
   'UND_ERR_BODY_TIMEOUT',
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-function failureOf(error: unknown, where: string, otherwise: (cause: unknown) => MemoryError): unknown {
+/** Converts a timeout of the connection pool to a `MemoryError`; `convertOther` handles all other connection errors. */
+function classifyError(error: unknown, address: string, convertOther: (cause: unknown) => MemoryError): unknown {
   if (error instanceof MemoryError || (error instanceof Error && error.name === 'AbortError')) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return late.has(code)
-    ? new MemoryError('timeout', `${where} did not answer in time. Try again, or ask for less.`, { cause: error })
-    : otherwise(error)
+  return timeoutCodes.has(code)
+    ? new MemoryError('timeout', `${address} did not answer in time. Try again, or ask for less.`, { cause: error })
+    : convertOther(error)
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Millis } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
-import type { OnSessionEnd } from '../../lifecycle/ending.ts'
+import type { OnSessionEnd } from '../../lifecycle/sessionEnd.ts'
 import { shownAddress } from '../../providers/address.ts'
 import { isLoopback } from '../http/hostPolicy.ts'
 

@@ -1,53 +1,53 @@
 import { hash } from 'node:crypto'
 import { MemoryError } from '../../domain/error.ts'
-import { keyLength } from './box.ts'
+import { keyLength } from './cipher.ts'
 
-/** A key that opens a store. Its id, the beginning of its SHA-256, stands in the clear beside whatever it wrapped. */
+/** A key that opens a store. Its id is the beginning of its SHA-256 and is stored in the clear beside every key it wraps. */
 export type MasterKey = { readonly id: string; readonly bytes: Uint8Array }
 
-/** `current` seals what is new; `others` still open what they sealed before. */
+/** `current` encrypts new sessions; `others` only decrypt sessions that were encrypted with them. */
 export type Keyring = { readonly current: MasterKey; readonly others: readonly MasterKey[] }
 
 const remedy = `A key is ${keyLength} random bytes, written as 64 hex digits or in base64; a passphrase is not a key. Make one with: openssl rand -hex 32`
 
 /**
- * Reads keys parted by white space: the first is the current one. `source` names them in errors, which never repeat them.
+ * Parses keys separated by white space; the first is the current one. `source` names the origin in errors, which never
+ * contain key text. Throws `bad-secret` for anything that is not a key.
  *
  * @example
  * parseKeyring('4f1c…64 hex digits…', 'env:THREADKEEP_KEY')
  */
 export function parseKeyring(text: string, source: string): Keyring {
   const words = text.split(/\s+/).filter((word) => word !== '')
-  const keys = words.map((word, place) => masterKey(word, `Key ${place + 1} of ${source}`))
+  const keys = words.map((word, index) => parseMasterKey(word, `Key ${index + 1} of ${source}`))
   const [current, ...others] = new Map(keys.map((key) => [key.id, key])).values()
-  if (current === undefined) throw badKey(`${source} holds no key. ${remedy}`)
+  if (current === undefined) throw badKeyError(`${source} holds no key. ${remedy}`)
   return { current, others }
 }
 
-/** The key of this id, if it is on the ring. */
-export const keyOf = ({ current, others }: Keyring, id: string): MasterKey | undefined =>
+export const findMasterKey = ({ current, others }: Keyring, id: string): MasterKey | undefined =>
   [current, ...others].find((key) => key.id === id)
 
-/** The same keys in memory of their own. */
+/** Copies the key bytes too, so that wiping one keyring leaves the other intact. */
 export function copyOf({ current, others }: Keyring): Keyring {
   const copy = ({ id, bytes }: MasterKey): MasterKey => ({ id, bytes: Uint8Array.from(bytes) })
   return { current: copy(current), others: others.map(copy) }
 }
 
-/** Overwrites the keys. */
+/** Overwrites the keys with zeros. */
 export function wipe({ current, others }: Keyring): void {
   for (const key of [current, ...others]) key.bytes.fill(0)
 }
 
-export const badKey = (message: string, cause?: unknown): MemoryError =>
+export const badKeyError = (message: string, cause?: unknown): MemoryError =>
   new MemoryError('bad-secret', message, { param: 'key', cause })
 
-function masterKey(word: string, place: string): MasterKey {
+function parseMasterKey(word: string, label: string): MasterKey {
   const bytes = /^[0-9A-Fa-f]{64}$/.test(word)
     ? Buffer.from(word, 'hex')
     : /^[\w+/-]{43}=?$/.test(word)
       ? Buffer.from(word, 'base64')
       : undefined
-  if (bytes?.length !== keyLength) throw badKey(`${place} is not a key. ${remedy}`)
+  if (bytes?.length !== keyLength) throw badKeyError(`${label} is not a key. ${remedy}`)
   return { id: hash('sha256', bytes, 'buffer').subarray(0, 8).toString('hex'), bytes }
 }

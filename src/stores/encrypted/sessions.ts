@@ -4,163 +4,169 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Erasure, Range, Store } from '../../domain/ports.ts'
 import type { Change, Head } from '../../domain/session.ts'
-import { BoxKey, closed, keyLength } from './box.ts'
+import { BoxKey, keyLength, storeClosedError } from './cipher.ts'
+import { decryptDerived, decryptMessage, encryptDerived, encryptMessage } from './entryCipher.ts'
+import { isKeyEntry, keyEntryOf, unwrapped, wrapped } from './keyEntry.ts'
 import { copyOf, type Keyring, wipe } from './keyring.ts'
-import { openDerived, openMessage, sealDerived, sealSaid } from './seal.ts'
-import { isKeyEntry, keyEntryOf, unwrapped, wrapped } from './wrap.ts'
 
-/** The key of a session, which stays the same until the session is forgotten. */
-type Known = { readonly epoch: number; readonly secret: BoxKey }
+/** Cipher of a session, which stays the same until the session is erased. */
+type SessionCipher = { readonly epoch: number; readonly cipher: BoxKey }
 
-/** So many sessions' keys are held ready. */
-const most = 10_000
+const maxCachedCiphers = 10_000
 
-/** The sessions of a store, sealed on the way in and opened on the way out. */
-export class SealedSessions implements Omit<Store, 'durability'> {
+/** Encrypts what is written to a store and decrypts what is read from it. */
+export class EncryptedSessions implements Omit<Store, 'durability'> {
   private readonly inner: Store
-  private readonly ring: Keyring
-  private readonly known = new Map<string, Known>()
+  private readonly keyring: Keyring
+  private readonly ciphers = new Map<string, SessionCipher>()
   private isClosed = false
 
-  constructor(inner: Store, ring: Keyring) {
+  constructor(inner: Store, keyring: Keyring) {
     this.inner = inner
-    this.ring = copyOf(ring)
+    this.keyring = copyOf(keyring)
   }
 
-  /** Fails at once when the keys do not fit what there is already, as far as its first session tells. */
-  async check(): Promise<void> {
-    const [first] = await this.store.list({ limit: 1 })
+  /** Throws if the keys do not fit the first session of the store. */
+  async verifyKeys(): Promise<void> {
+    const [first] = await this.openInner().list({ limit: 1 })
     if (first === undefined) return
-    await this.read(first.key).catch((error: unknown) => {
-      // a damaged session must not keep the others shut, nor itself from being forgotten
+    await this.loadCipher(first.key).catch((error: unknown) => {
+      // A damaged session must stay erasable and must not block the others.
       if (!(error instanceof MemoryError) || error.code !== 'corrupt') throw error
     })
   }
 
   async head(key: Key, recent: number): Promise<Head> {
-    const head = await this.store.head(key, recent)
-    const secret = this.knownIn(head)?.secret
-    if (secret === undefined) return head
-    const open = (message: Message): Message => openMessage(message, key, secret)
+    const head = await this.openInner().head(key, recent)
+    const cipher = this.cipherFor(head)?.cipher
+    if (cipher === undefined) return head
+    const decrypt = (message: Message): Message => decryptMessage(message, key, cipher)
     return {
       ...head,
-      first: head.first && open(head.first),
-      asked: head.asked && open(head.asked),
-      recent: head.recent.map(open),
-      derived: head.derived.filter((entry) => !isKeyEntry(entry)).map((entry) => openDerived(entry, key, secret)),
+      first: head.first && decrypt(head.first),
+      asked: head.asked && decrypt(head.asked),
+      recent: head.recent.map(decrypt),
+      derived: head.derived.filter((entry) => !isKeyEntry(entry)).map((entry) => decryptDerived(entry, key, cipher)),
     }
   }
 
   async page(key: Key, range: Range): Promise<readonly Message[]> {
-    const before = this.known.get(formatKey(key)) ?? (await this.read(key))
-    const messages = await this.store.page(key, range)
+    const before = this.ciphers.get(formatKey(key)) ?? (await this.loadCipher(key))
+    const messages = await this.openInner().page(key, range)
     try {
-      return messages.map((message) => openMessage(message, key, before?.secret))
+      return messages.map((message) => decryptMessage(message, key, before?.cipher))
     } catch (error) {
-      // another process may have forgotten the session, or begun it anew under another key
-      if ((await this.read(key))?.epoch === before?.epoch) throw error
+      // Another process may have erased the session and created it again with another key.
+      if ((await this.loadCipher(key))?.epoch === before?.epoch) throw error
       return this.page(key, range)
     }
   }
 
   async commit(change: Change): Promise<readonly Message[]> {
     if (change.put.some(isKeyEntry))
-      throw new MemoryError('bad-option', 'The entry id #key is kept for the key of a sealed session; choose another.')
-    const ready = this.known.get(formatKey(change.key))
-    if (ready?.epoch === change.epoch) return this.write(change, ready)
-    const head = await this.store.head(change.key, 0)
-    const known = this.knownIn(head)
-    return known?.epoch === change.epoch ? this.write(change, known) : this.begin(change, head.revision)
+      throw new MemoryError(
+        'bad-option',
+        'The entry id #key is reserved for the key of an encrypted session. Choose another id.',
+      )
+    const cached = this.ciphers.get(formatKey(change.key))
+    if (cached?.epoch === change.epoch) return this.write(change, cached)
+    const head = await this.openInner().head(change.key, 0)
+    const current = this.cipherFor(head)
+    return current?.epoch === change.epoch ? this.write(change, current) : this.createSession(change, head.revision)
   }
 
   list(filter: Parameters<Store['list']>[0]): ReturnType<Store['list']> {
-    return this.store.list(filter)
+    return this.openInner().list(filter)
   }
 
   async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
-    const isPart = only !== undefined && 'entries' in only
-    const gone = await this.store.erase(
+    const isPartial = only !== undefined && 'entries' in only
+    const erasedIds = await this.openInner().erase(
       key,
-      isPart ? { entries: only.entries.filter((id) => !isKeyEntry({ id })) } : only,
+      isPartial ? { entries: only.entries.filter((id) => !isKeyEntry({ id })) } : only,
     )
-    if (!isPart) this.known.delete(formatKey(key))
-    return gone.filter((id) => !isKeyEntry({ id }))
+    if (!isPartial) this.ciphers.delete(formatKey(key))
+    return erasedIds.filter((id) => !isKeyEntry({ id }))
   }
 
-  /** A copy of the keys, for what lies beside the sessions; whoever takes it wipes it. */
-  keyring(): Keyring {
-    return copyOf(this.keys)
+  /** Copies the keys for data stored beside the sessions; the caller wipes the copy. */
+  copyKeyring(): Keyring {
+    return copyOf(this.openKeyring())
   }
 
   async close(): Promise<void> {
     this.isClosed = true
-    this.forgetKeys()
-    wipe(this.ring)
+    this.wipeCiphers()
+    wipe(this.keyring)
     await this.inner.close()
   }
 
-  /** The first change of a session brings its key along. Of several first writers one wins; the others write under its key. */
-  private async begin(change: Change, revision: number): Promise<readonly Message[]> {
-    const bytes = randomBytes(keyLength)
-    const known: Known = { epoch: change.epoch, secret: new BoxKey(bytes) }
-    const entry = wrapped(bytes, change.key, change.at, this.keys.current)
+  /** Writes the first change of a session together with its new key. Of concurrent first writers one wins; the others use its key. */
+  private async createSession(change: Change, revision: number): Promise<readonly Message[]> {
+    const sessionKey = randomBytes(keyLength)
+    const created: SessionCipher = { epoch: change.epoch, cipher: new BoxKey(sessionKey) }
+    const entry = wrapped(sessionKey, change.key, change.at, this.openKeyring().current)
     try {
-      const messages = await this.write({ ...change, base: change.base ?? revision }, known, [entry])
-      this.remember(change.key, known)
+      const messages = await this.write({ ...change, base: change.base ?? revision }, created, [entry])
+      this.cacheCipher(change.key, created)
       return messages
     } catch (error) {
       const isRace = change.base === undefined && error instanceof MemoryError && error.code === 'conflict'
-      const winner = isRace ? await this.read(change.key) : undefined
+      const winner = isRace ? await this.loadCipher(change.key) : undefined
       if (winner?.epoch !== change.epoch) throw error
       return this.write(change, winner)
     }
   }
 
-  private async write(change: Change, { secret }: Known, first: Change['put'] = []): Promise<readonly Message[]> {
+  private async write(
+    change: Change,
+    { cipher }: SessionCipher,
+    keyEntry: Change['put'] = [],
+  ): Promise<readonly Message[]> {
     const { key } = change
-    const messages = await this.store.commit({
+    const messages = await this.openInner().commit({
       ...change,
-      append: change.append.map((said) => sealSaid(said, key, secret)),
-      put: [...first, ...change.put.map((entry) => sealDerived(entry, key, secret))],
+      append: change.append.map((message) => encryptMessage(message, key, cipher)),
+      put: [...keyEntry, ...change.put.map((entry) => encryptDerived(entry, key, cipher))],
       drop: change.drop.filter((id) => !isKeyEntry({ id })),
     })
-    return messages.map((message) => openMessage(message, key, secret))
+    return messages.map((message) => decryptMessage(message, key, cipher))
   }
 
-  private async read(key: Key): Promise<Known | undefined> {
-    return this.knownIn(await this.store.head(key, 0))
+  private async loadCipher(key: Key): Promise<SessionCipher | undefined> {
+    return this.cipherFor(await this.openInner().head(key, 0))
   }
 
-  /** The key of a session, out of its head or at hand from an earlier one of the same epoch. */
-  private knownIn({ key, revision, epoch, derived }: Head): Known | undefined {
+  /** Returns the cached cipher of the head's epoch, or unwraps it from the head. */
+  private cipherFor({ key, revision, epoch, derived }: Head): SessionCipher | undefined {
     if (revision === 0) return undefined
-    const ready = this.known.get(formatKey(key))
-    if (ready?.epoch === epoch) return ready
-    const known = { epoch, secret: new BoxKey(unwrapped(keyEntryOf(derived, key), key, this.keys)) }
-    this.remember(key, known)
-    return known
+    const cached = this.ciphers.get(formatKey(key))
+    if (cached?.epoch === epoch) return cached
+    const loaded = { epoch, cipher: new BoxKey(unwrapped(keyEntryOf(derived, key), key, this.openKeyring())) }
+    this.cacheCipher(key, loaded)
+    return loaded
   }
 
-  private remember(key: Key, known: Known): void {
-    this.known.set(formatKey(key), known)
-    // what was being read while the store was closed
-    if (this.isClosed) this.forgetKeys()
-    else if (this.known.size > most) this.known.delete(this.known.keys().next().value as string)
+  private cacheCipher(key: Key, cipher: SessionCipher): void {
+    this.ciphers.set(formatKey(key), cipher)
+    // A read may finish after the store was closed.
+    if (this.isClosed) this.wipeCiphers()
+    else if (this.ciphers.size > maxCachedCiphers) this.ciphers.delete(this.ciphers.keys().next().value as string)
   }
 
-  private forgetKeys(): void {
-    for (const { secret } of this.known.values()) secret.wipe()
-    this.known.clear()
+  private wipeCiphers(): void {
+    for (const { cipher } of this.ciphers.values()) cipher.wipe()
+    this.ciphers.clear()
   }
 
-  /** A closed store is not asked: its keys are gone, and its own words for that may be others. */
-  private get store(): Store {
-    if (this.isClosed) throw closed()
+  /** Throws this store's own error once it is closed, instead of whatever the inner store would throw. */
+  private openInner(): Store {
+    if (this.isClosed) throw storeClosedError()
     return this.inner
   }
 
-  private get keys(): Keyring {
-    if (this.isClosed) throw closed()
-    return this.ring
+  private openKeyring(): Keyring {
+    if (this.isClosed) throw storeClosedError()
+    return this.keyring
   }
 }

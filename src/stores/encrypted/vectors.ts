@@ -4,32 +4,32 @@ import type { Embedded, Store, Unembedded, Where } from '../../domain/ports.ts'
 import { countBetween, type Head } from '../../domain/session.ts'
 import type { Pointed } from '../../search/meaning.ts'
 
-/** What is read of a store, opened. */
-export type Opened = Pick<Store, 'head' | 'page' | 'list'>
+/** Read methods of a store whose entries are decrypted. */
+export type DecryptedStore = Pick<Store, 'head' | 'page' | 'list'>
 
-type Kept = Pointed & { readonly model: string; readonly epoch: number; readonly place: number }
-/** An entry on the walk through a store, and where to go on behind it. */
-type Step = { readonly key: Key; readonly epoch: number; readonly entry: Entry; readonly next: string }
+type StoredVector = Pointed & { readonly model: string; readonly epoch: number; readonly position: number }
+/** An entry, and the cursor that continues after it: key, last sequence number, number of derived entries seen. */
+type WalkStep = { readonly key: Key; readonly epoch: number; readonly entry: Entry; readonly next: string }
 
-const piece = 1_000
+const pageSize = 1_000
 
 /**
- * Vectors in the memory of this process and nowhere else, newest last. A vector tells what a text is about nearly as
- * well as the text itself, and a store that can compare vectors can read them: so none are given to it.
+ * Vectors in the memory of this process, newest last. They are never given to the inner store: a vector reveals nearly
+ * as much as its text, and a store can only compare vectors that it can read.
  */
-export class SealedVectors {
-  private readonly store: Opened
-  private readonly kept = new Map<string, Kept>()
-  private places = 0
+export class EncryptedStoreVectors {
+  private readonly store: DecryptedStore
+  private readonly vectors = new Map<string, StoredVector>()
+  private lastPosition = 0
 
-  constructor(store: Opened) {
+  constructor(store: DecryptedStore) {
     this.store = store
   }
 
   async unembedded(model: string, after: string, limit: number): Promise<Unembedded> {
     const entries: Unembedded['entries'][number][] = []
     for await (const { key, epoch, entry, next } of this.walk(after)) {
-      if (this.has(model, key, epoch, entry)) continue
+      if (this.hasVector(model, key, epoch, entry)) continue
       entries.push({ key, id: entry.id, epoch, text: textOf(entry) })
       if (entries.length >= limit) return { entries, next }
     }
@@ -37,31 +37,31 @@ export class SealedVectors {
   }
 
   async embed(model: string, vectors: readonly Embedded[]): Promise<number> {
-    const entries = await entriesOf(this.store, vectors)
-    const heads = headsOf(this.store)
-    let kept = 0
+    const entries = await readEntries(this.store, vectors)
+    const readHead = createHeadReader(this.store)
+    let stored = 0
     for (const [at, { key, id, epoch, text, values }] of vectors.entries()) {
       const entry = entries[at]
-      if (entry === undefined || textOf(entry) !== text || (await heads(key)).epoch !== epoch) continue
-      const name = nameOf(key, id)
-      this.kept.delete(name)
-      this.kept.set(name, {
+      if (entry === undefined || textOf(entry) !== text || (await readHead(key)).epoch !== epoch) continue
+      const name = vectorKey(key, id)
+      this.vectors.delete(name)
+      this.vectors.set(name, {
         key,
         id,
         kind: entry.kind,
         at: entry.at,
         model,
         epoch,
-        place: ++this.places,
+        position: ++this.lastPosition,
         values: Float32Array.from(values),
       })
-      kept++
+      stored++
     }
-    return kept
+    return stored
   }
 
-  vector(key: Key, id: string, model: string): Float32Array | undefined {
-    const vector = this.kept.get(nameOf(key, id))
+  getVector(key: Key, id: string, model: string): Float32Array | undefined {
+    const vector = this.vectors.get(vectorKey(key, id))
     return vector?.model === model ? vector.values : undefined
   }
 
@@ -69,104 +69,107 @@ export class SealedVectors {
     const count = { done: 0, total: 0 }
     for await (const { key, epoch, entry } of this.walk('')) {
       count.total++
-      if (this.has(model, key, epoch, entry)) count.done++
+      if (this.hasVector(model, key, epoch, entry)) count.done++
     }
     return count
   }
 
-  /** Vectors kept after a place; those whose entry was forgotten by somebody else meanwhile are let go. */
-  async pointed(
+  /** Lists vectors after a position. Deletes those whose entry another process has erased meanwhile. */
+  async listVectors(
     { scope, id }: Where,
     model: string,
     after: number,
     limit: number,
   ): Promise<{ vectors: readonly Pointed[]; next: number }> {
     const vectors: Pointed[] = []
-    const heads = headsOf(this.store)
+    const readHead = createHeadReader(this.store)
     let next = after
-    for (const [name, vector] of this.kept) {
+    for (const [name, vector] of this.vectors) {
       if (
-        vector.place <= after ||
+        vector.position <= after ||
         vector.model !== model ||
         vector.key.scope !== scope ||
         (id !== undefined && vector.key.id !== id)
       )
         continue
-      if (!isThere(await heads(vector.key), vector)) {
-        this.kept.delete(name)
+      if (!isCurrent(await readHead(vector.key), vector)) {
+        this.vectors.delete(name)
         continue
       }
       vectors.push(vector)
-      next = vector.place
+      next = vector.position
       if (vectors.length === limit) break
     }
     return { vectors, next }
   }
 
-  forget(key: Key, ids: readonly string[]): void {
-    for (const id of ids) this.kept.delete(nameOf(key, id))
+  delete(key: Key, ids: readonly string[]): void {
+    for (const id of ids) this.vectors.delete(vectorKey(key, id))
   }
 
   clear(): void {
-    this.kept.clear()
+    this.vectors.clear()
   }
 
-  private has(model: string, key: Key, epoch: number, { id, at }: Entry): boolean {
-    const vector = this.kept.get(nameOf(key, id))
+  private hasVector(model: string, key: Key, epoch: number, { id, at }: Entry): boolean {
+    const vector = this.vectors.get(vectorKey(key, id))
     return vector !== undefined && vector.model === model && vector.epoch === epoch && vector.at === at
   }
 
-  /** Every entry that says something, by session in order of their keys. */
-  private async *walk(from: string): AsyncGenerator<Step> {
-    const [begun = '', reached = '0', known = '0'] = from.split(' ')
-    if (begun !== '') yield* this.session(parseStoredKey(begun), Number(reached), Number(known))
-    for (let after = begun; ; ) {
-      const listed = await this.store.list({ after, limit: piece })
+  /** Iterates over all entries with text, by session key, from a cursor. */
+  private async *walk(cursor: string): AsyncGenerator<WalkStep> {
+    const [firstKey = '', sequence = '0', derivedSeen = '0'] = cursor.split(' ')
+    if (firstKey !== '') yield* this.walkSession(parseStoredKey(firstKey), Number(sequence), Number(derivedSeen))
+    for (let after = firstKey; ; ) {
+      const listed = await this.store.list({ after, limit: pageSize })
       for (const { key } of listed) {
-        yield* this.session(key, 0, 0)
+        yield* this.walkSession(key, 0, 0)
         after = formatKey(key)
       }
-      if (listed.length < piece) return
+      if (listed.length < pageSize) return
     }
   }
 
-  private async *session(key: Key, after: number, known: number): AsyncGenerator<Step> {
-    // the head first: what is read after the session was begun anew then has too old an epoch, and no vector is kept for it
+  private async *walkSession(key: Key, after: number, derivedSeen: number): AsyncGenerator<WalkStep> {
+    // Reads the head first: if the session is erased and created again meanwhile, its entries get an old epoch and no vector is stored.
     const { epoch, derived } = await this.store.head(key, 0)
-    const step = (entry: Entry, reached: number, place: number): Step => ({
+    const step = (entry: Entry, sequence: number, seen: number): WalkStep => ({
       key,
       epoch,
       entry,
-      next: `${formatKey(key)} ${reached} ${place}`,
+      next: `${formatKey(key)} ${sequence} ${seen}`,
     })
-    let reached = after
+    let sequence = after
     for (let more = true; more; ) {
-      const messages = await this.store.page(key, { after: reached, limit: piece })
+      const messages = await this.store.page(key, { after: sequence, limit: pageSize })
       for (const message of messages) {
-        reached = message.sequence
-        if (!isBlank(message.content)) yield step(message, reached, known)
+        sequence = message.sequence
+        if (!isBlank(message.content)) yield step(message, sequence, derivedSeen)
       }
-      more = messages.length === piece
+      more = messages.length === pageSize
     }
-    for (const [place, entry] of derived.entries())
-      if (place >= known && !isBlank(textOf(entry))) yield step(entry, reached, place + 1)
+    for (const [index, entry] of derived.entries())
+      if (index >= derivedSeen && !isBlank(textOf(entry))) yield step(entry, sequence, index + 1)
   }
 }
 
-/** Entries by where they live; undefined for what is gone. */
-export function entriesOf(store: Opened, places: readonly Place[]): Promise<readonly (Entry | undefined)[]> {
-  const heads = headsOf(store)
+/** Reads entries by location; undefined for entries that no longer exist. */
+export function readEntries(
+  store: DecryptedStore,
+  locations: readonly Place[],
+): Promise<readonly (Entry | undefined)[]> {
+  const readHead = createHeadReader(store)
   const read = async ({ key, id }: Place): Promise<Entry | undefined> => {
     const sequence = sequenceOf(id)
     const [message] =
       sequence === undefined ? [] : await store.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })
-    return message ?? (await heads(key)).derived.find((entry) => entry.id === id)
+    return message ?? (await readHead(key)).derived.find((entry) => entry.id === id)
   }
-  return Promise.all(places.map(read))
+  return Promise.all(locations.map(read))
 }
 
-/** Reads each head once. */
-function headsOf(store: Opened): (key: Key) => Promise<Head> {
+/** Returns a function that reads each head at most once. */
+function createHeadReader(store: DecryptedStore): (key: Key) => Promise<Head> {
   const heads = new Map<string, Promise<Head>>()
   return (key) => {
     const name = formatKey(key)
@@ -176,7 +179,7 @@ function headsOf(store: Opened): (key: Key) => Promise<Head> {
   }
 }
 
-function isThere({ epoch, last, gaps, derived }: Head, vector: Kept): boolean {
+function isCurrent({ epoch, last, gaps, derived }: Head, vector: StoredVector): boolean {
   if (epoch !== vector.epoch) return false
   const sequence = sequenceOf(vector.id)
   if (sequence !== undefined && vector.kind === 'message')
@@ -184,4 +187,4 @@ function isThere({ epoch, last, gaps, derived }: Head, vector: Kept): boolean {
   return derived.some(({ id, at }: { id: string; at: Millis }) => id === vector.id && at === vector.at)
 }
 
-const nameOf = (key: Key, id: string): string => `${formatKey(key)} ${id}`
+const vectorKey = (key: Key, id: string): string => `${formatKey(key)} ${id}`

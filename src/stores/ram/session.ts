@@ -11,18 +11,17 @@ import {
 import type { Key } from '../../domain/key.ts'
 import { type Change, type Gap, placeOf, withGap, withGaps } from '../../domain/session.ts'
 
-/** What was said in a session and made of it. Most sessions have nothing made of them yet, and are not charged for it. */
-export type Body = {
-  /** In order of their sequence numbers. */
+/** Entries of a session. The maps are created on first use, because most sessions need none. */
+export type SessionContent = {
+  /** By sequence number. */
   messages: Message[]
   gaps: readonly Gap[]
-  asked: Message | undefined
+  lastUserMessage: Message | undefined
   derived: Map<string, Derived> | undefined
-  /** The first and last message of each change, so that the same change twice is once. */
-  done: Map<string, readonly [first: number, last: number]> | undefined
+  /** First and last message of each recent change by change id, so that a repeated change is applied once. */
+  appliedChanges: Map<string, readonly [first: number, last: number]> | undefined
 }
 
-/** Everything kept of one session. */
 export type Session = {
   readonly key: Key
   readonly epoch: number
@@ -30,73 +29,85 @@ export type Session = {
   startedAt: Millis
   touchedAt: Millis
   expiresAt: Millis
-  last: number
-  weight: number
-  /** How many messages there are. */
-  count: number
-  /** When it was last changed, on the shelf's own count. */
+  lastSequence: number
+  totalWeight: number
+  messageCount: number
+  /** Value of the table's change counter at the last change. */
   stamp: number
-  /** How often entries went. */
+  /** Number of changes that removed entries. */
   removals: number
-  /** For the attic: its place among those that expire, what it takes, and those that were used before and after it. */
-  slot: number
+  /** Maintained by the session cache: position in the expiry heap, estimated size, and links of the LRU lists. */
+  heapIndex: number
   bytes: number
   olderUsed: Session | undefined
   newerUsed: Session | undefined
-  olderAwake: Session | undefined
-  newerAwake: Session | undefined
-  /** Undefined while it is packed away; then `packed` is not. */
-  body: Body | undefined
-  packed: string | undefined
+  olderUncompressed: Session | undefined
+  newerUncompressed: Session | undefined
+  /** Exactly one of the two is defined. */
+  content: SessionContent | undefined
+  compressed: string | undefined
 }
 
-/** How many answers to changes are kept for a change that comes again. */
-const remembered = 1_000
+/** Number of changes per session that are recognised when they are repeated. */
+const maxRememberedChanges = 1_000
 
-const emptyBody = (): Body => ({ messages: [], gaps: [], asked: undefined, derived: undefined, done: undefined })
+const emptyContent = (): SessionContent => ({
+  messages: [],
+  gaps: [],
+  lastUserMessage: undefined,
+  derived: undefined,
+  appliedChanges: undefined,
+})
 
-export const begun = ({ key, epoch, at, expiresAt }: Change): Session => ({
+export const createSession = ({ key, epoch, at, expiresAt }: Change): Session => ({
   key,
   epoch,
   revision: 0,
   startedAt: at,
   touchedAt: at,
   expiresAt,
-  last: 0,
-  weight: 0,
-  count: 0,
+  lastSequence: 0,
+  totalWeight: 0,
+  messageCount: 0,
   stamp: 0,
   removals: 0,
-  slot: 0,
+  heapIndex: 0,
   bytes: 0,
   olderUsed: undefined,
   newerUsed: undefined,
-  olderAwake: undefined,
-  newerAwake: undefined,
-  body: emptyBody(),
-  packed: undefined,
+  olderUncompressed: undefined,
+  newerUncompressed: undefined,
+  content: emptyContent(),
+  compressed: undefined,
 })
 
-/** Writes the messages of a change at the end of a session. */
-export function append(session: Session, body: Body, { id, from, append: all }: Change): readonly Message[] {
-  if (from !== undefined) skipTo(session, body, from)
-  const added = all.map((said) => {
-    const message = placed(said, ++session.last, session.weight)
-    session.weight += said.weight
-    if (isQuestion(message)) body.asked = message
-    body.messages.push(message)
+/** Appends the messages of a change and returns them. */
+export function appendMessages(
+  session: Session,
+  content: SessionContent,
+  { id, from, append }: Change,
+): readonly Message[] {
+  if (from !== undefined) skipToSequence(session, content, from)
+  const added = append.map((input) => {
+    const message = createMessage(input, ++session.lastSequence, session.totalWeight)
+    session.totalWeight += input.weight
+    if (isVisibleUserMessage(message)) content.lastUserMessage = message
+    content.messages.push(message)
     return message
   })
-  session.count = body.messages.length
-  if (id !== undefined) answer(body, id, [session.last - added.length + 1, session.last])
+  session.messageCount = content.messages.length
+  if (id !== undefined) rememberChange(content, id, [session.lastSequence - added.length + 1, session.lastSequence])
   return added
 }
 
-/** A message of its own, in one piece: fields that are added later, as few have them, lie elsewhere and take more room. */
-export function placed(said: Said, sequence: number, offset: number): Message {
-  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = said
+/**
+ * Creates a message with all common fields in one literal. V8 keeps fields added later out of line, which takes more
+ * memory; only the optional ones are added that way.
+ */
+export function createMessage(input: Said, sequence: number, offset: number): Message {
+  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = input
   const id = messageId(sequence)
-  const message: Growing = {
+  const message: MutableMessage = {
     kind: 'message',
     id,
     sequence,
@@ -115,63 +126,69 @@ export function placed(said: Said, sequence: number, offset: number): Message {
   return Object.freeze(message)
 }
 
-type Growing = { -readonly [field in keyof Message]: Message[field] }
+type MutableMessage = { -readonly [field in keyof Message]: Message[field] }
 
-/** Puts entries that were made of a session into it; those that they replace. */
-export function put(body: Body, entries: readonly Derived[]): readonly Entry[] {
+/** Stores derived entries and returns the ones they replace. */
+export function putDerived(content: SessionContent, entries: readonly Derived[]): readonly Entry[] {
   const replaced: Entry[] = []
   for (const entry of entries) {
-    body.derived ??= new Map()
-    const before = body.derived.get(entry.id)
-    if (before) replaced.push(before)
-    body.derived.set(entry.id, entry)
+    content.derived ??= new Map()
+    const previous = content.derived.get(entry.id)
+    if (previous) replaced.push(previous)
+    content.derived.set(entry.id, entry)
   }
   return replaced
 }
 
-function answer(body: Body, id: string, run: readonly [number, number]): void {
-  body.done ??= new Map()
-  body.done.set(id, run)
-  if (body.done.size > remembered) body.done.delete(body.done.keys().next().value as string)
+function rememberChange(content: SessionContent, id: string, run: readonly [number, number]): void {
+  content.appliedChanges ??= new Map()
+  content.appliedChanges.set(id, run)
+  if (content.appliedChanges.size > maxRememberedChanges)
+    content.appliedChanges.delete(content.appliedChanges.keys().next().value as string)
 }
 
-/** Takes entries out of a session; those of them that were there. */
-export function remove(session: Session, body: Body, ids: readonly string[]): readonly Entry[] {
+/** Removes entries and returns those that existed. */
+export function removeEntries(session: Session, content: SessionContent, ids: readonly string[]): readonly Entry[] {
   if (ids.length === 0) return []
-  const gone = new Map<string, Entry>()
+  const removed = new Map<string, Entry>()
   for (const id of ids) {
-    const entry = body.derived?.get(id) ?? found(body, id)
-    if (entry) gone.set(id, entry)
+    const entry = content.derived?.get(id) ?? findMessage(content, id)
+    if (entry) removed.set(id, entry)
   }
-  if (gone.size === 0) return []
-  for (const entry of gone.values()) {
-    if (entry.kind === 'message') body.gaps = withGap(body.gaps, entry.sequence)
-    else body.derived?.delete(entry.id)
+  if (removed.size === 0) return []
+  for (const entry of removed.values()) {
+    if (entry.kind === 'message') content.gaps = withGap(content.gaps, entry.sequence)
+    else content.derived?.delete(entry.id)
   }
-  body.messages = body.messages.filter(({ id }) => !gone.has(id))
-  if (body.asked && gone.has(body.asked.id)) body.asked = body.messages.findLast(isQuestion)
-  session.count = body.messages.length
+  content.messages = content.messages.filter(({ id }) => !removed.has(id))
+  if (content.lastUserMessage && removed.has(content.lastUserMessage.id))
+    content.lastUserMessage = content.messages.findLast(isVisibleUserMessage)
+  session.messageCount = content.messages.length
   session.removals++
-  return [...gone.values()]
+  return [...removed.values()]
 }
 
-function found(body: Body, id: string): Message | undefined {
+function findMessage(content: SessionContent, id: string): Message | undefined {
   const sequence = sequenceOf(id)
-  return sequence === undefined ? undefined : at(body, sequence)
+  return sequence === undefined ? undefined : messageAt(content, sequence)
 }
 
-/** The message with this sequence number. */
-export function at({ messages }: Body, sequence: number): Message | undefined {
+/** Finds the message with this sequence number. */
+export function messageAt({ messages }: SessionContent, sequence: number): Message | undefined {
   const message = messages[placeOf(messages, sequence)]
   return message?.sequence === sequence ? message : undefined
 }
 
-/** Whether a message is what the user asks, as far as anybody can be shown it. */
-export const isQuestion = ({ role, content }: Message): boolean => role === 'user' && !isBlank(content)
+/** True for a user message that has text to show. */
+export const isVisibleUserMessage = ({ role, content }: Message): boolean => role === 'user' && !isBlank(content)
 
-/** Leaves a gap up to where the next message stands. */
-function skipTo(session: Session, body: Body, { sequence, offset }: NonNullable<Change['from']>): void {
-  body.gaps = withGaps(body.gaps, session.last + 1, sequence - 1)
-  session.last = sequence - 1
-  session.weight = offset
+/** Moves the end of the session to just before `sequence`; the skipped numbers become a gap. */
+function skipToSequence(
+  session: Session,
+  content: SessionContent,
+  { sequence, offset }: NonNullable<Change['from']>,
+): void {
+  content.gaps = withGaps(content.gaps, session.lastSequence + 1, sequence - 1)
+  session.lastSequence = sequence - 1
+  session.totalWeight = offset
 }

@@ -3,55 +3,55 @@ import type { Index, Store } from '../../domain/ports.ts'
 import { Finder } from '../../search/find.ts'
 import type { Indexed } from '../../search/held.ts'
 import { searchTerms } from '../../search/terms.ts'
-import type { RamShelf } from './shelf.ts'
+import type { RamShelf } from './sessionTable.ts'
 import type { RamVectors } from './vectors.ts'
 
-/** A shelf as a store. Without vectors it is found by words alone, and weighs less. */
-export function ramStoreOn(shelf: RamShelf, vectors?: RamVectors): Store & Index {
-  const finder = finderOf(shelf, vectors)
+/** Adapts a session table to the `Store` and `Index` ports. Without vectors only lexical search works; the browser build leaves them out. */
+export function ramStoreOn(table: RamShelf, vectors?: RamVectors): Store & Index {
+  const finder = createFinder(table, vectors)
   return {
     durability: 'ram',
-    head: async (key, recent) => shelf.head(key, recent),
-    page: async (key, range) => shelf.page(key, range),
-    commit: async (change) => (vectors ?? shelf).commit(change),
-    list: async (filter) => shelf.list(filter),
+    head: async (key, recent) => table.head(key, recent),
+    page: async (key, range) => table.page(key, range),
+    commit: async (change) => (vectors ?? table).commit(change),
+    list: async (filter) => table.list(filter),
     erase: async (key, only) => {
       finder.drop(key.scope)
-      const gone = shelf.erase(key, only)
-      vectors?.forget(key, gone)
-      return gone
+      const erasedIds = table.erase(key, only)
+      vectors?.delete(key, erasedIds)
+      return erasedIds
     },
     search: (where, query) => finder.search(where, query),
-    changes: async (where, since) => shelf.changes(where, since),
+    changes: async (where, since) => table.changes(where, since),
     unembedded: async (model, after, limit) =>
       vectors?.unembedded(model, after, limit) ?? { entries: [], next: undefined },
-    embed: async (model, made) => vectors?.embed(model, made) ?? 0,
+    embed: async (model, embedded) => vectors?.embed(model, embedded) ?? 0,
     embedded: async (model) => vectors?.embedded(model) ?? { done: 0, total: 0 },
     close: async () => {
       finder.clear()
-      shelf.clear()
+      table.clear()
       vectors?.clear()
     },
   }
 }
 
-function finderOf(shelf: RamShelf, vectors: RamVectors | undefined): Finder {
+function createFinder(table: RamShelf, vectors: RamVectors | undefined): Finder {
   const indexed = (key: Key, after: number, limit: number): readonly Indexed[] =>
-    shelf
+    table
       .page(key, { after, limit })
       .map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
   return new Finder({
-    changes: async (where, since) => shelf.changes(where, since),
+    changes: async (where, since) => table.changes(where, since),
     indexed: async (key, after, limit) => indexed(key, after, limit),
-    derived: async (key) => shelf.head(key, 0).derived,
+    derived: async (key) => table.head(key, 0).derived,
     pointed: async (where, model, after, limit) =>
-      vectors?.pointed(where, model, after, limit) ?? { vectors: [], next: after },
-    // What is in RAM is read at once, and gone with it.
+      vectors?.listVectors(where, model, after, limit) ?? { vectors: [], next: after },
+    // Everything is in RAM already: no index snapshot is stored.
     load: async () => undefined,
     save: () => undefined,
     pause: async () => undefined,
-    vector: async (key, id, model) => vectors?.vector(key, id, model),
-    meaning: (model) => vectors?.meaning(model),
-    entries: async (found) => shelf.found(found),
+    vector: async (key, id, model) => vectors?.getVector(key, id, model),
+    meaning: (model) => vectors?.createVectorIndex(model),
+    entries: async (found) => table.findEntries(found),
   })
 }

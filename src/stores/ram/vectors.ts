@@ -3,24 +3,25 @@ import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
 import { Meaning, type Pointed } from '../../search/meaning.ts'
-import type { RamShelf } from './shelf.ts'
+import type { RamShelf } from './sessionTable.ts'
 
-type Kept = {
+type StoredVector = {
   readonly key: Key
   readonly id: string
   readonly model: string
-  readonly place: number
+  /** Increases with every stored vector. */
+  readonly position: number
   readonly values: Float32Array
 }
 
-/** The vectors of what is on a shelf, newest last. */
+/** Vectors of the entries of a session table, newest last. */
 export class RamVectors {
-  private readonly shelf: RamShelf
-  private readonly kept = new Map<string, Kept>()
-  private places = 0
+  private readonly table: RamShelf
+  private readonly vectors = new Map<string, StoredVector>()
+  private lastPosition = 0
 
-  constructor(shelf: RamShelf) {
-    this.shelf = shelf
+  constructor(table: RamShelf) {
+    this.table = table
   }
 
   unembedded(model: string, after: string, limit: number): Unembedded {
@@ -29,7 +30,7 @@ export class RamVectors {
     for (const { key, name, epoch, all } of this.entries(from)) {
       for (let at = name === from ? Number(skip) : 0; at < all.length; at++) {
         const entry = all[at] as Entry
-        if (!isEmbeddable(entry) || this.kept.get(nameOf(key, entry.id))?.model === model) continue
+        if (!isEmbeddable(entry) || this.vectors.get(vectorKey(key, entry.id))?.model === model) continue
         entries.push({ key, id: entry.id, epoch, text: textOf(entry) })
         if (entries.length === limit) return { entries, next: `${name} ${at + 1}` }
       }
@@ -38,25 +39,26 @@ export class RamVectors {
   }
 
   embed(model: string, vectors: readonly Embedded[]): number {
-    let kept = 0
+    let stored = 0
     for (const { key, id, epoch, text, values } of vectors) {
       const entry = this.entry(key, id)
-      if (epoch !== this.shelf.head(key, 0).epoch || entry === undefined || textOf(entry) !== text) continue
-      const name = nameOf(key, id)
-      this.kept.delete(name)
-      this.kept.set(name, { key, id, model, place: ++this.places, values: Float32Array.from(values) })
-      kept++
+      if (epoch !== this.table.head(key, 0).epoch || entry === undefined || textOf(entry) !== text) continue
+      const name = vectorKey(key, id)
+      // Deletes first, so that the new vector moves to the end of the map.
+      this.vectors.delete(name)
+      this.vectors.set(name, { key, id, model, position: ++this.lastPosition, values: Float32Array.from(values) })
+      stored++
     }
-    return kept
+    return stored
   }
 
   embedded(model: string): { done: number; total: number } {
     let total = 0
     for (const { all } of this.entries()) for (const entry of all) if (isEmbeddable(entry)) total++
-    return { done: [...this.kept.values()].filter((vector) => vector.model === model).length, total }
+    return { done: [...this.vectors.values()].filter((vector) => vector.model === model).length, total }
   }
 
-  pointed(
+  listVectors(
     { scope, id }: Where,
     model: string,
     after: number,
@@ -64,9 +66,9 @@ export class RamVectors {
   ): { vectors: readonly Pointed[]; next: number } {
     const vectors: Pointed[] = []
     let next = after
-    for (const vector of this.kept.values()) {
+    for (const vector of this.vectors.values()) {
       if (
-        vector.place <= after ||
+        vector.position <= after ||
         vector.model !== model ||
         vector.key.scope !== scope ||
         (id !== undefined && vector.key.id !== id)
@@ -75,63 +77,63 @@ export class RamVectors {
       const entry = this.entry(vector.key, vector.id)
       if (entry === undefined) continue
       vectors.push({ key: vector.key, id: vector.id, kind: entry.kind, at: entry.at, values: vector.values })
-      next = vector.place
+      next = vector.position
       if (vectors.length === limit) break
     }
     return { vectors, next }
   }
 
-  vector(key: Key, id: string, model: string): Float32Array | undefined {
-    const vector = this.kept.get(nameOf(key, id))
+  getVector(key: Key, id: string, model: string): Float32Array | undefined {
+    const vector = this.vectors.get(vectorKey(key, id))
     return vector?.model === model ? vector.values : undefined
   }
 
-  meaning(model: string): Meaning {
+  createVectorIndex(model: string): Meaning {
     return new Meaning(model)
   }
 
-  /** Brings a change onto the shelf, and forgets the vectors of what it puts anew or drops. */
+  /** Commits a change to the table and deletes the vectors of the entries it replaces or drops. */
   commit(change: Change): readonly Message[] {
     const { key, put, drop } = change
-    if (this.kept.size === 0 || put.length + drop.length === 0) return this.shelf.commit(change)
-    const { revision } = this.shelf.head(key, 0)
-    const messages = this.shelf.commit(change)
-    // What comes again was done before, and what it put may have its vector by now.
-    if (this.shelf.head(key, 0).revision === revision) return messages
-    for (const { id } of put) this.kept.delete(nameOf(key, id))
-    this.forget(key, drop)
+    if (this.vectors.size === 0 || put.length + drop.length === 0) return this.table.commit(change)
+    const { revision } = this.table.head(key, 0)
+    const messages = this.table.commit(change)
+    // A repeated change was applied earlier, and its entries may have new vectors by now.
+    if (this.table.head(key, 0).revision === revision) return messages
+    for (const { id } of put) this.vectors.delete(vectorKey(key, id))
+    this.delete(key, drop)
     return messages
   }
 
-  forget(key: Key, ids: readonly string[]): void {
-    for (const id of ids) this.kept.delete(nameOf(key, id))
+  delete(key: Key, ids: readonly string[]): void {
+    for (const id of ids) this.vectors.delete(vectorKey(key, id))
   }
 
   private entry(key: Key, id: string): Entry | undefined {
     const sequence = sequenceOf(id)
-    if (sequence === undefined) return this.shelf.head(key, 0).derived.find((entry) => entry.id === id)
-    return this.shelf.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })[0]
+    if (sequence === undefined) return this.table.head(key, 0).derived.find((entry) => entry.id === id)
+    return this.table.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })[0]
   }
 
-  /** Every entry, by session in order of their keys. */
+  /** Iterates over all sessions by key, starting at `from`, with the entries of each. */
   private *entries(
     from = '',
   ): Iterable<{ readonly key: Key; readonly name: string; readonly epoch: number; readonly all: readonly Entry[] }> {
-    const begun = from === '' ? [] : [parseStoredKey(from)]
+    const firstKey = from === '' ? [] : [parseStoredKey(from)]
     for (const key of [
-      ...begun,
-      ...this.shelf.list({ after: from, limit: Number.MAX_SAFE_INTEGER }).map((session) => session.key),
+      ...firstKey,
+      ...this.table.list({ after: from, limit: Number.MAX_SAFE_INTEGER }).map((session) => session.key),
     ]) {
-      const { epoch, derived, messages } = this.shelf.head(key, 0)
-      yield { key, name: formatKey(key), epoch, all: [...this.shelf.page(key, { limit: messages }), ...derived] }
+      const { epoch, derived, messages } = this.table.head(key, 0)
+      yield { key, name: formatKey(key), epoch, all: [...this.table.page(key, { limit: messages }), ...derived] }
     }
   }
 
   clear(): void {
-    this.kept.clear()
+    this.vectors.clear()
   }
 }
 
 const isEmbeddable = (entry: Entry): boolean => (entry.kind === 'message' ? !isBlank(entry.content) : !isSilent(entry))
 
-const nameOf = (key: Key, id: string): string => `${formatKey(key)} ${id}`
+const vectorKey = (key: Key, id: string): string => `${formatKey(key)} ${id}`

@@ -2,26 +2,26 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
-import { faultOf } from './faults.ts'
-import { migrate, refuseStrangers } from './schema.ts'
+import { faultOf } from './errors.ts'
+import { migrate, rejectForeignDatabase } from './schema.ts'
 
-/** How long a process waits for another one that is writing. */
+/** Time to wait for a writer in another process, in milliseconds. */
 export const patience = 10_000
 
-/** Before this release of SQLite a checkpoint could lose what had been committed. */
-const oldest = [3, 51, 3] as const
+/** Older releases can lose committed data in a checkpoint. */
+const minSqliteVersion = [3, 51, 3] as const
 
 /**
- * Opens a file for writing: every commit is on the disk before it returns, what is deleted is overwritten, nothing is
- * written beside the database and its log.
+ * Opens a file for writing. Every commit is on disk before it returns, deleted data is overwritten, and nothing is
+ * written outside the database and its log.
  */
 export function connectWriter(path: string): DatabaseSync {
-  return connected(path, (database) => {
+  return connect(path, (database) => {
     const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
     if (mode !== 'wal')
       throw new MemoryError(
         'bad-store',
-        `${path} cannot be written safely here: its file system has no shared memory. Choose a local disk.`,
+        `${path} is on a file system without shared memory, where SQLite cannot write safely. Choose a local disk.`,
       )
     database.exec(`
       PRAGMA synchronous = FULL;
@@ -35,29 +35,29 @@ export function connectWriter(path: string): DatabaseSync {
   })
 }
 
-/** Opens a file for reading only. */
+/** Opens a file for reading. */
 export function connectReader(path: string): DatabaseSync {
-  return connected(path, (database) =>
+  return connect(path, (database) =>
     database.exec(
       'PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF',
     ),
   )
 }
 
-/** Makes the file and its folder if they are missing, and brings it to the newest schema. Only its owner may read it. */
+/** Creates the file and its folder if missing, readable by the owner only, and migrates it to the newest schema. */
 export function prepareFile(path: string): void {
   try {
-    if (!existsSync(path)) makeFile(path)
+    if (!existsSync(path)) createFile(path)
   } catch (error) {
     throw new MemoryError(
       'bad-store',
-      `${path} cannot be opened (${error instanceof Error ? error.message : error}). Look at the path and its permissions.`,
+      `${path} cannot be opened (${error instanceof Error ? error.message : error}). Check the path and its permissions.`,
       {
         cause: error,
       },
     )
   }
-  refuseOther(path)
+  rejectOtherPrograms(path)
   const database = connectWriter(path)
   try {
     migrate(database, path)
@@ -68,11 +68,11 @@ export function prepareFile(path: string): void {
   }
 }
 
-/** Leaves the files of other programs as they are. */
-function refuseOther(path: string): void {
-  const database = connected(path, () => undefined)
+/** Throws before anything is written to a database of another program. */
+function rejectOtherPrograms(path: string): void {
+  const database = connect(path, () => undefined)
   try {
-    refuseStrangers(database, path)
+    rejectForeignDatabase(database, path)
   } catch (error) {
     throw faultOf(error, path)
   } finally {
@@ -80,17 +80,17 @@ function refuseOther(path: string): void {
   }
 }
 
-/** A new file, whose name is on the disk too: a loss of power must not take it away again. */
-function makeFile(path: string): void {
+/** Creates a file and syncs its folder, so that a power loss cannot remove the name again. */
+function createFile(path: string): void {
   const folder = dirname(path)
-  const made = mkdirSync(folder, { recursive: true })
+  const createdFolder = mkdirSync(folder, { recursive: true })
   closeSync(openSync(path, 'a', 0o600))
-  for (const name of made === undefined ? [folder] : [folder, dirname(made)]) syncFile(name)
+  for (const name of createdFolder === undefined ? [folder] : [folder, dirname(createdFolder)]) syncFile(name)
 }
 
-/** Waits until a file, or the names in a folder, are on the disk. */
+/** Syncs a file, or the names in a folder, to disk. */
 export function syncFile(path: string): void {
-  // Windows opens no folders, and keeps their names by itself.
+  // Windows cannot open folders and needs no sync for their names.
   if (process.platform === 'win32') return
   const file = openSync(path, 'r')
   try {
@@ -100,12 +100,12 @@ export function syncFile(path: string): void {
   }
 }
 
-function connected(path: string, prepare: (database: DatabaseSync) => void): DatabaseSync {
+function connect(path: string, configure: (database: DatabaseSync) => void): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: patience, enableForeignKeyConstraints: true })
-    refuseOld(database)
-    prepare(database)
+    checkSqliteVersion(database)
+    configure(database)
     return database
   } catch (error) {
     database?.close()
@@ -113,14 +113,14 @@ function connected(path: string, prepare: (database: DatabaseSync) => void): Dat
   }
 }
 
-function refuseOld(database: DatabaseSync): void {
+function checkSqliteVersion(database: DatabaseSync): void {
   const { version } = database.prepare('SELECT sqlite_version() AS version').get() as { version: string }
   const parts = version.split('.').map(Number)
-  const at = oldest.findIndex((wanted, place) => parts[place] !== wanted)
-  if (at >= 0 && (parts[at] ?? 0) < (oldest[at] as number)) {
+  const index = minSqliteVersion.findIndex((part, at) => parts[at] !== part)
+  if (index >= 0 && (parts[index] ?? 0) < (minSqliteVersion[index] as number)) {
     throw new MemoryError(
       'bad-store',
-      `This Node carries SQLite ${version}, which can lose what was written; ${oldest.join('.')} or newer is needed. Update Node (24 has it), or use ram:.`,
+      `This Node contains SQLite ${version}, which can lose committed data; ${minSqliteVersion.join('.')} or newer is required. Update Node (24 has it), or use ram:.`,
     )
   }
 }

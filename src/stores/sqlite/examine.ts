@@ -4,19 +4,19 @@ import { isBlank, messageId } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { type Gap, withGap } from '../../domain/session.ts'
 import { searchTerms } from '../../search/terms.ts'
-import { faultOf } from './faults.ts'
-import { type Cells, columnsOf, derivedColumns, derivedOf, messageColumns, messageOf } from './rows.ts'
-import { versionOf } from './schema.ts'
+import { faultOf } from './errors.ts'
+import { type Cells, derivedColumns, derivedOf, messageColumns, parseMessageRow, qualifyColumns } from './rows.ts'
+import { readSchemaVersion } from './schema.ts'
 
-/** Something that is not as it was written. */
-export type Fault = {
-  readonly what: 'structure' | 'message' | 'derived' | 'session' | 'words'
+/** A defect of a database file. */
+export type StoreFault = {
+  readonly what: 'structure' | 'message' | 'derived' | 'session' | 'terms'
   readonly key?: string
   readonly id?: string
   readonly why: string
 }
 
-/** What a file holds, and what is wrong with it. */
+/** Contents and defects of a database file. */
 export type Findings = {
   readonly path: string
   readonly format: number
@@ -25,51 +25,51 @@ export type Findings = {
   readonly messages: number
   readonly derived: number
   readonly vectors: number
-  /** Entries that were put aside earlier because they were damaged. */
+  /** Number of damaged entries in the quarantine table. */
   readonly quarantined: number
-  readonly faults: readonly Fault[]
+  readonly faults: readonly StoreFault[]
 }
 
-export type Progress = (done: number, total: number) => void
+export type ProgressListener = (done: number, total: number) => void
 
-/** What a session's row should say, told by its messages. */
-export type Tally = {
-  readonly messages: number
-  readonly last: number
-  readonly weight: number
-  readonly asked: number | null
+/** Values of a session row, computed from the session's messages. */
+export type SessionTotals = {
+  readonly messageCount: number
+  readonly lastSequence: number
+  readonly totalWeight: number
+  readonly lastUserSequence: number | null
   readonly gaps: readonly Gap[]
 }
 
-/** So many rows are looked at before others get their turn. */
-const piece = 1_000
+/** Rows checked between two turns of the event loop. */
+const batchSize = 1_000
 
-/** Looks at everything a database holds and changes nothing. */
-export async function examine(
+/** Checks everything in a database without changing it. */
+export async function examineDatabase(
   database: DatabaseSync,
   path: string,
-  onProgress: Progress = () => undefined,
+  onProgress: ProgressListener = () => undefined,
 ): Promise<Findings> {
   const count = (table: string): number => {
     try {
-      return Number(database.prepare(`SELECT count(*) AS many FROM ${table}`).get()?.many)
+      return Number(database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.count)
     } catch {
       return 0
     }
   }
   const total = count('message') + count('derived') + count('session')
-  const faults = [...structure(database, path)]
+  const faults = [...checkStructure(database, path)]
   let done = 0
-  for (const check of [messagesOf, derivedEntriesOf, sessionsOf]) {
-    for await (const found of check(database, path)) {
-      faults.push(...found.faults)
-      done += found.seen
+  for (const check of [checkMessages, checkDerived, checkSessions]) {
+    for await (const batch of check(database, path)) {
+      faults.push(...batch.faults)
+      done += batch.rows
       onProgress(Math.min(done, total), total)
     }
   }
   return {
     path,
-    format: versionOf(database),
+    format: readSchemaVersion(database),
     bytes: statSync(path).size,
     sessions: count('session'),
     messages: count('message'),
@@ -80,24 +80,24 @@ export async function examine(
   }
 }
 
-type Seen = { readonly seen: number; readonly faults: readonly Fault[] }
+type CheckedBatch = { readonly rows: number; readonly faults: readonly StoreFault[] }
 
-function* structure(database: DatabaseSync, path: string): Iterable<Fault> {
+function* checkStructure(database: DatabaseSync, path: string): Iterable<StoreFault> {
   try {
     const lines = database.prepare('PRAGMA integrity_check(100)').all() as { integrity_check: string }[]
     for (const { integrity_check: why } of lines) if (why !== 'ok') yield { what: 'structure', why }
     for (const { table } of database.prepare('PRAGMA foreign_key_check').all() as { table: string }[])
-      yield { what: 'structure', why: `a row of ${table} has lost its session` }
+      yield { what: 'structure', why: `a row of ${table} refers to a missing session` }
   } catch (error) {
     yield { what: 'structure', why: faultOf(error, path).message }
   }
 }
 
-async function* messagesOf(database: DatabaseSync, path: string): AsyncIterable<Seen> {
-  const select = `SELECT m.place, s.scope, s.name, m.terms, ${columnsOf('m', messageColumns)} FROM message m JOIN session s ON s.id = m.session WHERE m.place > ? ORDER BY m.place LIMIT ${piece}`
-  yield* walked(database, path, select, ([scope, name, terms, ...row]) => {
-    const key = nameOf(scope, name)
-    const message = messageOf(row)
+async function* checkMessages(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {
+  const select = `SELECT m.place, s.scope, s.name, m.terms, ${qualifyColumns('m', messageColumns)} FROM message m JOIN session s ON s.id = m.session WHERE m.place > ? ORDER BY m.place LIMIT ${batchSize}`
+  yield* checkTable(database, path, select, ([scope, name, terms, ...row]) => {
+    const key = keyName(scope, name)
+    const message = parseMessageRow(row)
     if (message === undefined)
       return {
         what: 'message',
@@ -107,17 +107,17 @@ async function* messagesOf(database: DatabaseSync, path: string): AsyncIterable<
       }
     return terms === searchTerms(message.content).join('\n')
       ? undefined
-      : { what: 'words', key, id: message.id, why: 'it cannot be found by all its words' }
+      : { what: 'terms', key, id: message.id, why: 'its search terms do not match its text' }
   })
 }
 
-async function* derivedEntriesOf(database: DatabaseSync, path: string): AsyncIterable<Seen> {
-  const select = `SELECT d.place, s.scope, s.name, ${columnsOf('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session WHERE d.place > ? ORDER BY d.place LIMIT ${piece}`
-  yield* walked(database, path, select, ([scope, name, ...row]) =>
+async function* checkDerived(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {
+  const select = `SELECT d.place, s.scope, s.name, ${qualifyColumns('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session WHERE d.place > ? ORDER BY d.place LIMIT ${batchSize}`
+  yield* checkTable(database, path, select, ([scope, name, ...row]) =>
     derivedOf(row) === undefined
       ? {
           what: 'derived',
-          key: nameOf(scope, name),
+          key: keyName(scope, name),
           id: String(row[0]),
           why: 'its checksum differs from what was written',
         }
@@ -125,71 +125,78 @@ async function* derivedEntriesOf(database: DatabaseSync, path: string): AsyncIte
   )
 }
 
-async function* sessionsOf(database: DatabaseSync, path: string): AsyncIterable<Seen> {
-  const select = `SELECT id, scope, name, id, messages, last, weight, asked, gaps FROM session WHERE id > ? ORDER BY id LIMIT ${piece}`
-  yield* walked(database, path, select, ([scope, name, id, messages, last, weight, asked, gaps]) => {
-    const tally = tallyOf(database, id as number, last as number, weight as number)
-    const right =
-      tally.messages === messages &&
-      tally.last === last &&
-      tally.weight === weight &&
-      tally.asked === asked &&
-      JSON.stringify(tally.gaps) === gaps
-    return right
+async function* checkSessions(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {
+  const select = `SELECT id, scope, name, id, messages, last, weight, asked, gaps FROM session WHERE id > ? ORDER BY id LIMIT ${batchSize}`
+  yield* checkTable(database, path, select, ([scope, name, id, messages, last, weight, asked, gaps]) => {
+    const totals = computeTotals(database, id as number, last as number, weight as number)
+    const isCorrect =
+      totals.messageCount === messages &&
+      totals.lastSequence === last &&
+      totals.totalWeight === weight &&
+      totals.lastUserSequence === asked &&
+      JSON.stringify(totals.gaps) === gaps
+    return isCorrect
       ? undefined
-      : { what: 'session', key: nameOf(scope, name), why: 'what is kept beside its messages does not fit them' }
+      : { what: 'session', key: keyName(scope, name), why: 'its counters do not match its messages' }
   })
 }
 
-/** Counts a session's messages again. Numbers given to messages that are gone by now are only known to the session's own row. */
-export function tallyOf(database: DatabaseSync, session: number, last: number, weight: number): Tally {
+/**
+ * Computes a session's totals from its messages. Sequence numbers and weights of messages removed at the end are known
+ * only to the session row, so larger values of `last` and `weight` are kept.
+ */
+export function computeTotals(database: DatabaseSync, session: number, last: number, weight: number): SessionTotals {
   const select = database.prepare(
     'SELECT sequence, role, content, "offset" + weight FROM message WHERE session = ? ORDER BY sequence',
   )
   select.setReturnArrays(true)
-  let tally: Tally = { messages: 0, last: 0, weight: 0, asked: null, gaps: [] }
+  let totals: SessionTotals = { messageCount: 0, lastSequence: 0, totalWeight: 0, lastUserSequence: null, gaps: [] }
   for (const [sequence, role, content, sum] of select.iterate(session) as unknown as Iterable<
     [number, string, string, number]
   >) {
-    const asked = role === 'user' && !isBlank(content) ? sequence : tally.asked
-    tally = {
-      messages: tally.messages + 1,
-      last: sequence,
-      weight: sum,
-      asked,
-      gaps: withMissing(tally.gaps, tally.last + 1, sequence - 1),
+    const lastUserSequence = role === 'user' && !isBlank(content) ? sequence : totals.lastUserSequence
+    totals = {
+      messageCount: totals.messageCount + 1,
+      lastSequence: sequence,
+      totalWeight: sum,
+      lastUserSequence,
+      gaps: withMissingRange(totals.gaps, totals.lastSequence + 1, sequence - 1),
     }
   }
-  const isLater = Number.isSafeInteger(last) && last > tally.last
-  const later = isLater ? { last, gaps: withMissing(tally.gaps, tally.last + 1, last) } : {}
-  return { ...tally, ...later, weight: Number.isSafeInteger(weight) && weight > tally.weight ? weight : tally.weight }
+  const hasTrailingGap = Number.isSafeInteger(last) && last > totals.lastSequence
+  return {
+    ...totals,
+    lastSequence: hasTrailingGap ? last : totals.lastSequence,
+    totalWeight: Number.isSafeInteger(weight) && weight > totals.totalWeight ? weight : totals.totalWeight,
+    gaps: hasTrailingGap ? withMissingRange(totals.gaps, totals.lastSequence + 1, last) : totals.gaps,
+  }
 }
 
-function withMissing(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
+function withMissingRange(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
   return first > last ? gaps : first === last ? withGap(gaps, first) : [...gaps, [first, last]]
 }
 
-/** Goes through a table in pieces; a part that cannot be read is reported, and what comes before it was seen. */
-async function* walked(
+/** Checks a table in batches; an unreadable part is reported and ends the check. */
+async function* checkTable(
   database: DatabaseSync,
   path: string,
   select: string,
-  faultIn: (row: Cells) => Fault | undefined,
-): AsyncIterable<Seen> {
+  faultIn: (row: Cells) => StoreFault | undefined,
+): AsyncIterable<CheckedBatch> {
   try {
     const statement = database.prepare(select)
     statement.setReturnArrays(true)
     for (let after = 0; ; ) {
       const rows = statement.all(after) as unknown as Cells[]
-      yield { seen: rows.length, faults: rows.flatMap(([, ...row]) => faultIn(row) ?? []) }
-      if (rows.length < piece) return
+      yield { rows: rows.length, faults: rows.flatMap(([, ...row]) => faultIn(row) ?? []) }
+      if (rows.length < batchSize) return
       after = rows.at(-1)?.[0] as number
       await new Promise((resolve) => setImmediate(resolve))
     }
   } catch (error) {
-    yield { seen: 0, faults: [{ what: 'structure', why: faultOf(error, path).message }] }
+    yield { rows: 0, faults: [{ what: 'structure', why: faultOf(error, path).message }] }
   }
 }
 
-const nameOf = (scope: Cells[number] | undefined, id: Cells[number] | undefined): string =>
+const keyName = (scope: Cells[number] | undefined, id: Cells[number] | undefined): string =>
   formatKey({ scope, id } as Key)

@@ -1,20 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { type Key, parseStoredKey, type Scope } from '../../domain/key.ts'
-import { type Prepared, prepare } from './prepare.ts'
+import { type PreparedStatements, prepareStatements } from './prepare.ts'
 
-/** The engine's own session of a scope that its graph belongs to: whoever forgets the scope forgets it too, and the graph with it. */
+/** Key of the internal session that owns a scope's graph: erasing the scope erases it, and the graph with it. */
 export const graphKey = (scope: Scope): Key => parseStoredKey(`${scope}::graph`)
 
-/** The newest form of the tables; a change is a new one. */
-const format = 2
+/** Newest format of the graph tables; every schema change increments it. */
+const graphFormat = 2
 
 /**
- * The tables of a graph, made when one is first opened on a file. `home` is the session above. What is looked up is a
- * digest (`ref`, `kind`, `source`, `target`), what is said stands in `body`; `lower` is what it is searched by, and left
- * out where the store is encrypted. A row written later has a larger number than those that are there.
+ * Tables of a graph, created when one is first opened on a file. `home` is the session of `graphKey`. Lookup columns
+ * (`ref`, `kind`, `source`, `target`) are digests; `body` holds the content; `lower` is the search text, NULL in an
+ * encrypted store. `place` increases with every inserted row.
  */
-export const graphTables = `
+export const graphSchema = `
   CREATE TABLE graph_entity (
     place INTEGER PRIMARY KEY,
     home INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
@@ -27,7 +27,7 @@ export const graphTables = `
   ) STRICT;
   CREATE INDEX graph_entity_kind ON graph_entity (home, kind);
 
-  -- The messages an entity was drawn from; one that was drawn from a session as a whole has the message ''.
+  -- Messages an entity was extracted from; message '' means the session as a whole.
   CREATE TABLE graph_origin (
     entity INTEGER NOT NULL REFERENCES graph_entity (place) ON DELETE CASCADE,
     session TEXT NOT NULL,
@@ -89,27 +89,27 @@ export const graphTables = `
   CREATE INDEX graph_link_source ON graph_link (home, source);
   CREATE INDEX graph_link_target ON graph_link (home, target);
 
-  -- Workspaces into which a file of the reference memory server was taken at a start.
+  -- Workspaces that have imported a file of the reference memory server.
   CREATE TABLE graph_adopted (home INTEGER PRIMARY KEY REFERENCES session (id) ON DELETE CASCADE, at REAL NOT NULL) STRICT;
 
-  ${words('graph_node')}
-  ${words('graph_observation')}
+  ${trigramIndex('graph_node')}
+  ${trigramIndex('graph_observation')}
 
-  INSERT INTO meta VALUES ('graph', ${format});
+  INSERT INTO meta VALUES ('graph', ${graphFormat});
 `
 
 /**
- * An index of every three letters of a table's `lower`: in which rows they stand, not where. It follows the table by hand:
- * by a trigger it would be put in order after every row.
+ * SQL for a trigram index over a table's `lower`, with row numbers but without positions (`detail = none`). It is
+ * updated explicitly: a trigger would merge the index after every row.
  */
-function words(table: Indexed): string {
+function trigramIndex(table: IndexedTable): string {
   return `
   CREATE VIRTUAL TABLE ${table}_words
     USING fts5 (lower, content = '${table}', content_rowid = 'place', tokenize = 'trigram case_sensitive 1', columnsize = 0, detail = none);`
 }
 
-/** The tables that hold rows of their own, what is referred to first; whatever else there is follows from them. */
-export const graphRows = [
+/** Tables with primary data, referenced ones first; the others can be rebuilt from them. */
+export const graphDataTables = [
   'graph_entity',
   'graph_relationship',
   'graph_node',
@@ -117,55 +117,55 @@ export const graphRows = [
   'graph_link',
 ] as const
 
-type Indexed = 'graph_node' | 'graph_observation'
+type IndexedTable = 'graph_node' | 'graph_observation'
 type Values = readonly (string | number)[]
 
-/** Makes the index of a table anew, with nothing of what was in it before. */
-const rebuild = (table: Indexed): string => `INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild');`
-export const graphReworded = rebuild('graph_node') + rebuild('graph_observation')
+/** SQL that rebuilds the index of a table from its rows. */
+const rebuildIndex = (table: IndexedTable): string => `INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild');`
+export const rebuildGraphIndexes = rebuildIndex('graph_node') + rebuildIndex('graph_observation')
 
-/** Deletes rows of a table, and of its index: there a mark says that they are gone, until it is wiped. */
-export function deleteIndexed(database: DatabaseSync, table: Indexed, where: string, ...values: Values): number {
+/** Deletes rows of a table and of its index; returns their number. The index keeps deletion markers until `wipeIndexes`. */
+export function deleteIndexed(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): number {
   const count = (from: string, ...values: Values): number =>
-    Number(database.prepare(`SELECT count(*) AS many ${from}`).get(...values)?.many)
+    Number(database.prepare(`SELECT count(*) AS count ${from}`).get(...values)?.count)
   const indexed = count(`FROM ${table} WHERE ${where} AND lower IS NOT NULL`, ...values)
-  // The index of what is left is then made sooner than that many marks.
-  const isMost = indexed > 0 && indexed * 2 > count(`FROM ${table}`)
-  if (indexed > 0 && !isMost) unindex(database, table, where, ...values)
+  // Rebuilding the index of the remaining rows is then faster than writing that many markers.
+  const shouldRebuild = indexed > 0 && indexed * 2 > count(`FROM ${table}`)
+  if (indexed > 0 && !shouldRebuild) unindex(database, table, where, ...values)
   const { changes } = database.prepare(`DELETE FROM ${table} WHERE ${where}`).run(...values)
-  if (isMost) database.exec(rebuild(table))
+  if (shouldRebuild) database.exec(rebuildIndex(table))
   return Number(changes)
 }
 
-/** Takes the letters of what was deleted out of the indexes: everything that is left in them is written anew, a page at a time. */
+/** Removes the trigrams of deleted rows from the indexes by merging each into a single segment. */
 export function wipeIndexes(database: DatabaseSync): void {
   for (const table of ['graph_node', 'graph_observation'])
     database.exec(`INSERT INTO ${table}_words (${table}_words) VALUES ('optimize')`)
 }
 
-/** Takes rows of a table out of its index, before they are deleted or say something else. */
-export function unindex(database: DatabaseSync, table: Indexed, where: string, ...values: Values): void {
+/** Removes rows from a table's index; must be called before they are deleted or their text changes. */
+export function unindex(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): void {
   const rows = `FROM ${table} WHERE ${where} AND lower IS NOT NULL`
   database
     .prepare(`INSERT INTO ${table}_words (${table}_words, rowid, lower) SELECT 'delete', place, lower ${rows}`)
     .run(...values)
 }
 
-/** Deletes nodes with their observations; how many nodes. */
+/** Deletes nodes with their observations; returns the number of nodes. */
 export function deleteNodes(database: DatabaseSync, where: string, ...values: Values): number {
   deleteIndexed(database, 'graph_observation', `node IN (SELECT place FROM graph_node WHERE ${where})`, ...values)
   return deleteIndexed(database, 'graph_node', where, ...values)
 }
 
-/** Makes the tables of a graph, all or none, if the file has none, and brings older ones to the newest form; those of a newer release are refused. */
+/** Creates or upgrades the graph tables in one transaction. Throws `bad-store` for tables of a newer release. */
 export function prepareGraph(database: DatabaseSync, path: string): void {
-  if (formatOf(database, path) === format) return
+  if (checkFormat(database, path) === graphFormat) return
   database.exec('BEGIN IMMEDIATE')
   try {
-    // Somebody else may have done it while this process waited.
-    const found = formatOf(database, path)
-    if (found === undefined) database.exec(graphTables)
-    else if (found < format) database.exec(indexedAnew)
+    // Another process may have done it while this one waited for the lock.
+    const found = checkFormat(database, path)
+    if (found === undefined) database.exec(graphSchema)
+    else if (found < graphFormat) database.exec(upgradeToFormat2)
     database.exec('COMMIT')
   } catch (error) {
     database.exec('ROLLBACK')
@@ -173,74 +173,75 @@ export function prepareGraph(database: DatabaseSync, path: string): void {
   }
 }
 
-/** The first form had indexes that also told where letters stand: three times as large. */
-const indexedAnew = `
+/** Format 1 had indexes with positions, three times as large. */
+const upgradeToFormat2 = `
   DROP TABLE graph_node_words;
   DROP TABLE graph_observation_words;
-  ${words('graph_node')}
-  ${words('graph_observation')}
-  ${graphReworded}
-  UPDATE meta SET value = ${format} WHERE name = 'graph';
+  ${trigramIndex('graph_node')}
+  ${trigramIndex('graph_observation')}
+  ${rebuildGraphIndexes}
+  UPDATE meta SET value = ${graphFormat} WHERE name = 'graph';
 `
 
-/** The form of the tables in a file; undefined if it has none. */
+/** Reads the format of the graph tables of a file; undefined if it has none. */
 export const foundIn = (database: DatabaseSync): number | undefined =>
   (database.prepare("SELECT value FROM meta WHERE name = 'graph'").get() as { value: number } | undefined)?.value
 
-function formatOf(database: DatabaseSync, path: string): number | undefined {
+function checkFormat(database: DatabaseSync, path: string): number | undefined {
   const version = foundIn(database)
-  if (version === undefined || version <= format) return version
+  if (version === undefined || version <= graphFormat) return version
   throw new MemoryError(
     'bad-store',
-    `The graph in ${path} was written by a newer Threadkeep (format ${version}; this one knows up to ${format}). Update Threadkeep.`,
+    `The graph in ${path} was written by a newer Threadkeep (format ${version}; this version supports up to ${graphFormat}). Update Threadkeep.`,
   )
 }
 
-const home = 'SELECT id FROM session WHERE scope = ?1 AND name = ?2'
+const homeId = 'SELECT id FROM session WHERE scope = ?1 AND name = ?2'
 const statements = {
-  left: `DELETE FROM graph_origin WHERE session = ?3 AND entity IN (SELECT place FROM graph_entity WHERE home = (${home}))`,
-  drawn: `DELETE FROM graph_origin WHERE session = ?3 AND entity IN (
-    SELECT o.entity FROM graph_origin o JOIN graph_entity e ON e.place = o.entity WHERE o.session = ?3 AND o.message = ?4 AND e.home = (${home}))`,
-  touched: `SELECT DISTINCT e.place FROM graph_origin o JOIN graph_entity e ON e.place = o.entity WHERE o.session = ?3 AND e.home = (${home})`,
-  rootless: 'DELETE FROM graph_entity WHERE place = ? AND NOT EXISTS (SELECT 1 FROM graph_origin WHERE entity = place)',
-  unrelated: `DELETE FROM graph_relationship WHERE session = ?3 AND home = (${home})`,
+  deleteSessionOrigins: `DELETE FROM graph_origin WHERE session = ?3 AND entity IN (SELECT place FROM graph_entity WHERE home = (${homeId}))`,
+  deleteMessageOrigins: `DELETE FROM graph_origin WHERE session = ?3 AND entity IN (
+    SELECT o.entity FROM graph_origin o JOIN graph_entity e ON e.place = o.entity WHERE o.session = ?3 AND o.message = ?4 AND e.home = (${homeId}))`,
+  entitiesOfSession: `SELECT DISTINCT e.place FROM graph_origin o JOIN graph_entity e ON e.place = o.entity WHERE o.session = ?3 AND e.home = (${homeId})`,
+  deleteWithoutOrigin:
+    'DELETE FROM graph_entity WHERE place = ? AND NOT EXISTS (SELECT 1 FROM graph_origin WHERE entity = place)',
+  deleteRelationships: `DELETE FROM graph_relationship WHERE session = ?3 AND home = (${homeId})`,
 } as const
 
-/** Takes along what a graph has drawn from what is forgotten: an entity goes with the last session that says the same. */
+/** Erases graph data that was extracted from erased messages. An entity is deleted with the last message it was extracted from. */
 export class GraphEraser {
   private readonly database: DatabaseSync
-  private prepared: Prepared<typeof statements> | undefined
+  private prepared: PreparedStatements<typeof statements> | undefined
 
   constructor(database: DatabaseSync) {
     this.database = database
   }
 
-  /** Forgets what was drawn from a session, or only what was drawn from these messages of it; how many entities went. */
+  /** Erases data extracted from a session, or only from these messages of it; returns the number of deleted entities. */
   erase({ scope, id }: Key, messages?: readonly string[]): number {
     const sql = this.statements()
     if (sql === undefined) return 0
     const graph = graphKey(scope).id
-    // Its other rows go with their session.
+    // Its other rows are deleted by foreign key cascade.
     if (id === graph && messages === undefined) return this.eraseNodes(scope, graph)
     const where = [scope, graph, id] as const
-    const touched = sql.touched.all(...where) as unknown as [number][]
+    const entities = sql.entitiesOfSession.all(...where) as unknown as [number][]
     if (messages === undefined) {
-      sql.left.run(...where)
-      sql.unrelated.run(...where)
-    } else for (const message of messages) sql.drawn.run(...where, message)
-    return touched.reduce((gone, [place]) => gone + Number(sql.rootless.run(place).changes), 0)
+      sql.deleteSessionOrigins.run(...where)
+      sql.deleteRelationships.run(...where)
+    } else for (const message of messages) sql.deleteMessageOrigins.run(...where, message)
+    return entities.reduce((count, [place]) => count + Number(sql.deleteWithoutOrigin.run(place).changes), 0)
   }
 
   private eraseNodes(scope: Scope, graph: string): number {
-    const gone = deleteNodes(this.database, `home = (${home})`, scope, graph)
+    const count = deleteNodes(this.database, `home = (${homeId})`, scope, graph)
     wipeIndexes(this.database)
-    return gone
+    return count
   }
 
-  /** Somebody may open a graph on the file at any time. */
-  private statements(): Prepared<typeof statements> | undefined {
+  /** Prepared on demand: another process may create the graph tables at any time. */
+  private statements(): PreparedStatements<typeof statements> | undefined {
     if (this.prepared === undefined && foundIn(this.database) !== undefined)
-      this.prepared = prepare(this.database, statements)
+      this.prepared = prepareStatements(this.database, statements)
     return this.prepared
   }
 }

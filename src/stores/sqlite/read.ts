@@ -5,21 +5,21 @@ import type { Changes, Range, Store, Where } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
 import { nameOf } from '../../search/find.ts'
 import type { Indexed } from '../../search/held.ts'
-import { type Prepared, prepare } from './prepare.ts'
+import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
   type Cells,
-  columnsOf,
   derivedColumns,
   derivedOf,
-  digestOf,
   digestOfKey,
+  hashName,
   listedColumns,
-  listedOf,
   messageColumns,
-  messageOf,
+  parseListedRow,
+  parseMessageRow,
+  parseSessionRow,
+  qualifyColumns,
   type SessionRow,
   sessionColumns,
-  sessionOf,
 } from './rows.ts'
 
 const statements = {
@@ -31,8 +31,8 @@ const statements = {
   forward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?`,
   backward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? ORDER BY place`,
-  oneMessage: `SELECT ${columnsOf('m', messageColumns)} FROM session s JOIN message m ON m.session = s.id WHERE s.scope = ? AND s.name = ? AND m.sequence = ?`,
-  oneDerived: `SELECT ${columnsOf('d', derivedColumns)} FROM session s JOIN derived d ON d.session = s.id WHERE s.scope = ? AND s.name = ? AND d.id = ?`,
+  oneMessage: `SELECT ${qualifyColumns('m', messageColumns)} FROM session s JOIN message m ON m.session = s.id WHERE s.scope = ? AND s.name = ? AND m.sequence = ?`,
+  oneDerived: `SELECT ${qualifyColumns('d', derivedColumns)} FROM session s JOIN derived d ON d.session = s.id WHERE s.scope = ? AND s.name = ? AND d.id = ?`,
   all: `SELECT ${listedColumns} FROM session WHERE (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
   ofScope: `SELECT ${listedColumns} FROM session WHERE scope = ? AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
   expired: `SELECT ${listedColumns} FROM session WHERE expires <= ? AND (?2 IS NULL OR scope = ?2) AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
@@ -41,28 +41,28 @@ const statements = {
   indexed: 'SELECT sequence, at, name, terms FROM message WHERE session = ? AND sequence > ? ORDER BY sequence LIMIT ?',
 } as const
 
-/** Told of entries that are no longer what was written. */
-export type OnDamage = (key: Key, id: string) => void
+/** Called for each entry whose checksum does not match. */
+export type DamageListener = (key: Key, id: string) => void
 
-/** Reads one database. Every method answers from one moment in time, as long as it is not called between others. */
+/** Reads one database. Each method sees one consistent state; use `snapshotRead` for several calls. */
 export class Reader {
   private readonly database: DatabaseSync
-  private readonly sql: Prepared<typeof statements>
-  private readonly onDamage: OnDamage
+  private readonly sql: PreparedStatements<typeof statements>
+  private readonly onDamage: DamageListener
 
-  constructor(database: DatabaseSync, onDamage: OnDamage) {
+  constructor(database: DatabaseSync, onDamage: DamageListener) {
     this.database = database
-    this.sql = prepare(database, statements)
+    this.sql = prepareStatements(database, statements)
     this.onDamage = onDamage
   }
 
-  /** Changes whenever any connection but this one has written. */
+  /** SQLite's data version: changes whenever another connection has written. */
   version(): number {
     return cells(this.sql.version.get())[0] as number
   }
 
-  /** Several reads of one moment. */
-  together<T>(read: () => T): T {
+  /** Runs several reads in one transaction, so that they see the same state. */
+  snapshotRead<T>(read: () => T): T {
     if (this.database.isTransaction) return read()
     this.database.exec('BEGIN')
     try {
@@ -74,11 +74,11 @@ export class Reader {
 
   session(key: Key): SessionRow | undefined {
     const row = this.sql.session.get(key.scope, key.id)
-    return row === undefined ? undefined : sessionOf(cells(row))
+    return row === undefined ? undefined : parseSessionRow(cells(row))
   }
 
-  /** The epoch of a session that is not there. */
-  buried(key: Key): number {
+  /** Epoch of a session that does not exist; 0 if it was never erased. */
+  tombstoneEpoch(key: Key): number {
     const row = this.sql.epoch.get(digestOfKey(key))
     return row === undefined ? 0 : (cells(row)[0] as number)
   }
@@ -91,12 +91,12 @@ export class Reader {
     const rows = (newest ? this.sql.backward : this.sql.forward).all(
       session,
       after,
-      bounded(before),
-      bounded(limit),
+      clampInteger(before),
+      clampInteger(limit),
     ) as unknown as Cells[]
     const messages: Message[] = []
     for (const row of rows) {
-      const message = messageOf(row)
+      const message = parseMessageRow(row)
       if (message === undefined) this.onDamage(key, messageId(row[0] as number))
       else messages.push(message)
     }
@@ -105,11 +105,11 @@ export class Reader {
 
   derivedOf(key: Key): Derived[] {
     const session = this.session(key)
-    return session === undefined || session.learnt === 0 ? [] : this.derived(key, session.id)
+    return session === undefined || session.derivedVersion === 0 ? [] : this.derived(key, session.id)
   }
 
   derived(key: Key, session: number): Derived[] {
-    return (this.sql.derived.all(session) as unknown as Cells[]).flatMap((row) => this.sound(key, row) ?? [])
+    return (this.sql.derived.all(session) as unknown as Cells[]).flatMap((row) => this.parseDerived(key, row) ?? [])
   }
 
   entry(key: Key, id: string): Entry | undefined {
@@ -119,28 +119,28 @@ export class Reader {
         ? this.sql.oneDerived.get(key.scope, key.id, id)
         : this.sql.oneMessage.get(key.scope, key.id, sequence)
     if (row === undefined) return undefined
-    const entry = sequence === undefined ? derivedOf(cells(row)) : messageOf(cells(row))
+    const entry = sequence === undefined ? derivedOf(cells(row)) : parseMessageRow(cells(row))
     if (entry === undefined) this.onDamage(key, id)
     return entry
   }
 
   list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
     const [afterScope = '', afterName = ''] = after.split(/:(.*)/s)
-    const most = bounded(limit)
+    const maxRows = clampInteger(limit)
     const rows =
       expiredBy !== undefined
-        ? this.sql.expired.all(expiredBy, scope ?? null, afterScope, afterName, most)
+        ? this.sql.expired.all(expiredBy, scope ?? null, afterScope, afterName, maxRows)
         : scope === undefined
-          ? this.sql.all.all(afterScope, afterName, most)
-          : this.sql.ofScope.all(scope, afterScope, afterName, most)
-    return (rows as unknown as Cells[]).map(listedOf)
+          ? this.sql.all.all(afterScope, afterName, maxRows)
+          : this.sql.ofScope.all(scope, afterScope, afterName, maxRows)
+    return (rows as unknown as Cells[]).map(parseListedRow)
   }
 
   changes({ scope, id }: Where, since: number): Changes {
-    return this.together(() => {
+    return this.snapshotRead(() => {
       const stamp = cells(this.sql.stamp.get())[0] as number
       if (id === undefined) {
-        const removals = this.sql.removals.get(digestOf(scope))
+        const removals = this.sql.removals.get(hashName(scope))
         const sessions = (this.sql.changed.all(scope, since) as unknown as [string, string][]).map(
           ([, name]) => ({ scope, id: name }) as Key,
         )
@@ -148,13 +148,13 @@ export class Reader {
       }
       const key = { scope, id } as Key
       const session = this.session(key)
-      const lineage = `${session?.epoch ?? this.buried(key)}.${session?.removals ?? 0}`
+      const lineage = `${session?.epoch ?? this.tombstoneEpoch(key)}.${session?.removals ?? 0}`
       return { stamp, lineage, sessions: session !== undefined && session.stamp > since ? [key] : [] }
     })
   }
 
   snapshot(where: Where): Uint8Array | undefined {
-    const row = this.sql.snapshot.get(digestOf(nameOf(where)))
+    const row = this.sql.snapshot.get(hashName(nameOf(where)))
     return row === undefined ? undefined : (cells(row)[0] as Uint8Array)
   }
 
@@ -170,7 +170,7 @@ export class Reader {
     }))
   }
 
-  private sound(key: Key, row: Cells): Derived | undefined {
+  private parseDerived(key: Key, row: Cells): Derived | undefined {
     const entry = derivedOf(row)
     if (entry === undefined) this.onDamage(key, row[0] as string)
     return entry
@@ -179,5 +179,5 @@ export class Reader {
 
 const cells = (row: unknown): Cells => row as Cells
 
-/** SQLite's whole numbers have an end. */
-const bounded = (value: number): number => Math.min(value, Number.MAX_SAFE_INTEGER)
+/** Keeps infinite limits within SQLite's integers. */
+const clampInteger = (value: number): number => Math.min(value, Number.MAX_SAFE_INTEGER)

@@ -4,63 +4,67 @@ import { MemoryError } from '../../domain/error.ts'
 import { parseStoredKey } from '../../domain/key.ts'
 import { searchTerms } from '../../search/terms.ts'
 import { connectReader, connectWriter, prepareFile } from './connect.ts'
-import { examine, type Fault, type Findings, type Progress, tallyOf } from './examine.ts'
-import { faultOf, isBusy, isCorrupt } from './faults.ts'
+import { faultOf, isBusy, isCorrupt } from './errors.ts'
+import { computeTotals, examineDatabase, type Findings, type ProgressListener, type StoreFault } from './examine.ts'
 import { salvage } from './salvage.ts'
 import { Writer } from './write.ts'
 
-/** What was found, what was done about it, and what a second look says. */
-export type Repaired = { readonly before: Findings; readonly done: readonly string[]; readonly after: Findings }
+/** State before the repair, the actions taken, and the state afterwards. */
+export type RepairResult = { readonly before: Findings; readonly done: readonly string[]; readonly after: Findings }
 
-/** Looks at everything in a file, in use or not, and changes nothing. */
-export async function examineFile(path: string, onProgress?: Progress): Promise<Findings> {
+/** Checks everything in a file without changing it. The file may be in use. */
+export async function examineFile(path: string, onProgress?: ProgressListener): Promise<Findings> {
   const database = connectReader(path)
   try {
-    return await examine(database, path, onProgress)
+    return await examineDatabase(database, path, onProgress)
   } finally {
     database.close()
   }
 }
 
 /**
- * Repairs a file that nobody else uses: damaged entries are put aside, what is kept beside messages is made anew from
- * them, and if the structure itself is broken everything that can be read moves to a new file. The old one is kept.
+ * Repairs a file. Damaged entries are quarantined; session rows and search terms are rebuilt from the messages. If the
+ * database structure itself is broken, all readable rows move to a new file and the old one is kept.
+ *
+ * Throws `busy` if another process uses the file.
  */
-export async function repair(path: string, onProgress?: Progress): Promise<Repaired> {
-  refuseCompany(path)
+export async function repair(path: string, onProgress?: ProgressListener): Promise<RepairResult> {
+  requireExclusiveAccess(path)
   let database = connectWriter(path)
-  const done: string[] = []
+  const actions: string[] = []
   try {
-    const before = await examine(database, path, onProgress)
-    if (before.faults.some(({ what }) => what === 'structure') && !reindexed(database)) {
+    const before = await examineDatabase(database, path, onProgress)
+    if (before.faults.some(({ what }) => what === 'structure') && !tryReindex(database)) {
       database.close()
-      done.push(moved(path))
+      actions.push(moveToNewFile(path))
       database = connectWriter(path)
     }
-    const found = done.length === 0 ? before : await examine(database, path)
-    done.push(...mended(database, found.faults))
-    return { before, done, after: await examine(database, path) }
+    const { faults } = actions.length === 0 ? before : await examineDatabase(database, path)
+    actions.push(...fixFaults(database, faults))
+    return { before, done: actions, after: await examineDatabase(database, path) }
   } finally {
     if (database.isOpen) database.close()
   }
 }
 
-/** Leaving the log behind takes the file for oneself: with anybody else there it fails. */
-function refuseCompany(path: string): void {
+/** Leaves WAL mode, which needs exclusive access and fails if another connection is open. */
+function requireExclusiveAccess(path: string): void {
   const database = connectWriter(path)
   try {
     database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE')
   } catch (error) {
     if (isBusy(error))
-      throw new MemoryError('busy', `${path} is in use. Stop what uses it, then repair it.`, { cause: error })
+      throw new MemoryError('busy', `${path} is in use. Stop the processes that use it, then repair it.`, {
+        cause: error,
+      })
     if (!isCorrupt(error)) throw faultOf(error, path)
   } finally {
     database.close()
   }
 }
 
-/** Indexes are made anew; true if that was all that was broken. */
-function reindexed(database: DatabaseSync): boolean {
+/** Rebuilds the SQL indexes; returns true if nothing else was broken. */
+function tryReindex(database: DatabaseSync): boolean {
   try {
     database.exec('REINDEX')
     return (
@@ -72,72 +76,75 @@ function reindexed(database: DatabaseSync): boolean {
   }
 }
 
-function moved(path: string): string {
+/** Copies all readable rows to a new file and returns a description of the result. */
+function moveToNewFile(path: string): string {
   let number = 1
   while (existsSync(`${path}.damaged-${number}`)) number++
-  const old = `${path}.damaged-${number}`
-  for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, old + end)
+  const damaged = `${path}.damaged-${number}`
+  for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, damaged + suffix)
   prepareFile(path)
-  const { kept, lost } = salvage(old, path)
-  return `${kept} rows were moved to a new file${lost === 0 ? '' : `, ${lost} stretches could not be read`}; the damaged file is kept as ${old}`
+  const { kept, lost } = salvage(damaged, path)
+  return `${kept} rows were copied to a new file${lost === 0 ? '' : `, ${lost} ranges could not be read`}; the damaged file is kept as ${damaged}`
 }
 
-function mended(database: DatabaseSync, faults: readonly Fault[]): string[] {
+function fixFaults(database: DatabaseSync, faults: readonly StoreFault[]): string[] {
   const writer = new Writer(database)
   database.exec('BEGIN IMMEDIATE')
   try {
     writer.begun()
-    const done = [...aside(writer, faults)]
+    const actions = [...quarantineDamaged(writer, faults)]
     writer.ending()
-    done.push(...recounted(database, faults), ...reworded(database, faults))
+    actions.push(...recountSessions(database, faults), ...rebuildTerms(database, faults))
     database.exec('DELETE FROM snapshot')
     database.exec('COMMIT')
-    return done
+    return actions
   } catch (error) {
     database.exec('ROLLBACK')
     throw error
   }
 }
 
-function* aside(writer: Writer, faults: readonly Fault[]): Iterable<string> {
+function* quarantineDamaged(writer: Writer, faults: readonly StoreFault[]): Iterable<string> {
   for (const { what, key, id, why } of faults) {
     if ((what !== 'message' && what !== 'derived') || key === undefined || id === undefined) continue
     writer.quarantine(parseStoredKey(key), [id], why)
-    yield `${id} of ${key} was put aside`
+    yield `${id} of ${key} was quarantined`
   }
 }
 
-/** Sessions whose own row is wrong, and those that have just lost a message, are counted again. */
-function* recounted(database: DatabaseSync, faults: readonly Fault[]): Iterable<string> {
+/** Rebuilds the counters of damaged session rows. Quarantining has updated the other rows already. */
+function* recountSessions(database: DatabaseSync, faults: readonly StoreFault[]): Iterable<string> {
+  const select = database.prepare('SELECT id, last, weight FROM session WHERE scope = ? AND name = ?')
   const update = database.prepare(
     'UPDATE session SET messages = ?, last = ?, weight = ?, asked = ?, gaps = ?, revision = revision + 1, removals = removals + 1 WHERE id = ?',
   )
   for (const { what, key } of faults) {
     if (what !== 'session' || key === undefined) continue
     const { scope, id: name } = parseStoredKey(key)
-    const row = database
-      .prepare('SELECT id, last, weight FROM session WHERE scope = ? AND name = ?')
-      .get(scope, name) as {
-      id: number
-      last: number
-      weight: number
-    }
-    const { messages, last, weight, asked, gaps } = tallyOf(database, row.id, row.last, row.weight)
-    update.run(messages, last, weight, asked, JSON.stringify(gaps), row.id)
-    yield `${key} was counted again from its messages`
+    const row = select.get(scope, name) as { id: number; last: number; weight: number }
+    const totals = computeTotals(database, row.id, row.last, row.weight)
+    update.run(
+      totals.messageCount,
+      totals.lastSequence,
+      totals.totalWeight,
+      totals.lastUserSequence,
+      JSON.stringify(totals.gaps),
+      row.id,
+    )
+    yield `the counters of ${key} were rebuilt from its messages`
   }
 }
 
-function* reworded(database: DatabaseSync, faults: readonly Fault[]): Iterable<string> {
-  const wrong = faults.filter(({ what }) => what === 'words')
+function* rebuildTerms(database: DatabaseSync, faults: readonly StoreFault[]): Iterable<string> {
+  const affected = faults.filter(({ what }) => what === 'terms')
   const select = database.prepare(
     'SELECT m.place, m.content FROM message m JOIN session s ON s.id = m.session WHERE s.scope = ? AND s.name = ? AND m.sequence = ?',
   )
   const update = database.prepare('UPDATE message SET terms = ? WHERE place = ?')
-  for (const { key = '', id = '' } of wrong) {
+  for (const { key = '', id = '' } of affected) {
     const { scope, id: name } = parseStoredKey(key)
     const row = select.get(scope, name, Number(id.slice(1))) as { place: number; content: string } | undefined
     if (row !== undefined) update.run(searchTerms(row.content).join('\n'), row.place)
   }
-  if (wrong.length > 0) yield `${wrong.length} messages can be found by their words again`
+  if (affected.length > 0) yield `the search terms of ${affected.length} messages were rebuilt`
 }

@@ -5,36 +5,36 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Gap, Listed } from '../../domain/session.ts'
 
-/** A session as its table holds it. */
+/** A row of the `session` table. */
 export type SessionRow = {
   id: number
   readonly epoch: number
   revision: number
   stamp: number
   removals: number
-  /** How often derived entries changed. */
-  learnt: number
-  readonly started: number
-  touched: number
-  expires: number
-  messages: number
-  last: number
-  weight: number
-  asked: number | null
+  /** Number of changes of derived entries; column `learnt`. */
+  derivedVersion: number
+  readonly startedAt: number
+  touchedAt: number
+  expiresAt: number
+  messageCount: number
+  lastSequence: number
+  totalWeight: number
+  lastUserSequence: number | null
   gaps: readonly Gap[]
 }
 
-/** Columns with the short name of their table. */
-export const columnsOf = (table: string, columns: string): string => columns.replaceAll(/"?\w+"?/g, `${table}.$&`)
+/** Prefixes columns with a table alias. */
+export const qualifyColumns = (table: string, columns: string): string => columns.replaceAll(/"?\w+"?/g, `${table}.$&`)
 
 type Cell = null | number | string | Uint8Array
 export type Cells = readonly Cell[]
 
-/** The columns of a session in the order `sessionOf` takes them. */
+/** Columns in the order `parseSessionRow` expects. */
 export const sessionColumns =
   'id, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
 
-export function sessionOf(cells: Cells): SessionRow {
+export function parseSessionRow(cells: Cells): SessionRow {
   const [id, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight] =
     cells as number[]
   return {
@@ -43,76 +43,74 @@ export function sessionOf(cells: Cells): SessionRow {
     revision,
     stamp,
     removals,
-    learnt,
-    started,
-    touched,
-    expires,
-    messages,
-    last,
-    weight,
-    asked: cells[12],
-    gaps: gapsOf(cells[13]),
+    derivedVersion: learnt,
+    startedAt: started,
+    touchedAt: touched,
+    expiresAt: expires,
+    messageCount: messages,
+    lastSequence: last,
+    totalWeight: weight,
+    lastUserSequence: cells[12],
+    gaps: parseGaps(cells[13]),
   } as SessionRow
 }
 
-const none: readonly Gap[] = []
+const noGaps: readonly Gap[] = []
 
-function gapsOf(text: Cell | undefined): readonly Gap[] {
-  if (text === '[]') return none
+function parseGaps(text: Cell | undefined): readonly Gap[] {
+  if (text === '[]') return noGaps
   try {
     return JSON.parse(text as string) as Gap[]
   } catch (error) {
     throw new MemoryError(
       'corrupt',
-      'What is kept of a session beside its messages is damaged. threadkeep doctor --repair makes it anew from them.',
-      {
-        cause: error,
-      },
+      'The row of a session is damaged. Run threadkeep doctor --repair to rebuild it from the messages.',
+      { cause: error },
     )
   }
 }
 
-/** What a list shows of a session, in the order `listedOf` takes it after the key. */
+/** Columns in the order `parseListedRow` expects. */
 export const listedColumns = 'scope, name, started, touched, expires, messages'
 
-export function listedOf(cells: Cells): Listed {
+export function parseListedRow(cells: Cells): Listed {
   const [scope, id, startedAt, touchedAt, expiresAt, messages] = cells
   return { key: { scope, id }, startedAt, touchedAt, expiresAt, messages } as Listed
 }
 
-/** The columns of a message in the order `messageOf` takes them. */
+/** Columns in the order `parseMessageRow` expects. */
 export const messageColumns =
   'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum'
 
-/** A message as its row, from the sequence number on. */
-export function messageCells(said: Said, sequence: number, offset: number): Cell[] {
-  const { at, role, name = null, tokens, lineTokens, tokenizer, weight, answers = null, content } = said
-  const calls = said.calls === undefined ? null : JSON.stringify(said.calls)
+/** Returns the values of `messageColumns`. */
+export function toMessageRow(message: Said, sequence: number, offset: number): Cell[] {
+  const { at, role, name = null, tokens, lineTokens, tokenizer, weight, answers = null, content } = message
+  const calls = message.calls === undefined ? null : JSON.stringify(message.calls)
   const cells = [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content]
-  return [...cells, sumOf(cells)]
+  return [...cells, checksum(cells)]
 }
 
-/** The message behind a row; undefined if the row is not what was once written. */
-export function messageOf(cells: Cells): Message | undefined {
+type MessageCells = readonly [
+  sequence: number,
+  at: number,
+  role: Role,
+  name: string | null,
+  tokens: number,
+  lineTokens: number,
+  tokenizer: string,
+  weight: number,
+  offset: number,
+  calls: string | null,
+  answers: string | null,
+  content: string,
+  sum: number,
+]
+
+/** Parses a message; undefined if the checksum does not match. */
+export function parseMessageRow(cells: Cells): Message | undefined {
   const [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content, sum] =
-    cells as [
-      ...[
-        number,
-        number,
-        Role,
-        string | null,
-        number,
-        number,
-        string,
-        number,
-        number,
-        string | null,
-        string | null,
-        string,
-        number,
-      ],
-    ]
-  if (sum !== sumOf(cells.slice(0, -1))) return undefined
+    cells as unknown as MessageCells
+  if (sum !== checksum(cells.slice(0, -1))) return undefined
   return Object.freeze({
     at,
     role,
@@ -131,24 +129,24 @@ export function messageOf(cells: Cells): Message | undefined {
   })
 }
 
-/** A checksum of what a row says: a disk may give back other bytes than it was given, without a word. */
-const sumOf = (cells: Cells): number => crc32(cells.join(' '))
+/** Detects rows that a failing disk has changed silently. */
+const checksum = (cells: Cells): number => crc32(cells.join(' '))
 
-/** The columns of a derived entry in the order `derivedOf` takes them. */
+/** Columns in the order `parseDerivedRow` expects. */
 export const derivedColumns = 'id, kind, at, body, sum'
 
-export function derivedCells({ id, kind, at, ...rest }: Derived): Cell[] {
+export function toDerivedRow({ id, kind, at, ...rest }: Derived): Cell[] {
   const body = JSON.stringify(rest)
-  return [id, kind, at, body, sumOf([id, kind, at, body])]
+  return [id, kind, at, body, checksum([id, kind, at, body])]
 }
 
-/** The derived entry behind a row; undefined if the row is not what was once written. */
+/** Parses a derived entry; undefined if the checksum does not match. */
 export function derivedOf(cells: Cells): Derived | undefined {
   const [id, kind, at, body, sum] = cells
-  if (sum !== sumOf([id, kind, at, body] as Cells)) return undefined
+  if (sum !== checksum([id, kind, at, body] as Cells)) return undefined
   return { kind, id, at, ...(JSON.parse(body as string) as object) } as Derived
 }
 
-/** What is kept of a name once it must not be readable any more. */
-export const digestOf = (name: string): Uint8Array => createHash('sha256').update(name).digest()
-export const digestOfKey = (key: Key): Uint8Array => digestOf(formatKey(key))
+/** SHA-256 of a name that must not be readable in the file. */
+export const hashName = (name: string): Uint8Array => createHash('sha256').update(name).digest()
+export const digestOfKey = (key: Key): Uint8Array => hashName(formatKey(key))

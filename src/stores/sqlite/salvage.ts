@@ -1,103 +1,101 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { never } from '../../domain/session.ts'
 import { connectWriter } from './connect.ts'
-import { graphKey, graphReworded, graphRows, graphTables } from './graph.ts'
+import { graphDataTables, graphKey, graphSchema, rebuildGraphIndexes } from './graph.ts'
 
-/** Tables in an order in which what is referred to comes first, with what their rows are ordered by. */
-const tables = [
+/** Tables that are read row by row, referenced ones first, with their ordering column. */
+const orderedTables = [
   ['session', 'id'],
   ['message', 'place'],
   ['derived', 'place'],
   ['vector', 'place'],
   ['quarantine', 'place'],
 ] as const
-/** Small tables without such an order; they are taken as far as they can be read. */
-const rest = ['tombstone', 'removal', 'operation'] as const
+/** Small tables without an ordering column; they are copied up to the first unreadable row. */
+const unorderedTables = ['tombstone', 'removal', 'operation'] as const
 
-/** Copies every row that can still be read from a damaged file into an empty one. */
-export function salvage(from: string, to: string): { readonly kept: number; readonly lost: number } {
-  const [old, fresh] = [new DatabaseSync(from), connectWriter(to)]
-  let [kept, lost] = [0, 0]
+/** Number of copied rows, and of row ranges that could not be read. */
+export type SalvageResult = { readonly kept: number; readonly lost: number }
+
+/** Copies every readable row of a damaged file into an empty one. */
+export function salvage(from: string, to: string): SalvageResult {
+  const [source, target] = [new DatabaseSync(from), connectWriter(to)]
+  let [copied, unreadable] = [0, 0]
   try {
-    fresh.exec('PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE')
-    for (const [table, order] of tables) {
-      const found = salvageTable(old, fresh, table, order)
-      kept += found.kept
-      lost += found.lost
+    target.exec('PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE')
+    for (const [table, order] of orderedTables) {
+      const result = salvageTable(source, target, table, order)
+      copied += result.kept
+      unreadable += result.lost
     }
-    for (const table of rest) kept += copyWhatCanBeRead(old, fresh, table)
-    for (const [table] of tables.slice(1)) fresh.exec(orphaned(table))
-    for (const found of salvageGraph(old, fresh)) {
-      kept += found.kept
-      lost += found.lost
+    for (const table of unorderedTables) copied += copyReadableRows(source, target, table)
+    for (const [table] of orderedTables.slice(1)) target.exec(restoreSessions(table))
+    for (const result of salvageGraph(source, target)) {
+      copied += result.kept
+      unreadable += result.lost
     }
-    fresh.exec('DELETE FROM operation WHERE session NOT IN (SELECT id FROM session)')
-    fresh.exec("UPDATE meta SET value = (SELECT coalesce(max(stamp), 0) + 1 FROM session) WHERE name = 'stamp'; COMMIT")
-    return { kept, lost }
+    target.exec('DELETE FROM operation WHERE session NOT IN (SELECT id FROM session)')
+    target.exec(
+      "UPDATE meta SET value = (SELECT coalesce(max(stamp), 0) + 1 FROM session) WHERE name = 'stamp'; COMMIT",
+    )
+    return { kept: copied, lost: unreadable }
   } finally {
-    old.close()
-    fresh.close()
+    source.close()
+    target.close()
   }
 }
 
-/** A session's own row may be lost while its messages are there: they are found again under a name of their own. */
-const orphaned = (table: string): string => `
-  INSERT INTO session (id, scope, name, ${lostColumns})
-  SELECT DISTINCT session, 'recovered', 'session-' || session, ${lostValues} FROM ${table} WHERE session NOT IN (SELECT id FROM session)`
+/** SQL that creates placeholder sessions, in the scope `recovered`, for rows whose session row is lost. */
+const restoreSessions = (table: string): string => `
+  INSERT INTO session (id, scope, name, ${placeholderColumns})
+  SELECT DISTINCT session, 'recovered', 'session-' || session, ${placeholderValues} FROM ${table} WHERE session NOT IN (SELECT id FROM session)`
 
-const lostColumns =
+const placeholderColumns =
   'epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
-const lostValues = `0, 1, 1, 0, 1, 0, 0, ${never}, 0, 0, 0, NULL, '[]'`
+const placeholderValues = `0, 1, 1, 0, 1, 0, 0, ${never}, 0, 0, 0, NULL, '[]'`
 
-/** Graphs whose own session is lost are found again in a scope of their own, like sessions. What nodes are searched by is made anew. */
-function* salvageGraph(
-  old: DatabaseSync,
-  fresh: DatabaseSync,
-): Iterable<{ readonly kept: number; readonly lost: number }> {
-  if (prepared(old, 'SELECT 1 FROM graph_entity') === undefined) return
-  fresh.exec(graphTables)
-  for (const table of graphRows) yield salvageTable(old, fresh, table, 'place')
-  for (const table of ['graph_origin', 'graph_adopted']) yield { kept: copyWhatCanBeRead(old, fresh, table), lost: 0 }
+/** Copies the graph tables and rebuilds their indexes. Graphs whose session is lost get a scope `recovered-N`. */
+function* salvageGraph(source: DatabaseSync, target: DatabaseSync): Iterable<SalvageResult> {
+  if (tryPrepare(source, 'SELECT 1 FROM graph_entity') === undefined) return
+  target.exec(graphSchema)
+  for (const table of graphDataTables) yield salvageTable(source, target, table, 'place')
+  for (const table of ['graph_origin', 'graph_adopted'])
+    yield { kept: copyReadableRows(source, target, table), lost: 0 }
   for (const table of ['graph_entity', 'graph_relationship', 'graph_node', 'graph_link', 'graph_adopted'])
-    fresh.exec(homeless(table))
-  fresh.exec(`
+    target.exec(restoreGraphHomes(table))
+  target.exec(`
     DELETE FROM graph_origin WHERE entity NOT IN (SELECT place FROM graph_entity);
     DELETE FROM graph_observation WHERE node NOT IN (SELECT place FROM graph_node);
-    ${graphReworded}`)
+    ${rebuildGraphIndexes}`)
 }
 
-const homeless = (table: string): string => `
-  INSERT INTO session (id, scope, name, ${lostColumns})
-  SELECT DISTINCT home, 'recovered-' || home, '${graphKey('recovered').id}', ${lostValues} FROM ${table} WHERE home NOT IN (SELECT id FROM session)`
+const restoreGraphHomes = (table: string): string => `
+  INSERT INTO session (id, scope, name, ${placeholderColumns})
+  SELECT DISTINCT home, 'recovered-' || home, '${graphKey('recovered').id}', ${placeholderValues} FROM ${table} WHERE home NOT IN (SELECT id FROM session)`
 
-function salvageTable(
-  old: DatabaseSync,
-  fresh: DatabaseSync,
-  table: string,
-  order: string,
-): { kept: number; lost: number } {
-  const next = prepared(old, `SELECT * FROM ${table} WHERE ${order} > ? ORDER BY ${order} LIMIT 1`)
-  const insert = inserter(fresh, table)
+function salvageTable(source: DatabaseSync, target: DatabaseSync, table: string, order: string): SalvageResult {
+  const next = tryPrepare(source, `SELECT * FROM ${table} WHERE ${order} > ? ORDER BY ${order} LIMIT 1`)
+  const insert = createInserter(target, table)
   if (next === undefined) return { kept: 0, lost: 1 }
-  let [kept, lost] = [0, 0]
+  let [copied, unreadable] = [0, 0]
   for (let after = 0; ; ) {
-    const row = read(next, after)
+    const row = readNext(next, after)
     if (row === 'unreadable') {
-      lost++
-      const beyond = readableAfter(next, after)
-      if (beyond === undefined) return { kept, lost }
+      unreadable++
+      const beyond = findReadable(next, after)
+      if (beyond === undefined) return { kept: copied, lost: unreadable }
       after = beyond
       continue
     }
-    if (row === undefined) return { kept, lost }
-    kept += insert(row)
+    if (row === undefined) return { kept: copied, lost: unreadable }
+    copied += insert(row)
     after = row[order] as number
   }
 }
 
 type Row = Readonly<Record<string, SQLInputValue>>
 
-function read(statement: StatementSync, after: number): Row | undefined | 'unreadable' {
+function readNext(statement: StatementSync, after: number): Row | undefined | 'unreadable' {
   try {
     return statement.get(after) as Row | undefined
   } catch {
@@ -105,35 +103,35 @@ function read(statement: StatementSync, after: number): Row | undefined | 'unrea
   }
 }
 
-/** The smallest number after which something can be read again: found by doubling, then by halving. */
-function readableAfter(statement: StatementSync, bad: number): number | undefined {
+/** Finds the smallest key after which a row can be read again, by doubling the step and then bisecting. */
+function findReadable(statement: StatementSync, bad: number): number | undefined {
   let step = 1
-  while (read(statement, bad + step) === 'unreadable') {
+  while (readNext(statement, bad + step) === 'unreadable') {
     step *= 2
     if (bad + step > Number.MAX_SAFE_INTEGER) return undefined
   }
   let [low, high] = [bad + Math.floor(step / 2), bad + step]
   while (low + 1 < high) {
     const middle = Math.floor((low + high) / 2)
-    if (read(statement, middle) === 'unreadable') low = middle
+    if (readNext(statement, middle) === 'unreadable') low = middle
     else high = middle
   }
-  return read(statement, high) === undefined ? undefined : high
+  return readNext(statement, high) === undefined ? undefined : high
 }
 
-function copyWhatCanBeRead(old: DatabaseSync, fresh: DatabaseSync, table: string): number {
-  const insert = inserter(fresh, table)
-  let kept = 0
+function copyReadableRows(source: DatabaseSync, target: DatabaseSync, table: string): number {
+  const insert = createInserter(target, table)
+  let copied = 0
   try {
-    for (const row of old.prepare(`SELECT * FROM ${table}`).iterate()) kept += insert(row as Row)
+    for (const row of source.prepare(`SELECT * FROM ${table}`).iterate()) copied += insert(row as Row)
   } catch {
-    // What follows cannot be read; what came before is kept.
+    // The rest of the table is unreadable.
   }
-  return kept
+  return copied
 }
 
-/** Puts a row into a table, if it still keeps the table's rules. */
-function inserter(database: DatabaseSync, table: string): (row: Row) => number {
+/** Returns a function that inserts a row and returns 1, or 0 if the row violates a constraint. */
+function createInserter(database: DatabaseSync, table: string): (row: Row) => number {
   const columns = (database.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]).map(({ name }) => name)
   const insert = database.prepare(
     `INSERT OR IGNORE INTO ${table} (${columns.map((name) => `"${name}"`).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
@@ -147,7 +145,7 @@ function inserter(database: DatabaseSync, table: string): (row: Row) => number {
   }
 }
 
-function prepared(database: DatabaseSync, sql: string): StatementSync | undefined {
+function tryPrepare(database: DatabaseSync, sql: string): StatementSync | undefined {
   try {
     return database.prepare(sql)
   } catch {

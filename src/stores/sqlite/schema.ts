@@ -1,14 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 
-/** Marks a file as one of ours: `Thrd`. */
-const application = 0x54687264
+/** SQLite application id of our files: `Thrd` in ASCII. */
+const applicationId = 0x54687264
 
 /**
- * Every step from an empty file to the newest schema. A step is never changed once it was released: a change is a new
- * step. Times are REAL because callers may give fractions of a millisecond; `sum` is a checksum of what the row says.
+ * Migrations from an empty file to the newest schema. A released migration is never edited; add a new one instead. Times
+ * are REAL because callers may pass fractions of a millisecond. `sum` is a checksum of the row's other columns.
  */
-export const steps: readonly string[] = [
+export const migrations: readonly string[] = [
   `
   CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO meta VALUES ('stamp', 0);
@@ -88,9 +88,9 @@ export const steps: readonly string[] = [
   ) STRICT;
   CREATE INDEX vector_place ON vector (session, place);
 
-  -- What is left of a forgotten session: a digest of its key, so that late writers can be refused.
+  -- Digest of the key of each erased session, so that late writers are rejected.
   CREATE TABLE tombstone (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  -- How often something of a scope went, by a digest of its name.
+  -- Number of removals by scope; the scope is stored as a digest.
   CREATE TABLE removal (scope BLOB PRIMARY KEY, count INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
   CREATE TABLE quarantine (
@@ -102,7 +102,7 @@ export const steps: readonly string[] = [
   ) STRICT;
   `,
   `
-  -- Indexes of what is searched, so that a new process need not make them again; names are digests, and any forgetting in a scope takes them all.
+  -- Saved search indexes, so that a new process need not rebuild them. Names are digests. Any erasure in a scope deletes its snapshots.
   CREATE TABLE snapshot (
     name BLOB PRIMARY KEY,
     scope BLOB NOT NULL,
@@ -114,21 +114,21 @@ export const steps: readonly string[] = [
   `,
 ]
 
-/** Brings a file to the newest schema, step by step, all or nothing; a file of a newer release is refused. */
-export function migrate(database: DatabaseSync, path: string, newest: readonly string[] = steps): void {
-  if (versionOf(database) === newest.length) return
+/** Migrates a file to the newest schema in one transaction. Throws `bad-store` for a file of a newer release. */
+export function migrate(database: DatabaseSync, path: string, steps: readonly string[] = migrations): void {
+  if (readSchemaVersion(database) === steps.length) return
   database.exec('BEGIN IMMEDIATE')
   try {
-    // Somebody else may have done it while this process waited.
-    const version = versionOf(database)
-    if (version > newest.length) {
+    // Another process may have migrated the file while this one waited for the lock.
+    const version = readSchemaVersion(database)
+    if (version > steps.length) {
       throw new MemoryError(
         'bad-store',
-        `${path} was written by a newer Threadkeep (format ${version}; this one knows up to ${newest.length}). Update Threadkeep.`,
+        `${path} was written by a newer Threadkeep (format ${version}; this version supports up to ${steps.length}). Update Threadkeep.`,
       )
     }
-    for (const step of newest.slice(version)) database.exec(step)
-    database.exec(`PRAGMA application_id = ${application}; PRAGMA user_version = ${newest.length}`)
+    for (const step of steps.slice(version)) database.exec(step)
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}`)
     database.exec('COMMIT')
   } catch (error) {
     database.exec('ROLLBACK')
@@ -136,14 +136,14 @@ export function migrate(database: DatabaseSync, path: string, newest: readonly s
   }
 }
 
-export const versionOf = (database: DatabaseSync): number =>
+export const readSchemaVersion = (database: DatabaseSync): number =>
   Number(database.prepare('PRAGMA user_version').get()?.user_version)
 
-/** Refuses a file that is neither ours nor empty. */
-export function refuseStrangers(database: DatabaseSync, path: string): void {
+/** Throws `bad-store` for a file that is neither ours nor empty. */
+export function rejectForeignDatabase(database: DatabaseSync, path: string): void {
   const owner = Number(database.prepare('PRAGMA application_id').get()?.application_id)
   const isEmpty = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.tables === 0
-  if (owner !== application && !(owner === 0 && versionOf(database) === 0 && isEmpty)) {
+  if (owner !== applicationId && !(owner === 0 && readSchemaVersion(database) === 0 && isEmpty)) {
     throw new MemoryError('bad-store', `${path} is a database of another program. Choose another file.`)
   }
 }

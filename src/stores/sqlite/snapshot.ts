@@ -3,7 +3,11 @@ import { crc32, zstdCompressSync, zstdDecompress } from 'node:zlib'
 import type { HeldParts } from '../../search/held.ts'
 import type { IndexParts } from '../../search/texts.ts'
 
-/** Columns of numbers in the order in which they lie one after the other; the widest first, so that each begins where it may. */
+/**
+ * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON header (4 bytes, little endian),
+ * CRC-32 of everything else (4 bytes), the columns in this order, the JSON header. The widest columns come first, so
+ * that each is aligned.
+ */
 const columns = [
   'times',
   'sequences',
@@ -14,7 +18,7 @@ const columns = [
   'places',
   'counts',
 ] as const satisfies readonly (keyof IndexParts)[]
-const widths: Readonly<Record<(typeof columns)[number], number>> = {
+const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
   times: 8,
   owners: 4,
   sequences: 8,
@@ -25,59 +29,61 @@ const widths: Readonly<Record<(typeof columns)[number], number>> = {
   counts: 2,
 }
 
-type Heading = Omit<HeldParts, 'said'> & {
+type SnapshotHeader = Omit<HeldParts, 'said'> & {
   readonly names: readonly string[]
   readonly terms: readonly string[]
   readonly lengths: readonly number[]
 }
 
-/** What is held of a session or scope, as bytes. */
-export function packed({ said, ...rest }: HeldParts): Uint8Array {
-  const heading: Heading = {
+/** Encodes the search index of a session or scope, uncompressed. */
+export function encodeSnapshot({ said, ...rest }: HeldParts): Uint8Array {
+  const header: SnapshotHeader = {
     ...rest,
     names: said.names,
     terms: said.terms,
     lengths: columns.map((name) => said[name].length),
   }
-  const text = Buffer.from(JSON.stringify(heading))
+  const headerText = Buffer.from(JSON.stringify(header))
   const numbers = columns.map((name) => new Uint8Array(said[name].buffer, said[name].byteOffset, said[name].byteLength))
-  const size = Buffer.alloc(8)
-  size.writeUInt32LE(text.length)
-  // Numbers begin at a multiple of eight, as the widest of them must.
-  const body = Buffer.concat([size, ...numbers, text])
-  size.writeUInt32LE(crc32(body), 4)
-  body.set(size)
+  const prefix = Buffer.alloc(8)
+  prefix.writeUInt32LE(headerText.length)
+  // The prefix has 8 bytes, which aligns the 8-byte columns. The checksum is computed while its own field is 0.
+  const body = Buffer.concat([prefix, ...numbers, headerText])
+  prefix.writeUInt32LE(crc32(body), 4)
+  body.set(prefix)
   return body
 }
 
-/** As it lies in the file; to be called where nobody waits. */
-export const compressed = (bytes: Uint8Array): Uint8Array => zstdCompressSync(bytes)
+/** Compresses an encoded snapshot; runs in the worker thread, because it is slow. */
+export const compressSnapshot = (bytes: Uint8Array): Uint8Array => zstdCompressSync(bytes)
 
 const decompress = promisify(zstdDecompress)
 
-/** What was packed and compressed; undefined if there is nothing, or it is damaged, so that it is made anew. */
-export async function unpacked(bytes: Uint8Array | undefined): Promise<HeldParts | undefined> {
+/** Decompresses and decodes a snapshot; undefined if there is none or it is damaged. */
+export async function decodeSnapshot(bytes: Uint8Array | undefined): Promise<HeldParts | undefined> {
   if (bytes === undefined) return undefined
   try {
     const body = await decompress(bytes)
-    const [length, sum] = [body.readUInt32LE(0), body.readUInt32LE(4)]
+    const [headerLength, checksum] = [body.readUInt32LE(0), body.readUInt32LE(4)]
     body.writeUInt32LE(0, 4)
-    if (crc32(body) !== sum) return undefined
-    const { names, terms, lengths, ...rest } = JSON.parse(body.subarray(body.length - length).toString()) as Heading
-    return { ...rest, said: { names, terms, ...columnsOf(body, lengths) } }
+    if (crc32(body) !== checksum) return undefined
+    const { names, terms, lengths, ...rest } = JSON.parse(
+      body.subarray(body.length - headerLength).toString(),
+    ) as SnapshotHeader
+    return { ...rest, said: { names, terms, ...readColumns(body, lengths) } }
   } catch {
     return undefined
   }
 }
 
-function columnsOf(body: Buffer, lengths: readonly number[]): Omit<IndexParts, 'names' | 'terms'> {
-  // A buffer of its own begins where the widest numbers may.
+function readColumns(body: Buffer, lengths: readonly number[]): Omit<IndexParts, 'names' | 'terms'> {
+  // A copy starts at offset 0 of its buffer, which aligns the 8-byte columns.
   const { buffer } = new Uint8Array(body)
-  let at = 8
-  const made = columns.map((name, place) => {
-    const length = lengths[place] as number
-    const [start, width] = [at, widths[name]]
-    at += length * width
+  let offset = 8
+  const arrays = columns.map((name, index) => {
+    const length = lengths[index] as number
+    const [start, width] = [offset, columnBytes[name]]
+    offset += length * width
     return [
       name,
       width === 8
@@ -87,5 +93,5 @@ function columnsOf(body: Buffer, lengths: readonly number[]): Omit<IndexParts, '
           : new Uint16Array(buffer, start, length),
     ]
   })
-  return Object.fromEntries(made) as Omit<IndexParts, 'names' | 'terms'>
+  return Object.fromEntries(arrays) as Omit<IndexParts, 'names' | 'terms'>
 }

@@ -7,157 +7,204 @@ import { type Change, isExpired, withGap, withGaps } from '../../domain/session.
 import { nameOf } from '../../search/find.ts'
 import { searchTerms } from '../../search/terms.ts'
 import { GraphEraser } from './graph.ts'
-import { type Prepared, prepare } from './prepare.ts'
+import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
   type Cells,
-  derivedCells,
+  derivedColumns,
   derivedOf,
-  digestOf,
   digestOfKey,
-  messageCells,
-  messageOf,
+  hashName,
+  messageColumns,
+  parseMessageRow,
+  parseSessionRow,
   type SessionRow,
-  sessionOf,
+  sessionColumns,
+  toDerivedRow,
+  toMessageRow,
 } from './rows.ts'
-import { compressed } from './snapshot.ts'
-import { statements } from './statements.ts'
+import { compressSnapshot } from './snapshot.ts'
 
-/** The messages a change appended, by their sequence numbers; `offset` is that of the first. `row` is the session after a change that was new. */
-export type Written = {
+/**
+ * Sequence numbers of the first and last message of a change; `offset` is that of the first. `row` is the session after
+ * the change, or undefined if the change had been applied before.
+ */
+export type CommitResult = {
   readonly first: number
   readonly last: number
   readonly offset: number
   readonly row: SessionRow | undefined
 }
 
-/** How many answers to changes are kept for a change that comes again, give or take those of the last while. */
-const remembered = 1_000
-const pruneEvery = 256
+/** Revisions per session whose changes are recognised when repeated; older ones are pruned every 256 revisions. */
+const rememberedRevisions = 1_000
+const pruneEveryRevisions = 256
+
+const maxCachedSessions = 10_000
+
+const statements = {
+  session: `SELECT ${sessionColumns} FROM session WHERE scope = ? AND name = ?`,
+  epoch: 'SELECT epoch FROM tombstone WHERE key = ?',
+  insertSession: `INSERT INTO session (scope, name, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps)
+    VALUES (?, ?, ?, 0, 0, 0, 0, ?, ?, ?, 0, 0, 0, NULL, '[]')`,
+  updateSession: `UPDATE session SET revision = ?, stamp = ?, removals = ?, learnt = ?, touched = ?, expires = ?, messages = ?, last = ?, weight = ?, asked = ?, gaps = ? WHERE id = ?`,
+  findOperation: 'SELECT first, last FROM operation WHERE session = ? AND id = ?',
+  insertOperation: 'INSERT INTO operation (session, id, revision, first, last) VALUES (?, ?, ?, ?, ?)',
+  pruneOperations: 'DELETE FROM operation WHERE session = ? AND revision <= ?',
+  insertMessage: `INSERT INTO message (session, terms, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  putDerived: `INSERT INTO derived (session, id, kind, at, body, sum) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (session, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, body = excluded.body, sum = excluded.sum`,
+  deleteMessage: 'DELETE FROM message WHERE session = ? AND sequence = ?',
+  deleteDerived: 'DELETE FROM derived WHERE session = ? AND id = ?',
+  deleteVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
+  userMessagesBefore:
+    "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
+  messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
+  derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
+  message: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence = ?`,
+  derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? AND id = ?`,
+  insertVector: 'INSERT INTO vector (session, id, kind, at, model, dimensions, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  quarantineMessage: `INSERT INTO quarantine (session, id, why, row)
+    SELECT session, ?, ?, json_object('at', at, 'role', role, 'name', name, 'calls', calls, 'answers', answers, 'content', content)
+    FROM message WHERE session = ? AND sequence = ?`,
+  quarantineDerived: `INSERT INTO quarantine (session, id, why, row)
+    SELECT session, id, ?, json_object('kind', kind, 'at', at, 'body', body) FROM derived WHERE session = ? AND id = ?`,
+  purgeQuarantine: 'DELETE FROM quarantine WHERE session = ?',
+  purgeScopeQuarantine: 'DELETE FROM quarantine WHERE session IN (SELECT id FROM session WHERE scope = ?)',
+  deleteSession: 'DELETE FROM session WHERE id = ?',
+  putTombstone: 'INSERT INTO tombstone (key, epoch) VALUES (?, ?) ON CONFLICT DO UPDATE SET epoch = excluded.epoch',
+  putSnapshot: 'INSERT OR REPLACE INTO snapshot (name, scope, stamp, lineage, data) VALUES (?, ?, ?, ?, ?)',
+  deleteSnapshots: 'DELETE FROM snapshot WHERE scope = ?',
+  removals: 'SELECT count FROM removal WHERE scope = ?',
+  countRemoval: 'INSERT INTO removal (scope, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
+  readStamp: "SELECT value FROM meta WHERE name = 'stamp'",
+  writeStamp: "UPDATE meta SET value = ? WHERE name = 'stamp'",
+  version: 'PRAGMA data_version',
+} as const
 
 /**
- * Writes to one database, inside a transaction that somebody else begins and ends. Sessions stay at hand between
- * transactions for as long as no other process writes, and their rows are written once for each transaction.
+ * Writes to one database. The caller begins and ends the transactions. Session rows are cached between transactions as
+ * long as no other process writes, and written once per transaction.
  */
 export class Writer {
-  private readonly sql: Prepared<typeof statements>
+  private readonly sql: PreparedStatements<typeof statements>
   private readonly graph: GraphEraser
   private readonly sessions = new Map<string, SessionRow>()
-  private readonly touched = new Set<SessionRow>()
+  private readonly dirty = new Set<SessionRow>()
   private version: number | undefined
   private stamp = 0
 
   constructor(database: DatabaseSync) {
-    this.sql = prepare(database, statements)
+    this.sql = prepareStatements(database, statements)
     this.graph = new GraphEraser(database)
   }
 
-  /** To be called when a transaction has begun: whatever others have written since is read again. */
+  /** Must be called after BEGIN: drops cached rows if another process has written. */
   begun(): void {
     const [version] = this.cells(this.sql.version.get()) as [number]
-    if (version !== this.version || this.sessions.size > 10_000) this.sessions.clear()
-    if (version !== this.version) [this.stamp] = this.cells(this.sql.stamp.get()) as [number]
+    if (version !== this.version || this.sessions.size > maxCachedSessions) this.sessions.clear()
+    if (version !== this.version) [this.stamp] = this.cells(this.sql.readStamp.get()) as [number]
     this.version = version
     this.stamp++
   }
 
-  /** To be called before a transaction ends. */
+  /** Must be called before COMMIT: writes the changed session rows. */
   ending(): void {
-    for (const row of this.touched) {
-      const { id, revision, removals, learnt, touched, expires, messages, last, weight, asked, gaps } = row
+    for (const row of this.dirty) {
       row.stamp = this.stamp
-      this.sql.update.run(
-        revision,
-        this.stamp,
-        removals,
-        learnt,
-        touched,
-        expires,
-        messages,
-        last,
-        weight,
-        asked,
-        JSON.stringify(gaps),
-        id,
+      this.sql.updateSession.run(
+        row.revision,
+        row.stamp,
+        row.removals,
+        row.derivedVersion,
+        row.touchedAt,
+        row.expiresAt,
+        row.messageCount,
+        row.lastSequence,
+        row.totalWeight,
+        row.lastUserSequence,
+        JSON.stringify(row.gaps),
+        row.id,
       )
     }
-    this.touched.clear()
-    this.sql.stamped.run(this.stamp)
+    this.dirty.clear()
+    this.sql.writeStamp.run(this.stamp)
   }
 
-  /** To be called when a transaction was undone: nothing at hand can be trusted. */
-  undone(): void {
+  /** Must be called after ROLLBACK: drops all cached rows. */
+  afterRollback(): void {
     this.sessions.clear()
-    this.touched.clear()
+    this.dirty.clear()
     this.version = undefined
   }
 
-  commit(change: Change): Written {
+  commit(change: Change): CommitResult {
     const { key, id, base, from } = change
     const name = formatKey(key)
-    const row = this.find(key)
-    if (change.epoch !== (row?.epoch ?? this.buried(key))) {
+    const row = this.findSession(key)
+    if (change.epoch !== (row?.epoch ?? this.tombstoneEpoch(key))) {
       throw new MemoryError(
         'erased',
-        `Session ${name} was forgotten while this was being written; nothing was stored. Read it again and repeat if it is still wanted.`,
+        `Session ${name} was erased while this change was in progress; nothing was stored. Read the session again and retry if the change is still needed.`,
       )
     }
-    const before = row === undefined || id === undefined ? undefined : this.sql.operation.get(row.id, id)
-    if (before !== undefined) {
-      const [first, last] = this.cells(before) as [number, number]
+    const applied = row === undefined || id === undefined ? undefined : this.sql.findOperation.get(row.id, id)
+    if (applied !== undefined) {
+      const [first, last] = this.cells(applied) as [number, number]
       return { first, last, offset: 0, row: undefined }
     }
     if (base !== undefined && base !== (row?.revision ?? 0)) {
       throw new MemoryError(
         'conflict',
-        `Session ${name} is at revision ${row?.revision ?? 0}, not ${base}. Read it again and decide again.`,
+        `Session ${name} is at revision ${row?.revision ?? 0}, not ${base}. Read the session again and retry.`,
       )
     }
-    if (from !== undefined && from.sequence <= (row?.last ?? 0)) {
+    if (from !== undefined && from.sequence <= (row?.lastSequence ?? 0)) {
       throw new MemoryError(
         'conflict',
-        `The next message of ${name} cannot be number ${from.sequence}: it has ${row?.last ?? 0} already.`,
+        `Message ${from.sequence} of ${name} cannot be added: the last message is number ${row?.lastSequence ?? 0}. Use a higher number.`,
       )
     }
-    return this.apply(row ?? this.begin(change), change)
+    return this.apply(row ?? this.insertSession(change), change)
   }
 
-  /** Resolves to the ids that went. */
+  /** Returns the ids of the erased entries. */
   erase(key: Key, only?: Erasure): readonly string[] {
-    const row = this.find(key)
+    const row = this.findSession(key)
     if (only !== undefined && 'remains' in only) {
-      this.sql.purgeScope.run(key.scope)
-      this.removedFrom(key)
+      this.sql.purgeScopeQuarantine.run(key.scope)
+      this.recordRemoval(key)
       return []
     }
     if (only !== undefined && 'entries' in only)
       return row === undefined ? [] : this.eraseEntries(row, key, only.entries)
     if (
       only !== undefined &&
-      (row === undefined || !isExpired({ revision: row.revision, expiresAt: row.expires }, only.expiredBy))
+      (row === undefined || !isExpired({ revision: row.revision, expiresAt: row.expiresAt }, only.expiredBy))
     )
       return []
-    const gone = row === undefined ? [] : this.idsOf(row)
-    this.sql.bury.run(digestOfKey(key), (row?.epoch ?? this.buried(key)) + 1)
-    this.removedFrom(key)
+    const erasedIds = row === undefined ? [] : this.listEntryIds(row)
+    this.sql.putTombstone.run(digestOfKey(key), (row?.epoch ?? this.tombstoneEpoch(key)) + 1)
+    this.recordRemoval(key)
     this.graph.erase(key)
     if (row !== undefined) {
-      this.sql.end.run(row.id)
+      this.sql.deleteSession.run(row.id)
       this.sessions.delete(formatKey(key))
-      this.touched.delete(row)
+      this.dirty.delete(row)
     }
-    return gone
+    return erasedIds
   }
 
-  /** Keeps vectors; how many. */
+  /** Stores vectors of entries that still have the same text; returns their number. */
   embed(model: string, vectors: readonly Embedded[]): number {
-    let kept = 0
+    let stored = 0
     for (const { key, id, epoch, text, values } of vectors) {
-      const row = this.find(key)
-      const entry = row?.epoch === epoch ? this.entry(row, id) : undefined
+      const row = this.findSession(key)
+      const entry = row?.epoch === epoch ? this.readEntry(row, id) : undefined
       if (row === undefined || entry === undefined || textOf(entry) !== text) continue
       const { kind, at } = entry
-      this.sql.dropVector.run(row.id, id)
-      this.sql.point.run(
+      this.sql.deleteVector.run(row.id, id)
+      this.sql.insertVector.run(
         row.id,
         id,
         kind,
@@ -166,127 +213,132 @@ export class Writer {
         values.length,
         new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
       )
-      kept++
+      stored++
     }
-    return kept
+    return stored
   }
 
-  /** Takes damaged entries out of the way and keeps what is left of them for a repair; which ones. */
-  quarantine(key: Key, ids: readonly string[], why: string): readonly string[] {
-    const row = this.find(key)
+  /** Moves damaged entries to the quarantine table; returns their ids. */
+  quarantine(key: Key, ids: readonly string[], reason: string): readonly string[] {
+    const row = this.findSession(key)
     if (row === undefined) return []
-    // Somebody else may have put it aside meanwhile, and the number may be a sound message's by now.
-    const damaged = ids.filter((id) => this.entry(row, id) === undefined)
+    // Another process may have quarantined the entry meanwhile and the id may belong to an intact one now.
+    const damaged = ids.filter((id) => this.readEntry(row, id) === undefined)
     for (const id of damaged) {
       const sequence = sequenceOf(id)
-      if (sequence === undefined) this.sql.keepDerived.run(why, row.id, id)
-      else this.sql.keepMessage.run(id, why, row.id, sequence)
+      if (sequence === undefined) this.sql.quarantineDerived.run(reason, row.id, id)
+      else this.sql.quarantineMessage.run(id, reason, row.id, sequence)
     }
-    const gone = this.remove(row, key, damaged)
-    if (gone.length > 0) {
+    const removedIds = this.remove(row, key, damaged)
+    if (removedIds.length > 0) {
       row.revision++
-      this.touched.add(row)
+      this.dirty.add(row)
     }
-    return gone
+    return removedIds
   }
 
-  /** Keeps an index, unless something that is in it went meanwhile; whether it did. */
+  /** Saves a search index; returns false if something in it was removed meanwhile. */
   snapshot(
     where: Where,
     { stamp, lineage, data }: { readonly stamp: number; readonly lineage: string; readonly data: Uint8Array },
   ): boolean {
-    const digest = digestOf(where.scope)
-    if (lineage !== this.lineage(where, digest)) return false
-    this.sql.snapshot.run(digestOf(nameOf(where)), digest, stamp, lineage, compressed(data))
+    const digest = hashName(where.scope)
+    if (lineage !== this.currentLineage(where, digest)) return false
+    this.sql.putSnapshot.run(hashName(nameOf(where)), digest, stamp, lineage, compressSnapshot(data))
     return true
   }
 
-  private lineage({ scope, id }: Where, digest: Uint8Array): string {
+  private currentLineage({ scope, id }: Where, digest: Uint8Array): string {
     if (id === undefined) {
       const count = this.sql.removals.get(digest)
       return `${count === undefined ? 0 : this.cells(count)[0]}`
     }
     const key = { scope, id } as Key
-    const row = this.find(key)
-    return `${row?.epoch ?? this.buried(key)}.${row?.removals ?? 0}`
+    const row = this.findSession(key)
+    return `${row?.epoch ?? this.tombstoneEpoch(key)}.${row?.removals ?? 0}`
   }
 
-  /** Whatever was made of a scope may hold what has just gone. */
-  private removedFrom({ scope }: Key): void {
-    const digest = digestOf(scope)
-    this.sql.removed.run(digest)
-    this.sql.unsnap.run(digest)
+  /** Counts a removal and deletes the scope's snapshots, which may contain the removed data. */
+  private recordRemoval({ scope }: Key): void {
+    const digest = hashName(scope)
+    this.sql.countRemoval.run(digest)
+    this.sql.deleteSnapshots.run(digest)
   }
 
-  private apply(row: SessionRow, change: Change): Written {
+  private apply(row: SessionRow, change: Change): CommitResult {
     if (change.from !== undefined) {
-      row.gaps = withGaps(row.gaps, row.last + 1, change.from.sequence - 1)
-      row.last = change.from.sequence - 1
-      row.weight = change.from.offset
+      row.gaps = withGaps(row.gaps, row.lastSequence + 1, change.from.sequence - 1)
+      row.lastSequence = change.from.sequence - 1
+      row.totalWeight = change.from.offset
     }
-    const [first, offset] = [row.last + 1, row.weight]
-    for (const said of change.append) this.append(row, said)
+    const [first, offset] = [row.lastSequence + 1, row.totalWeight]
+    for (const message of change.append) this.append(row, message)
     row.revision++
     for (const entry of change.put) {
-      this.sql.put.run(row.id, ...derivedCells(entry))
-      this.sql.dropVector.run(row.id, entry.id)
-      row.learnt++
+      this.sql.putDerived.run(row.id, ...toDerivedRow(entry))
+      this.sql.deleteVector.run(row.id, entry.id)
+      row.derivedVersion++
     }
     if (change.drop.length > 0) this.remove(row, change.key, change.drop)
-    row.touched = change.at
-    row.expires = change.expiresAt
-    if (change.id !== undefined) this.sql.done.run(row.id, change.id, row.revision, first, row.last)
-    if (row.revision % pruneEvery === 0) this.sql.prune.run(row.id, row.revision - remembered)
-    this.touched.add(row)
-    return { first, last: row.last, offset, row: { ...row } }
+    row.touchedAt = change.at
+    row.expiresAt = change.expiresAt
+    if (change.id !== undefined) this.sql.insertOperation.run(row.id, change.id, row.revision, first, row.lastSequence)
+    if (row.revision % pruneEveryRevisions === 0)
+      this.sql.pruneOperations.run(row.id, row.revision - rememberedRevisions)
+    this.dirty.add(row)
+    return { first, last: row.lastSequence, offset, row: { ...row } }
   }
 
-  private append(row: SessionRow, said: Said): void {
-    const sequence = ++row.last
-    this.sql.append.run(row.id, searchTerms(said.content).join('\n'), ...messageCells(said, sequence, row.weight))
-    row.weight += said.weight
-    row.messages++
-    if (said.role === 'user' && !isBlank(said.content)) row.asked = sequence
+  private append(row: SessionRow, message: Said): void {
+    const sequence = ++row.lastSequence
+    this.sql.insertMessage.run(
+      row.id,
+      searchTerms(message.content).join('\n'),
+      ...toMessageRow(message, sequence, row.totalWeight),
+    )
+    row.totalWeight += message.weight
+    row.messageCount++
+    if (message.role === 'user' && !isBlank(message.content)) row.lastUserSequence = sequence
   }
 
   private eraseEntries(row: SessionRow, key: Key, entries: readonly string[]): readonly string[] {
-    const gone = this.remove(row, key, entries)
+    const removedIds = this.remove(row, key, entries)
     this.graph.erase(key, entries)
-    this.sql.purge.run(row.id)
-    this.removedFrom(key)
-    // Also if nothing went: whoever has read the session before may know what should be forgotten.
+    this.sql.purgeQuarantine.run(row.id)
+    this.recordRemoval(key)
+    // Increments the revision even if nothing was removed: a writer that read the session earlier may hold the erased text.
     row.revision++
-    this.touched.add(row)
-    return gone
+    this.dirty.add(row)
+    return removedIds
   }
 
   private remove(row: SessionRow, key: Key, ids: readonly string[]): readonly string[] {
-    const gone = ids.filter((id) => {
+    const removedIds = ids.filter((id) => {
       const sequence = sequenceOf(id)
-      const isGone =
-        (sequence === undefined ? this.sql.dropDerived.run(row.id, id) : this.sql.dropMessage.run(row.id, sequence))
+      const wasRemoved =
+        (sequence === undefined ? this.sql.deleteDerived.run(row.id, id) : this.sql.deleteMessage.run(row.id, sequence))
           .changes === 1
-      if (!isGone) return false
-      this.sql.dropVector.run(row.id, id)
-      if (sequence === undefined) row.learnt++
+      if (!wasRemoved) return false
+      this.sql.deleteVector.run(row.id, id)
+      if (sequence === undefined) row.derivedVersion++
       else {
-        row.messages--
+        row.messageCount--
         row.gaps = withGap(row.gaps, sequence)
-        if (row.asked === sequence) row.asked = this.askedBefore(row, sequence)
+        if (row.lastUserSequence === sequence) row.lastUserSequence = this.lastUserSequenceBefore(row, sequence)
       }
       return true
     })
-    if (gone.length > 0) {
+    if (removedIds.length > 0) {
       row.removals++
-      this.removedFrom(key)
+      this.recordRemoval(key)
     }
-    return gone
+    return removedIds
   }
 
-  /** The newest message of the user before this one that can be shown. */
-  private askedBefore(row: SessionRow, sequence: number): number | null {
+  /** Finds the newest user message with visible text before a sequence number. */
+  private lastUserSequenceBefore(row: SessionRow, sequence: number): number | null {
     for (let before = sequence; ; ) {
-      const older = this.sql.asked.all(row.id, before) as unknown as [number, string][]
+      const older = this.sql.userMessagesBefore.all(row.id, before) as unknown as [number, string][]
       const shown = older.find(([, content]) => !isBlank(content))
       if (shown !== undefined) return shown[0]
       if (older.length < 64) return null
@@ -294,43 +346,43 @@ export class Writer {
     }
   }
 
-  private find(key: Key): SessionRow | undefined {
+  private findSession(key: Key): SessionRow | undefined {
     const name = formatKey(key)
-    const known = this.sessions.get(name)
-    if (known !== undefined) return known
+    const cached = this.sessions.get(name)
+    if (cached !== undefined) return cached
     const cells = this.sql.session.get(key.scope, key.id)
     if (cells === undefined) return undefined
-    const row = sessionOf(this.cells(cells))
+    const row = parseSessionRow(this.cells(cells))
     this.sessions.set(name, row)
     return row
   }
 
-  private begin({ key, at, expiresAt, epoch }: Change): SessionRow {
-    const { lastInsertRowid } = this.sql.begin.run(key.scope, key.id, epoch, at, at, expiresAt)
-    const row = sessionOf([Number(lastInsertRowid), epoch, 0, 0, 0, 0, at, at, expiresAt, 0, 0, 0, null, '[]'])
+  private insertSession({ key, at, expiresAt, epoch }: Change): SessionRow {
+    const { lastInsertRowid } = this.sql.insertSession.run(key.scope, key.id, epoch, at, at, expiresAt)
+    const row = parseSessionRow([Number(lastInsertRowid), epoch, 0, 0, 0, 0, at, at, expiresAt, 0, 0, 0, null, '[]'])
     this.sessions.set(formatKey(key), row)
     return row
   }
 
-  private entry({ id: session }: SessionRow, id: string): Entry | undefined {
+  private readEntry({ id: session }: SessionRow, id: string): Entry | undefined {
     const sequence = sequenceOf(id)
     const cells = sequence === undefined ? this.sql.derived.get(session, id) : this.sql.message.get(session, sequence)
     if (cells === undefined) return undefined
-    return sequence === undefined ? derivedOf(this.cells(cells)) : messageOf(this.cells(cells))
+    return sequence === undefined ? derivedOf(this.cells(cells)) : parseMessageRow(this.cells(cells))
   }
 
-  private buried(key: Key): number {
+  private tombstoneEpoch(key: Key): number {
     const cells = this.sql.epoch.get(digestOfKey(key))
     return cells === undefined ? 0 : (this.cells(cells)[0] as number)
   }
 
-  private idsOf({ id }: SessionRow): readonly string[] {
+  private listEntryIds({ id }: SessionRow): readonly string[] {
     const messages = this.sql.messageIds.all(id) as unknown as [number][]
     const derived = this.sql.derivedIds.all(id) as unknown as [string][]
     return [...messages.map(([sequence]) => messageId(sequence)), ...derived.map(([name]) => name)]
   }
 
-  /** A statement that returns arrays is typed as if it returned objects. */
+  /** Casts a row: the types of node:sqlite do not know about `setReturnArrays`. */
   private cells(row: unknown): Cells {
     return row as Cells
   }

@@ -1,17 +1,18 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { Group, type Task } from './group.ts'
+import { BatchWriter, type WriteTask } from './batchWriter.ts'
 
-/** A thread that writes one database, so that waiting for the disk holds up nobody else. */
-const group = new Group((workerData as { path: string }).path)
+/** Worker thread that writes one database, so that waiting for the disk does not block the main thread. */
+const writer = new BatchWriter((workerData as { path: string }).path)
 
-parentPort?.on('message', (sent: readonly (Task | string)[] | string) => {
-  if (sent === 'close') {
-    group.close()
+parentPort?.on('message', (message: readonly (WriteTask | string)[] | string) => {
+  if (message === 'close') {
+    writer.close()
     parentPort?.close()
-  } else parentPort?.postMessage(JSON.stringify(group.run(tasksOf(sent))))
+  } else parentPort?.postMessage(JSON.stringify(writer.run(decodeTasks(message))))
 })
 
-function tasksOf(sent: readonly (Task | string)[] | string): readonly Task[] {
-  if (typeof sent === 'string') return JSON.parse(sent) as readonly Task[]
-  return sent.map((task) => (typeof task === 'string' ? (JSON.parse(task) as Task) : task))
+/** Decodes a batch as `encodeBatch` of the write queue encodes it. */
+function decodeTasks(message: readonly (WriteTask | string)[] | string): readonly WriteTask[] {
+  if (typeof message === 'string') return JSON.parse(message) as readonly WriteTask[]
+  return message.map((task) => (typeof task === 'string' ? (JSON.parse(task) as WriteTask) : task))
 }

@@ -1,107 +1,115 @@
-import type { Clause } from './clauses.ts'
-import type { Noted } from './found.ts'
-import { topicCalled, topicIn } from './topics.ts'
-import { bounded, headOf, keyFrom, nounPhrase, tidy } from './wording.ts'
+import type { TextFact } from './fields.ts'
+import { headWord, keyFromText, nounPhrase, trimPhrase, truncateValue } from './phrases.ts'
+import type { Clause } from './userText.ts'
 
-type Preference = { readonly key: string; readonly value: string }
-type Rule = { readonly match: RegExp; readonly take: (groups: readonly string[]) => Preference | undefined }
+type PreferenceRule = {
+  readonly match: RegExp
+  readonly take: (groups: readonly string[]) => TopicPreference | undefined
+}
 
-const often =
+const adverbs =
   '(?:(?:really|much|strongly|generally|usually|always|still|also|now|definitely|absolutely|actually|just|totally|truly|simply|personally|tend to|do) )*'
-const pattern = (source: string): RegExp => new RegExp(`^${source}`, 'i')
+const startPattern = (source: string): RegExp => new RegExp(`^${source}`, 'i')
 
-/** Points at something said before, or only reacts to it: nothing to remember. */
-const pointing =
+/** Matches phrases that refer to earlier text or only react to it. */
+const pointsElsewhere =
   /^(?:it|that|this|these|those|them|him|her|you|your|the|how|what|when|where|who|why|if|all|both|one|everything|anything|something|nothing|seeing|hearing|knowing|to (?:help|chat|talk|share|think|see|know|hear|say|ask|add|thank|believe|imagine|admit|start by)|being able|having to)\b/i
 
-const rules: readonly Rule[] = [
+const preferenceRules: readonly PreferenceRule[] = [
   {
-    match: pattern(`(?:i|we)(?:'d| would)? ${often}(?:prefer|favou?r|rather (?:have|use|get|see)|opt for) (.+)$`),
-    take: ([phrase = '']) => preferred(phrase),
+    match: startPattern(
+      `(?:i|we)(?:'d| would)? ${adverbs}(?:prefer|favou?r|rather (?:have|use|get|see)|opt for) (.+)$`,
+    ),
+    take: ([phrase = '']) => parsePreferred(phrase),
   },
   {
-    match: pattern('my (?:strong |personal )?preference is (?:for |to use |to have )?(.+)$'),
-    take: ([phrase = '']) => preferred(phrase),
+    match: startPattern('my (?:strong |personal )?preference is (?:for |to use |to have )?(.+)$'),
+    take: ([phrase = '']) => parsePreferred(phrase),
   },
   {
-    match: pattern(
+    match: startPattern(
       `my (?:(?:all-time|absolute|personal|current|new) )*(favou?rite|preferred|go-to|default) (\\w+(?: \\w+){0,3}?) (?:is|are|would be|has to be) (?!(?:when|how|that|to)\\b)(.+)$`,
     ),
-    take: ([kind = '', what = '', value = '']) => favourite(kind, what, value),
+    take: ([kind = '', what = '', value = '']) => parseFavourite(kind, what, value),
   },
   {
-    match: pattern(`i ${often}((?:like|love|enjoy|adore) (.+))$`),
-    take: ([said = '', phrase = '']) => tasted(said, phrase, true),
+    match: startPattern(`i ${adverbs}((?:like|love|enjoy|adore) (.+))$`),
+    take: ([statement = '', phrase = '']) => parseTaste(statement, phrase, true),
   },
   {
-    match: pattern(
+    match: startPattern(
       "(?:i'm|i am) ((?:really |very |also |still )*(?:a )?(?:big |huge |great )?(?:fan of|into|fond of|keen on|passionate about) (.+))$",
     ),
-    take: ([said = '', phrase = '']) => tasted(said, phrase, true),
+    take: ([statement = '', phrase = '']) => parseTaste(statement, phrase, true),
   },
   {
-    match: pattern(
-      `i ${often}((?:hate|dislike|detest|despise|(?:don't|do not|can't|cannot|no longer) (?:really |particularly |actually )?(?:like|stand|enjoy|love)) (.+))$`,
+    match: startPattern(
+      `i ${adverbs}((?:hate|dislike|detest|despise|(?:don't|do not|can't|cannot|no longer) (?:really |particularly |actually )?(?:like|stand|enjoy|love)) (.+))$`,
     ),
-    take: ([said = '', phrase = '']) => tasted(said, phrase, false),
+    take: ([statement = '', phrase = '']) => parseTaste(statement, phrase, false),
   },
   {
-    match: pattern("(?:i'm|i am) (not (?:really |much of )?(?:a )?(?:big )?(?:fan of|fond of|into|keen on) (.+))$"),
-    take: ([said = '', phrase = '']) => tasted(said, phrase, false),
+    match: startPattern(
+      "(?:i'm|i am) (not (?:really |much of )?(?:a )?(?:big )?(?:fan of|fond of|into|keen on) (.+))$",
+    ),
+    take: ([statement = '', phrase = '']) => parseTaste(statement, phrase, false),
   },
   {
-    match: pattern(
+    match: startPattern(
       '(?:always |only )?(?:use|set|switch to|stick (?:to|with)|go with|make|give me|show|format|indent with|i (?:always )?use|i want|i need|we use) (.+)$',
     ),
     take: ([phrase = '']) =>
-      topicIn(tidy(phrase).replace(/^(?:it |everything |things )?(?:in|to|as|with) /i, ''), 'chosen'),
+      findTopic(trimPhrase(phrase).replace(/^(?:it |everything |things )?(?:in|to|as|with) /i, ''), 'chosen'),
   },
   {
-    match: pattern('(?:always |only )?((?:answer|reply|respond|write|speak|talk|keep|make|text|chat)\\b.+)$'),
-    take: ([phrase = '']) => topicIn(tidy(phrase), 'liked'),
+    match: startPattern('(?:always |only )?((?:answer|reply|respond|write|speak|talk|keep|make|text|chat)\\b.+)$'),
+    take: ([phrase = '']) => findTopic(trimPhrase(phrase), 'liked'),
   },
   {
-    match: pattern('be (?:more |very |as )?(.+)$'),
-    take: ([phrase = '']) => topicIn(tidy(phrase).replace(/ as possible$/i, ''), 'chosen'),
+    match: startPattern('be (?:more |very |as )?(.+)$'),
+    take: ([phrase = '']) => findTopic(trimPhrase(phrase).replace(/ as possible$/i, ''), 'chosen'),
   },
-  { match: pattern('((?:dark|light) (?:mode|theme))$'), take: ([phrase = '']) => topicIn(phrase, 'liked') },
+  { match: startPattern('((?:dark|light) (?:mode|theme))$'), take: ([phrase = '']) => findTopic(phrase, 'liked') },
   {
-    match: pattern(
+    match: startPattern(
       "(?:you can |just )*(?:call me|(?:my name is|my name's|i go by|i'm called|i am called)) (?:just )?(.+)$",
     ),
-    take: ([name = '']) => called(name),
+    take: ([name = '']) => parseName(name),
   },
-  { match: pattern("(?:i'm|i am) (\\S+(?: \\S+)?), (?:an?|the|your)\\b"), take: ([name = '']) => called(name) },
-  { match: pattern('my time ?zone is (.+)$'), take: ([zone = '']) => ({ key: 'timezone', value: tidy(zone) }) },
+  { match: startPattern("(?:i'm|i am) (\\S+(?: \\S+)?), (?:an?|the|your)\\b"), take: ([name = '']) => parseName(name) },
   {
-    match: pattern(
+    match: startPattern('my time ?zone is (.+)$'),
+    take: ([zone = '']) => ({ key: 'timezone', value: trimPhrase(zone) }),
+  },
+  {
+    match: startPattern(
       "(?:i'm|i am|we're|we are) (?:in|on) (?:the )?((?:utc|gmt) ?[+-]?\\d{0,2}(?::\\d\\d)?|[cepmai]e?[sd]?t|(?:us )?(?:pacific|eastern|central|mountain|central european) time)(?: (?:time ?)?zone)?$",
     ),
     take: ([value = '']) => ({ key: 'timezone', value }),
   },
-  { match: pattern('(?:my pronouns are|i use) (.+)$'), take: ([phrase = '']) => topicIn(phrase, 'liked') },
+  { match: startPattern('(?:my pronouns are|i use) (.+)$'), take: ([phrase = '']) => findTopic(phrase, 'liked') },
   {
-    match: pattern(
+    match: startPattern(
       "(?:i'm|i am) (?:a |an )?((?:strict |mostly )?(?:vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]free|coeliac|celiac))\\b",
     ),
     take: ([value = '']) => ({ key: 'diet', value }),
   },
   {
-    match: pattern("i ((?:don't|do not|never|can't|cannot) (?:eat|drink) .+)$"),
-    take: ([said = '']) => ({ key: `diet_${headOf(said)}`, value: tidy(said) }),
+    match: startPattern("i ((?:don't|do not|never|can't|cannot) (?:eat|drink) .+)$"),
+    take: ([statement = '']) => ({ key: `diet_${headWord(statement)}`, value: trimPhrase(statement) }),
   },
 ]
 
-/** What a clause says the user prefers, likes or wants to be called; the same matter always has the same key. */
-export function preferenceIn({ text, start, end }: Clause): Noted | undefined {
-  for (const { match, take } of rules) {
+/** Finds what the user prefers, likes or wants to be called. The same subject always gets the same key. */
+export function findPreference({ text, start, end }: Clause): TextFact | undefined {
+  for (const { match, take } of preferenceRules) {
     const groups = match.exec(text)?.slice(1)
     const found = groups === undefined ? undefined : take(groups)
     if (found !== undefined && found.key !== '' && found.value !== '')
       return {
         field: 'user_preferences',
         key: found.key,
-        value: bounded(found.value),
+        value: truncateValue(found.value),
         importance: isTaste(text) ? 8 : 9,
         from: start,
         to: end,
@@ -113,43 +121,179 @@ export function preferenceIn({ text, start, end }: Clause): Noted | undefined {
 const isTaste = (text: string): boolean =>
   /^i\b.*\b(?:like|love|enjoy|adore|fan|into|fond|keen|passionate|hate|dislike|stand)\b/i.test(text)
 
-/** `X` or `X over Y`; the key of the latter names both, so that it is the same when the choice is reversed. */
-function preferred(phrase: string): Preference | undefined {
-  const wish = tidy(phrase)
-  const topic = topicIn(wish, 'chosen')
+/** Parses `X` or `X over Y`. The key of the latter names both, so it stays the same when the choice is reversed. */
+function parsePreferred(phrase: string): TopicPreference | undefined {
+  const wish = trimPhrase(phrase)
+  const topic = findTopic(wish, 'chosen')
   if (topic !== undefined) return topic
-  if (pointing.test(wish) || /\bif\b/i.test(wish)) return undefined
+  if (pointsElsewhere.test(wish) || /\bif\b/i.test(wish)) return undefined
   const [, first = '', second = ''] =
     /^(.+?) (?:over|rather than|instead of|than) (.+)$/i.exec(wish) ??
     /^(\S+(?: \S+)?) to (\S+(?: \S+)?)$/i.exec(wish) ??
     []
-  const heads = [headOf(first), headOf(second)].filter((head) => head !== '')
-  return { key: heads.length === 2 ? heads.sort().join('_or_') : headOf(wish.replace(/^to \w+ /i, '')), value: wish }
+  const heads = [headWord(first), headWord(second)].filter((head) => head !== '')
+  return { key: heads.length === 2 ? heads.sort().join('_or_') : headWord(wish.replace(/^to \w+ /i, '')), value: wish }
 }
 
-function favourite(kind: string, what: string, value: string): Preference | undefined {
-  const name = keyFrom(what, 4)
-  const known = topicCalled(name)
-  if (pointing.test(value)) return undefined
-  if (known !== undefined) return { key: known, value: topicIn(tidy(value), 'chosen')?.value ?? tidy(value) }
+function parseFavourite(kind: string, subject: string, value: string): TopicPreference | undefined {
+  const name = keyFromText(subject, 4)
+  const known = topicKey(name)
+  if (pointsElsewhere.test(value)) return undefined
+  if (known !== undefined)
+    return { key: known, value: findTopic(trimPhrase(value), 'chosen')?.value ?? trimPhrase(value) }
   return {
     key: `${/^fav/i.test(kind) ? 'favorite' : kind.toLowerCase().replace('-', '_')}_${name}`,
-    value: tidy(value),
+    value: trimPhrase(value),
   }
 }
 
-/** What is liked can be about a topic; what is disliked never chooses a value of one. */
-function tasted(said: string, phrase: string, isLiked: boolean): Preference | undefined {
-  if (pointing.test(phrase) || /\b(?:this|these|those|them|his|your|it)\b/i.test(phrase)) return undefined
-  const topic = isLiked ? topicIn(tidy(phrase), 'liked') : undefined
+/** Parses likes and dislikes. A like can select the value of a topic, a dislike never does. */
+function parseTaste(statement: string, phrase: string, isLiked: boolean): TopicPreference | undefined {
+  if (pointsElsewhere.test(phrase) || /\b(?:this|these|those|them|his|your|it)\b/i.test(phrase)) return undefined
+  const topic = isLiked ? findTopic(trimPhrase(phrase), 'liked') : undefined
   if (topic !== undefined) return topic
-  return { key: keyFrom(nounPhrase(phrase)) || keyFrom(phrase), value: tidy(said) }
+  return { key: keyFromText(nounPhrase(phrase)) || keyFromText(phrase), value: trimPhrase(statement) }
 }
 
 const notNames = /^(?:An?|The|I|I'm|If|When|Later|Back|Maybe|Crazy|Old|Not)$/
 
-/** A name has capitals; `call me later` and `I'm tired, a bit` have none. */
-function called(text: string): Preference | undefined {
+/** Requires capitals, which excludes `call me later` and `I'm tired, a bit`. */
+function parseName(text: string): TopicPreference | undefined {
   const name = /^["“']?(\p{Lu}[\p{L}\p{M}'’.-]*(?: \p{Lu}[\p{L}\p{M}'’.-]*){0,2})/u.exec(text)?.[1]
-  return name === undefined || notNames.test(name) ? undefined : { key: 'name', value: tidy(name) }
+  return name === undefined || notNames.test(name) ? undefined : { key: 'name', value: trimPhrase(name) }
 }
+
+/** A known subject of preferences. The first group of the pattern is the value. */
+type Topic = readonly [key: string, pattern: RegExp]
+
+const answerWord =
+  '(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|messages?|outputs?|descriptions?|it|them|things|emails?)'
+const languageName =
+  '(?:british |american |us |uk |australian |canadian |brazilian |mexican |european |simple |plain |traditional |simplified )?(?:english|german|french|spanish|italian|portuguese|dutch|swedish|norwegian|danish|finnish|polish|czech|russian|ukrainian|turkish|arabic|hebrew|hindi|bengali|urdu|chinese|mandarin|cantonese|japanese|korean|vietnamese|thai|indonesian|greek|hungarian|romanian)'
+const typefaces =
+  'arial|helvetica|times new roman|calibri|cambria|georgia|verdana|garamond|courier(?: new)?|comic sans|roboto|inter|lato|open sans|fira code|jetbrains mono|consolas|menlo|source code pro|futura|tahoma'
+const programming =
+  'typescript|javascript|python|rust|golang|go|java|kotlin|swift|ruby|php|c\\+\\+|c#|scala|elixir|haskell|clojure|julia|perl|lua|dart'
+const pattern = (source: string): RegExp => new RegExp(source, 'i')
+
+/** Topics that are named by the phrase itself, so any verb counts. */
+const selfDescribingTopics: readonly Topic[] = [
+  [
+    'theme',
+    pattern(
+      '\\b(dark|light|system|night|high[- ]contrast|sepia|solarized)[ -](?:mode|themes?|colou?r scheme|backgrounds?|ui|interfaces?)\\b',
+    ),
+  ],
+  ['font_size', pattern('\\b(\\d{1,2} ?(?:pt|point|px))\\b')],
+  ['font', pattern(`\\b(?:the )?(${typefaces}|[\\w-]{3,20}) (?:font|typeface)\\b`)],
+  ['font', pattern('\\b(?:font|typeface) (?:is |to |be |of )?([\\w-]{3,20}(?: [\\w-]{3,20})?)$')],
+  ['spelling', pattern('\\b(british|american|us|uk|australian|canadian) spellings?\\b')],
+  ['units', pattern('\\b(metric|imperial|si|us customary)(?: (?:units?|system|measurements?))\\b')],
+  [
+    'tone',
+    pattern(
+      '\\b(formal|informal|casual|friendly|professional|playful|neutral|polite|academic|humorous|serious|warm|direct)(?: and \\w{3,20})? (?:tone|style|voice|register|manner)\\b',
+    ),
+  ],
+  [
+    'length',
+    pattern(
+      `\\b((?:very )?(?:short|brief|concise|succinct|terse|long|detailed|in-depth|thorough|comprehensive)(?:er)?) ${answerWord}\\b`,
+    ),
+  ],
+  [
+    'length',
+    pattern(
+      `\\b(?:keep|make) (?:your |the |my |all )?(?:\\w{3,12} )?${answerWord} (?:\\w{2,6} )?(short|brief|concise|succinct|terse|long|detailed)(?:er)?\\b`,
+    ),
+  ],
+  ['format', pattern('\\b(bullet(?:ed)? (?:points?|lists?)|bullets|numbered lists?|plain text|markdown|latex)\\b')],
+  [
+    'citation_style',
+    pattern('\\b(apa|mla|chicago|ieee|harvard|vancouver)(?: (?:style|format|citations?|referenc\\w{1,4}))\\b'),
+  ],
+  ['indentation', pattern('\\b(tabs|(?:\\d|two|four|eight)[ -]spaces?)\\b')],
+  ['indentation', pattern('\\b(spaces)(?:,? (?:not|over|instead of|rather than|to) tabs| for indent)')],
+  ['quotes', pattern('\\b(single|double) quotes\\b')],
+  ['pronouns', pattern('\\b((?:he|she|they|ze|xe)/\\w{2,5}(?:/\\w{2,6})?)\\b')],
+  ['date_format', pattern('\\b(iso(?: 8601)?|dd[/.-]mm[/.-]yyyy|mm[/.-]dd[/.-]yyyy|yyyy[/.-]mm[/.-]dd)\\b')],
+  ['time_format', pattern('\\b((?:12|24)[- ]hours?)\\b')],
+  [
+    'language',
+    pattern(
+      `\\b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|write|speak|talk|chat|text)(?: to)?(?: me)?(?: only)?(?: back)? in (${languageName})\\b`,
+    ),
+  ],
+]
+
+/** Bare words that count only after verbs of choice (`prefer`, `use`), not after `like`. */
+const choiceTopics: readonly Topic[] = [
+  ['font', pattern(`^(?:the )?(${typefaces})\\b`)],
+  [
+    'language',
+    pattern(
+      `^(?:in |to (?:speak|write|talk)(?: in)? )?(${languageName})(?=$|[,.]| (?:for|when|in|as|over|to|rather|instead)\\b)`,
+    ),
+  ],
+  [
+    'programming_language',
+    pattern(
+      `^(?:to (?:code|work|write|program)(?: in)? |coding in |working in )?(${programming})(?=$|[,.]| (?:for|when|over|to|rather|instead|as)(?: |$))`,
+    ),
+  ],
+  ['units', pattern('^(?:in )?(metric|imperial|celsius|fahrenheit|kilomet(?:er|re)s|miles)\\b')],
+  ['currency', pattern('^(?:in )?(eur|usd|gbp|chf|jpy|euros|us dollars|dollars|swiss francs|yen)\\b')],
+  ['indentation', pattern('^(spaces)\\b')],
+  ['tone', pattern('^(?:a )?(formal|informal|casual|friendly|professional|playful|polite)$')],
+  ['length', pattern('^(?:more |very )?(short|brief|concise|succinct|terse|detailed|thorough)$')],
+  [
+    'editor',
+    pattern(
+      '^(vs ?code|visual studio code|vim|neovim|emacs|intellij(?: idea)?|sublime(?: text)?|pycharm|webstorm|zed|cursor|notepad\\+\\+)(?=$|[,.\\s])',
+    ),
+  ],
+  [
+    'operating_system',
+    pattern('^(linux|ubuntu|debian|fedora|arch linux|macos|windows(?: 1[01])?|freebsd)(?=$|[,.\\s])'),
+  ],
+  ['browser', pattern('^(firefox|chrome|safari|brave|edge)(?=$|[,.\\s])')],
+  ['package_manager', pattern('^(npm|pnpm|yarn|bun|poetry|conda)(?=$|[,.\\s])')],
+]
+
+/** Key and value of a preference. */
+type TopicPreference = { readonly key: string; readonly value: string }
+
+/**
+ * Finds a known topic in a phrase.
+ *
+ * @example
+ * findTopic('dark mode', 'liked') // { key: 'theme', value: 'dark' }
+ */
+export function findTopic(phrase: string, verb: 'liked' | 'chosen'): TopicPreference | undefined {
+  for (const [key, topicPattern] of verb === 'chosen'
+    ? [...selfDescribingTopics, ...choiceTopics]
+    : selfDescribingTopics) {
+    const value = topicPattern.exec(phrase)?.[1]
+    if (value !== undefined) return { key, value }
+  }
+  return undefined
+}
+
+const topicAliases: Readonly<Record<string, string>> = {
+  colour_scheme: 'theme',
+  color_scheme: 'theme',
+  typeface: 'font',
+  coding_language: 'programming_language',
+  time_zone: 'timezone',
+  ide: 'editor',
+  text_editor: 'editor',
+  code_editor: 'editor',
+  os: 'operating_system',
+  unit_system: 'units',
+  name: 'name',
+}
+const topicKeys: ReadonlySet<string> = new Set([...selfDescribingTopics, ...choiceTopics].map(([key]) => key))
+
+/** Returns the key of a topic by name or alias, as in `my preferred text editor is …`. */
+export const topicKey = (name: string): string | undefined =>
+  topicKeys.has(name) ? name : Object.hasOwn(topicAliases, name) ? topicAliases[name] : undefined

@@ -1,24 +1,24 @@
-/** How often something that no longer fits is passed over for what comes after it. */
-const patience = 6
+/** Items that may be skipped because they do not fit, before packing stops. */
+const maxMisses = 6
 
 /**
- * As many as hold together, taken from the front; a few that do not hold are passed over. What holds must hold for less too:
- * it is asked a few times only. `guess` is about how many there will be.
+ * Takes items from the front as long as they fit together; skips a few that do not. `fits` must be monotonic and is called
+ * rarely. `guess` is the expected number of items.
  */
-export function pack<T>(order: readonly T[], holds: (taken: readonly T[]) => boolean, guess: number): readonly T[] {
-  const count = largest(order.length, (taken) => holds(order.slice(0, taken)), guess)
-  let kept = order.slice(0, count)
-  let passed = 0
-  for (const next of order.slice(count + 1)) {
-    if (passed > patience) break
-    const more = [...kept, next]
-    if (holds(more)) kept = more
-    else passed++
+export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => boolean, guess: number): readonly T[] {
+  const count = largest(items.length, (taken) => fits(items.slice(0, taken)), guess)
+  let packed = items.slice(0, count)
+  let misses = 0
+  for (const next of items.slice(count + 1)) {
+    if (misses > maxMisses) break
+    const more = [...packed, next]
+    if (fits(more)) packed = more
+    else misses++
   }
-  return kept
+  return packed
 }
 
-/** The largest count up to a limit for which a condition holds that, once false, stays false; tried from a guess outwards. */
+/** Finds the largest count up to `limit` for which a monotonic condition holds, searching outwards from a guess. */
 export function largest(limit: number, holds: (count: number) => boolean, guess = 1): number {
   let low = 0
   let high = limit + 1

@@ -1,98 +1,123 @@
 import type { Source } from '../../domain/entry.ts'
 import { type AnchorKind, anchorsIn, isCompound } from '../../text/anchors.ts'
+import { clip } from '../../text/clip.ts'
 import { type FoundFact, findFacts } from '../../text/facts.ts'
 import { linesOf } from '../../text/fences.ts'
 import { sentencesOf } from '../../text/sentences.ts'
 import type { Work } from '../work.ts'
-import { overlaps, type Span, smuggledIn } from './smuggled.ts'
-import { countWords, speakerOf, type Told } from './told.ts'
+import { isNameable } from './coverage.ts'
+import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
+import { type NamedEntity, parse } from './render.ts'
+import { countWords, type SummaryText, type Told } from './summary.ts'
 
-/** Prose, a line of code, a line of what a tool has put out, the gist of that, or a piece of an earlier summary. */
-export type PieceKind = 'said' | 'code' | 'output' | 'gist' | 'earlier'
+/** Prose, a code line, a line of tool output, a digest of tool output, or a piece of an earlier summary. */
+export type PieceKind = 'prose' | 'code' | 'output' | 'gist' | 'earlier'
 
-/** Something a summary keeps or leaves out as a whole: a short turn, or a sentence of a long one, on one line. */
+/** Smallest unit that a summary keeps or omits: a short turn, or a sentence of a long one, on one line. */
 export type Piece = {
   readonly text: string
   readonly kind: PieceKind
   readonly speaker: string
-  /** Somebody in the conversation, rather than a program or a nameless assistant. */
+  /** Spoken by a user or a named assistant, not by a program or an unnamed assistant. */
   readonly isPerson: boolean
   readonly sources: readonly Source[]
   readonly words: number
-  /** Stands in a turn so long that most of it was pasted or explained. */
-  readonly isPart: boolean
-  /** Begins the answer to a question of somebody else. */
-  readonly answers: boolean
-  /** The next piece is the short answer to this one: they stay together. */
-  readonly isAsked: boolean
+  /** Part of a long turn, which is mostly pasted or explanatory text. */
+  readonly isFromLongTurn: boolean
+  /** Starts the answer to another speaker's question. */
+  readonly isAnswer: boolean
+  /** The next piece is the short answer to this one, so they are kept together. */
+  readonly hasShortAnswer: boolean
 }
 
-/** A tool's output up to this many words speaks for itself. */
-const brief = 40
-/** An answer up to this many words says little without its question. */
-const shortAnswer = 12
-/** A turn of more characters was hardly typed. */
-const lengthy = 1_000
+/** Tool output up to this length needs no digest. */
+const maxBriefOutputWords = 40
+/** An answer up to this length is unclear without its question. */
+const maxShortAnswerWords = 12
+/** Longer turns are most likely pasted. */
+const longTurnChars = 1_000
 
-/** The pieces of a conversation in its order; a turn up to so many words is one piece. */
-export function* piecesOf(messages: readonly Told[], whole: number): Work<Piece[]> {
+/** Splits messages into pieces in conversation order. A turn of up to `maxTurnWords` words is one piece. */
+export function* splitIntoPieces(messages: readonly Told[], maxTurnWords: number): Work<Piece[]> {
   const pieces: Piece[] = []
-  let before: Told | undefined
+  let previous: Told | undefined
   for (const message of messages) {
-    const isAnswer = before !== undefined && asks(before.content) && speakerOf(before) !== speakerOf(message)
-    const own = piecesIn(message, whole).map((piece, at) => (at === 0 ? { ...piece, answers: isAnswer } : piece))
+    const isAnswer =
+      previous !== undefined && endsWithQuestion(previous.content) && speakerLabel(previous) !== speakerLabel(message)
+    const own = splitMessage(message, maxTurnWords).map((piece, at) => (at === 0 ? { ...piece, isAnswer } : piece))
     const last = pieces.at(-1)
-    // Only now is it known that the question before was answered, and how briefly.
-    if (last !== undefined && isAnswer && asks(last.text) && own.length === 1 && (own[0]?.words ?? 0) <= shortAnswer)
-      pieces[pieces.length - 1] = { ...last, isAsked: true }
+    // The question is marked here, because only its answer shows how short the answer is.
+    if (
+      last !== undefined &&
+      isAnswer &&
+      endsWithQuestion(last.text) &&
+      own.length === 1 &&
+      (own[0]?.words ?? 0) <= maxShortAnswerWords
+    )
+      pieces[pieces.length - 1] = { ...last, hasShortAnswer: true }
     pieces.push(...own)
-    if (own.length > 0) before = message
+    if (own.length > 0) previous = message
     yield message.content.length
   }
   return pieces
 }
 
-const asks = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
+const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
 
-function piecesIn(message: Told, whole: number): Piece[] {
+function splitMessage(message: Told, maxTurnWords: number): Piece[] {
   const { content, role } = message
-  const orders = smuggledIn(content)
+  const injections = findInjections(content)
   const isWhole =
     role !== 'tool' &&
-    orders.length === 0 &&
+    injections.length === 0 &&
     !/```|~~~/.test(content) &&
-    content.length <= 12 * whole &&
-    countWords(content) <= whole
-  if (isWhole) return pieceOf(message, 'said', [content.length - content.trimStart().length, content.trimEnd().length])
-  const lines = spansIn(content)
-    .filter(({ span }) => !overlaps(orders, ...span))
-    .flatMap(({ span, isCode }) => pieceOf(message, role === 'tool' ? 'output' : isCode ? 'code' : 'said', span))
-  return role === 'tool' && countWords(content) > brief ? [...gistOf(message, orders), ...lines].sort(byStart) : lines
+    content.length <= 12 * maxTurnWords &&
+    countWords(content) <= maxTurnWords
+  if (isWhole)
+    return messagePiece(message, 'prose', [content.length - content.trimStart().length, content.trimEnd().length])
+  const lines = sentenceSpans(content)
+    .filter(({ span }) => !overlapsAny(injections, ...span))
+    .flatMap(({ span, isCode }) => messagePiece(message, role === 'tool' ? 'output' : isCode ? 'code' : 'prose', span))
+  return role === 'tool' && countWords(content) > maxBriefOutputWords
+    ? [...toolOutputGist(message, injections), ...lines].sort(byStart)
+    : lines
 }
 
 const byStart = (left: Piece, right: Piece): number =>
   (left.sources[0]?.span?.[0] ?? 0) - (right.sources[0]?.span?.[0] ?? 0)
 
-function pieceOf(message: Told, kind: PieceKind, span: Span, said = message.content.slice(...span)): Piece[] {
-  const text = tidy(said)
+function messagePiece(message: Told, kind: PieceKind, span: Span, raw = message.content.slice(...span)): Piece[] {
+  const text = stripMarkdown(raw)
   if (!/[\p{L}\p{N}]/u.test(text)) return []
-  const own = { text, kind, words: countWords(text), sources: [{ message: message.id, span }] }
   return [
     {
-      ...own,
-      speaker: speakerOf(message),
+      text,
+      kind,
+      words: countWords(text),
+      sources: [{ message: message.id, span }],
+      speaker: speakerLabel(message),
       isPerson: isPerson(message),
-      isPart: message.content.length > lengthy,
-      answers: false,
-      isAsked: false,
+      isFromLongTurn: message.content.length > longTurnChars,
+      isAnswer: false,
+      hasShortAnswer: false,
     },
   ]
 }
 
+const roleLabels: Readonly<Record<string, string>> = { user: 'User', assistant: 'Assistant', tool: 'Tool' }
+const reservedLabel = /^(?:also named|system|developer)$/i
+
+/** Label of a message's speaker. Never `System`, which a model could read as an instruction from the application. */
+function speakerLabel({ role, name }: Pick<Told, 'role' | 'name'>): string {
+  const label = clip((name ?? '').replace(/[:\s]+/g, ' ').trim(), 40, '').trimEnd()
+  const isUsable = /^[\p{L}\p{N}]/u.test(label) && !reservedLabel.test(label) && findInjections(label).length === 0
+  return isUsable ? label : (roleLabels[role] ?? 'Note')
+}
+
 const isPerson = ({ role, name }: Told): boolean => role === 'user' || (role === 'assistant' && name !== undefined)
 
-/** Sentences, and lines of fenced code. */
-function spansIn(content: string): readonly { readonly span: Span; readonly isCode: boolean }[] {
+/** Spans of sentences and of lines of fenced code. */
+function sentenceSpans(content: string): readonly { readonly span: Span; readonly isCode: boolean }[] {
   const code =
     content.includes('```') || content.includes('~~~') ? linesOf(content).filter(({ fence }) => fence === 'inside') : []
   let next = 0
@@ -102,30 +127,79 @@ function spansIn(content: string): readonly { readonly span: Span; readonly isCo
   })
 }
 
-/** What a tool's output comes down to, on one line: its errors, and what it names. */
-function gistOf(message: Told, orders: readonly Span[]): Piece[] {
-  const isClear = ({ start, end }: FoundFact): boolean => !overlaps(orders, start, end)
-  const errors = distinct(findFacts(message.content).filter((fact) => failure.test(fact.text) && isClear(fact))).slice(
-    0,
-    3,
+/** Reduces tool output to one line: its errors and the names in it. */
+function toolOutputGist(message: Told, injections: readonly Span[]): Piece[] {
+  const isClear = ({ start, end }: FoundFact): boolean => !overlapsAny(injections, start, end)
+  const errors = uniqueByText(
+    findFacts(message.content).filter((fact) => failure.test(fact.text) && isClear(fact)),
+  ).slice(0, 3)
+  const names = uniqueByText(
+    anchorsIn(message.content).filter((anchor) => nameKinds.has(anchor.kind) && !isCompound(anchor) && isClear(anchor)),
   )
-  const names = distinct(
-    anchorsIn(message.content).filter((anchor) => naming.has(anchor.kind) && !isCompound(anchor) && isClear(anchor)),
-  )
-  const unsaid = names.filter(({ text }) => !errors.some((error) => error.text.includes(text))).slice(0, 5)
-  const gist = [...errors, ...unsaid]
+  const others = names.filter(({ text }) => !errors.some((error) => error.text.includes(text))).slice(0, 5)
+  const gist = [...errors, ...others]
   const span = [Math.min(...gist.map(({ start }) => start)), Math.max(...gist.map(({ end }) => end))] as const
-  return gist.length === 0 ? [] : pieceOf(message, 'gist', span, gist.map(({ text }) => text).join('; '))
+  return gist.length === 0 ? [] : messagePiece(message, 'gist', span, gist.map(({ text }) => text).join('; '))
 }
 
 const failure = /(?:error|exception|failure|fatal|panic|failed)[^\n]*\s/i
-const naming: ReadonlySet<AnchorKind> = new Set(['url', 'path', 'identifier'])
-const distinct = <T extends FoundFact>(facts: readonly T[]): T[] => [
+const nameKinds: ReadonlySet<AnchorKind> = new Set(['url', 'path', 'identifier'])
+const uniqueByText = <T extends FoundFact>(facts: readonly T[]): T[] => [
   ...new Map(facts.map((fact) => [fact.text, fact])).values(),
 ]
 
 const bold = /(?<![\w/*])\*\*([^\s*](?:[^*\n]{0,200}[^\s*])?)\*\*(?![\w/*])/g
-const marks = /(?<=^|\n)[ \t]{0,16}(?:#{1,6}|[-*+•]) (?:\[[ x]\] )?/g
+const blockMarks = /(?<=^|\n)[ \t]{0,16}(?:#{1,6}|[-*+•]) (?:\[[ x]\] )?/g
 
-/** One line without marks of headings, lists and stress. */
-export const tidy = (text: string): string => text.replace(marks, '').replace(bold, '$1').replace(/\s+/g, ' ').trim()
+/** Joins a text to one line and removes Markdown for headings, lists and bold. */
+const stripMarkdown = (text: string): string =>
+  text.replace(blockMarks, '').replace(bold, '$1').replace(/\s+/g, ' ').trim()
+
+/** Pieces of an earlier summary and all names in it. */
+type EarlierSummary = { readonly pieces: readonly Piece[]; readonly names: readonly NamedEntity[] }
+
+/**
+ * Splits an earlier summary into pieces. In a built-in summary each line has its own source; in any other text each
+ * sentence gets all sources.
+ */
+export function splitEarlierSummary(previous: SummaryText | undefined): EarlierSummary {
+  if (previous === undefined) return { pieces: [], names: [] }
+  const { lines, names } = parse(previous.text)
+  const isBuiltin =
+    lines.length + names.length === previous.sources.length && previous.sources.every(({ span }) => span !== undefined)
+  const sourcesAt = (index: number): readonly Source[] =>
+    isBuiltin ? previous.sources.slice(index, index + 1) : previous.sources
+  const pieces = lines.flatMap(({ speaker, text }, at) =>
+    (isBuiltin ? [text] : sentencesOf(text).map((sentence) => sentence.text)).flatMap((sentence) =>
+      earlierPiece(speaker, sentence, sourcesAt(at)),
+    ),
+  )
+  const named = names
+    .map((text, at) => ({ text, sources: sourcesAt(lines.length + at) }))
+    .filter(({ text }) => isUsableName(text))
+  // Names in pieces are listed too: a piece may be omitted this time.
+  const shown = pieces.flatMap(({ text, sources }) =>
+    anchorsIn(text).flatMap((anchor) => (isNameable(anchor) ? [{ text: anchor.text, sources }] : [])),
+  )
+  return { pieces, names: [...named, ...shown] }
+}
+
+const isUsableName = (text: string): boolean => text.trim() !== '' && findInjections(text).length === 0
+
+function earlierPiece(speaker: string, raw: string, sources: readonly Source[]): Piece[] {
+  const text = stripMarkdown(raw)
+  if (text === '' || findInjections(text).length > 0) return []
+  return [
+    {
+      text,
+      kind: 'earlier',
+      speaker,
+      isPerson: speaker !== 'Assistant' && speaker !== 'Tool' && speaker !== 'Note',
+      sources,
+      words: countWords(text),
+      isFromLongTurn: false,
+      isAnswer: false,
+      hasShortAnswer: false,
+    },
+  ]
+}

@@ -1,37 +1,37 @@
 import type { Source } from '../../domain/entry.ts'
 import type { Piece } from './pieces.ts'
-import type { Summarised } from './told.ts'
+import type { SummaryText } from './summary.ts'
 
-/** A name or number of the source that no piece shows. */
-export type Named = { readonly text: string; readonly sources: readonly Source[] }
+/** A name or number of the source that is listed at the end because no piece shows it. */
+export type NamedEntity = { readonly text: string; readonly sources: readonly Source[] }
 
 const tailLabel = 'Also named: '
-const labelled = /^([\p{L}\p{N}][^:\n]{0,39}): (.*)$/su
+const speakerLine = /^([\p{L}\p{N}][^:\n]{0,39}): (.*)$/su
 
-/** One line for each piece, the speaker before the first of a run, and last the names that no piece shows. */
-export function render(pieces: readonly Piece[], tail: readonly Named[]): string {
+/** Renders one line per piece, with the speaker before the first line of a run, and a last line with the tail names. */
+export function renderPieces(pieces: readonly Piece[], tail: readonly NamedEntity[]): string {
   const lines: string[] = []
   let speaker = ''
   for (const piece of pieces) {
-    // A line that looks as if somebody else were speaking says who does.
-    const isShown = piece.speaker !== '' && (piece.speaker !== speaker || labelled.test(piece.text))
-    lines.push(isShown ? `${piece.speaker}: ${piece.text}` : piece.text)
+    // A text that looks like a speaker line gets the label of its actual speaker.
+    const isLabelled = piece.speaker !== '' && (piece.speaker !== speaker || speakerLine.test(piece.text))
+    lines.push(isLabelled ? `${piece.speaker}: ${piece.text}` : piece.text)
     speaker = piece.speaker
   }
   if (tail.length > 0) lines.push(tailLabel + tail.map(({ text }) => text).join(', '))
   return lines.join('\n')
 }
 
-/** A summary with where it comes from: a source for each piece and each name in their order, if each has one. */
-export function summarised(pieces: readonly Piece[], tail: readonly Named[]): Summarised {
+/** Renders a summary with one source per piece and name in their order, or with all distinct sources if a piece has several. */
+export function buildSummaryText(pieces: readonly Piece[], tail: readonly NamedEntity[]): SummaryText {
   const all = [...pieces, ...tail].map(({ sources }) => sources)
   return {
-    text: render(pieces, tail),
-    sources: all.every(({ length }) => length === 1) ? all.flat() : unique(all.flat()),
+    text: renderPieces(pieces, tail),
+    sources: all.every(({ length }) => length === 1) ? all.flat() : uniqueSources(all.flat()),
   }
 }
 
-function unique(sources: readonly Source[]): readonly Source[] {
+function uniqueSources(sources: readonly Source[]): readonly Source[] {
   return [
     ...new Map(
       sources.map((source) => [`${source.session ?? ''}\n${source.message}\n${source.span?.join('-') ?? ''}`, source]),
@@ -39,7 +39,7 @@ function unique(sources: readonly Source[]): readonly Source[] {
   ]
 }
 
-/** What a rendered summary consists of: its lines with who said them, and the names at its end. */
+/** Splits a rendered summary into its lines with their speakers, and the names at its end. */
 export function parse(text: string): {
   readonly lines: readonly { readonly speaker: string; readonly text: string }[]
   readonly names: readonly string[]
@@ -53,7 +53,7 @@ export function parse(text: string): {
       names.push(...line.slice(tailLabel.length).split(', '))
       continue
     }
-    const [, label, rest] = labelled.exec(line) ?? []
+    const [, label, rest] = speakerLine.exec(line) ?? []
     speaker = label ?? speaker
     lines.push({ speaker, text: rest ?? line })
   }

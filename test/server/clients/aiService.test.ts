@@ -3,38 +3,47 @@ import { UnifiedAIService } from '../../../src/adapters/ai-service.ts'
 import { SessionMemory } from '../../../src/adapters/session-memory.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { all } from '../start.ts'
-import { refuses, says, stalls } from './model.ts'
-import { failure, openStage, type Stage } from './stage.ts'
+import { catchError, createHarness, type Harness } from './harness.ts'
+import { failWith, replyWith, stallDuring } from './modelServer.ts'
 
 const tab = 'example.com:42'
 
-/** A service that was told nothing but another base address. */
-async function serviceAt({ url }: Stage, provider: string, memory = new SessionMemory()): Promise<UnifiedAIService> {
+/** Creates a service with the harness as base URL. */
+async function createService(
+  { url }: Harness,
+  provider: string,
+  memory = new SessionMemory(),
+): Promise<UnifiedAIService> {
   const service = new UnifiedAIService({ memory })
-  // Anthropic's address is given without the version, as its own clients take it.
+  // Like the Anthropic SDK, the service takes the base URL without the version.
   await service.initialize(tab, { provider, apiKey: 'key', model: 'test-model', baseUrl: `${url}/v1/${tab}` })
   return service
 }
 
-describe('the unified AI service behind the server', () => {
+describe('UnifiedAIService with the server', () => {
   for (const provider of ['openai', 'xai', 'local', 'anthropic'] as const) {
     const protocol = provider === 'anthropic' ? 'anthropic' : 'openai'
 
-    verifies(['E-15', 'S-03'], `streams answers and is remembered, also after a restart: ${provider}`, async () => {
-      await using stage = await openStage([says('About bees 🐝, and why they dance.'), says('Honey bees.')], protocol)
-      const chunks = await all((await serviceAt(stage, provider)).processText({ text: 'What is this article about?' }))
+    verifies(['E-15', 'S-03'], `streams replies and is remembered after a restart: ${provider}`, async () => {
+      await using harness = await createHarness(
+        [replyWith('About bees 🐝, and why they dance.'), replyWith('Honey bees.')],
+        protocol,
+      )
+      const chunks = await all(
+        (await createService(harness, provider)).processText({ text: 'What is this article about?' }),
+      )
       expect(chunks.join('')).toBe('About bees 🐝, and why they dance.')
-      await stage.restart()
-      // Another popup, whose own memory is empty.
-      expect((await all((await serviceAt(stage, provider)).processText({ text: 'Which bees?' }))).join('')).toBe(
+      await harness.restart()
+      // A new service with an empty memory of its own.
+      expect((await all((await createService(harness, provider)).processText({ text: 'Which bees?' }))).join('')).toBe(
         'Honey bees.',
       )
-      expect(stage.model.requests[1]?.body.messages).toEqual([
+      expect(harness.model.requests[1]?.body.messages).toEqual([
         { role: 'user', content: 'What is this article about?' },
         { role: 'assistant', content: 'About bees 🐝, and why they dance.' },
         { role: 'user', content: 'Which bees?' },
       ])
-      expect(await stage.said(tab)).toEqual([
+      expect(await harness.readTranscript(tab)).toEqual([
         'user: What is this article about?',
         'assistant: About bees 🐝, and why they dance.',
         'user: Which bees?',
@@ -42,22 +51,22 @@ describe('the unified AI service behind the server', () => {
       ])
     })
 
-    verifies('E-15', `keeps a question once whatever becomes of its answer: ${provider}`, async () => {
-      await using stage = await openStage(
-        [refuses(400), stalls('About bees, at length'), says('About bees.')],
+    verifies('E-15', `stores a question once after an error and an aborted reply: ${provider}`, async () => {
+      await using harness = await createHarness(
+        [failWith(400), stallDuring('About bees, at length'), replyWith('About bees.')],
         protocol,
       )
       const memory = new SessionMemory()
-      const service = await serviceAt(stage, provider, memory)
-      expect(await failure(all(service.processText({ text: 'What is this?' })))).toMatchObject({
+      const service = await createService(harness, provider, memory)
+      expect(await catchError(all(service.processText({ text: 'What is this?' })))).toMatchObject({
         name: 'MemoryError',
         code: 'upstream',
       })
       for await (const chunk of service.processText({ text: 'What is this?' })) if (chunk !== '') break
-      expect(await stage.model.requests[1]?.over).toBe('hung up')
-      expect(await stage.said(tab)).toEqual(['user: What is this?'])
+      expect(await harness.model.requests[1]?.outcome).toBe('aborted')
+      expect(await harness.readTranscript(tab)).toEqual(['user: What is this?'])
       expect((await all(service.processText({ text: 'What is this?' }))).join('')).toBe('About bees.')
-      expect(await stage.said(tab)).toEqual(['user: What is this?', 'assistant: About bees.'])
+      expect(await harness.readTranscript(tab)).toEqual(['user: What is this?', 'assistant: About bees.'])
     })
   }
 })

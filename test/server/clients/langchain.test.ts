@@ -13,11 +13,11 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { all, assistant, user } from '../start.ts'
-import { calls, cuts, hangs, refuses, says, stalls } from './model.ts'
-import { failure, openStage, type Stage } from './stage.ts'
+import { catchError, createHarness, type Harness } from './harness.ts'
+import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
 const key = 'demo:ann'
-const chat = ({ url }: Stage, useResponsesApi: boolean): ChatOpenAI =>
+const chat = ({ url }: Harness, useResponsesApi: boolean): ChatOpenAI =>
   new ChatOpenAI({
     model: 'test-model',
     apiKey: 'sk-client',
@@ -35,46 +35,50 @@ const weather = tool(async ({ city }: { city: string }) => degrees[city] ?? 'unk
 const rome = { id: 'call_1', name: 'weather', input: { city: 'Rome' } }
 const oslo = { id: 'call_2', name: 'weather', input: { city: 'Oslo' } }
 
-/** What the model server was told in a request, whichever protocol it came by. */
-const told = (stage: Stage, place: number): unknown => {
-  const { messages, input } = stage.model.requests[place]?.body ?? {}
+/** Reads the messages of a request to the model server, in either protocol. */
+const readMessages = (harness: Harness, index: number): unknown => {
+  const { messages, input } = harness.model.requests[index]?.body ?? {}
   return (messages ?? input).map(({ role, content }: { role: string; content: string }) => ({ role, content }))
 }
 
 for (const useResponsesApi of [false, true]) {
-  describe(`LangChain, with ${useResponsesApi ? 'responses' : 'chat completions'}`, () => {
-    verifies(['S-03', 'T-02'], 'chats', async () => {
-      await using stage = await openStage(says('Grüße! 👋'))
-      const reply = await chat(stage, useResponsesApi).invoke([
+  describe(`LangChain, ${useResponsesApi ? 'Responses' : 'chat completions'}`, () => {
+    verifies(['S-03', 'T-02'], 'sends a chat request', async () => {
+      await using harness = await createHarness(replyWith('Grüße! 👋'))
+      const reply = await chat(harness, useResponsesApi).invoke([
         new SystemMessage('Be brief.'),
         new HumanMessage('Hello'),
       ])
       expect(reply.text).toBe('Grüße! 👋')
       expect(reply.usage_metadata).toMatchObject({ input_tokens: 21, output_tokens: 8, total_tokens: 29 })
-      expect(await stage.said(key)).toEqual(['user: Hello', 'assistant: Grüße! 👋'])
+      expect(await harness.readTranscript(key)).toEqual(['user: Hello', 'assistant: Grüße! 👋'])
     })
 
-    verifies(['S-03', 'T-02'], 'streams with usage, however the bytes come', async () => {
-      await using stage = await openStage(says('Grüße aus Zürich 👋, es regnet.'))
-      const chunks = await all(await chat(stage, useResponsesApi).stream('Hello'))
+    verifies(['S-03', 'T-02'], 'streams text and usage', async () => {
+      await using harness = await createHarness(replyWith('Grüße aus Zürich 👋, es regnet.'))
+      const chunks = await all(await chat(harness, useResponsesApi).stream('Hello'))
       expect(chunks.map((chunk) => chunk.text).join('')).toBe('Grüße aus Zürich 👋, es regnet.')
-      const whole = chunks.reduce((sum: AIMessageChunk, chunk) => sum.concat(chunk))
-      expect(whole.usage_metadata).toMatchObject({ input_tokens: 21, output_tokens: 8 })
-      expect(await stage.said(key)).toEqual(['user: Hello', 'assistant: Grüße aus Zürich 👋, es regnet.'])
+      const complete = chunks.reduce((sum: AIMessageChunk, chunk) => sum.concat(chunk))
+      expect(complete.usage_metadata).toMatchObject({ input_tokens: 21, output_tokens: 8 })
+      expect(await harness.readTranscript(key)).toEqual(['user: Hello', 'assistant: Grüße aus Zürich 👋, es regnet.'])
     })
 
-    verifies(['S-03', 'T-15'], 'runs a tool loop with calls made at once', async () => {
-      await using stage = await openStage([calls(rome, oslo), says('Rome is warmer.'), says('By 17 degrees.')])
-      const bound = chat(stage, useResponsesApi).bindTools([weather])
+    verifies(['S-03', 'T-15'], 'runs a tool loop with parallel calls', async () => {
+      await using harness = await createHarness([
+        replyWithCalls(rome, oslo),
+        replyWith('Rome is warmer.'),
+        replyWith('By 17 degrees.'),
+      ])
+      const modelWithTools = chat(harness, useResponsesApi).bindTools([weather])
       const messages: BaseMessage[] = [new HumanMessage('Where is it warmer?')]
-      const first = await bound.invoke(messages)
+      const first = await modelWithTools.invoke(messages)
       messages.push(first)
       for (const call of first.tool_calls ?? []) messages.push((await weather.invoke(call as never)) as ToolMessage)
-      const second = await bound.invoke(messages)
+      const second = await modelWithTools.invoke(messages)
       expect(second.text).toBe('Rome is warmer.')
       messages.push(second, new HumanMessage('By how much?'))
-      expect((await bound.invoke(messages)).text).toBe('By 17 degrees.')
-      expect(await stage.said(key)).toEqual([
+      expect((await modelWithTools.invoke(messages)).text).toBe('By 17 degrees.')
+      expect(await harness.readTranscript(key)).toEqual([
         'user: Where is it warmer?',
         'assistant: weather({"city":"Rome"}) weather({"city":"Oslo"})',
         'tool: 21 °C',
@@ -86,79 +90,87 @@ for (const useResponsesApi of [false, true]) {
     })
 
     verifies('S-03', 'parses structured output', async () => {
-      await using stage = await openStage(says('{"name":"Miso","lives":9}'))
+      await using harness = await createHarness(replyWith('{"name":"Miso","lives":9}'))
       const schema = z.object({ name: z.string(), lives: z.number() })
-      const structured = chat(stage, useResponsesApi).withStructuredOutput(schema, {
+      const structuredModel = chat(harness, useResponsesApi).withStructuredOutput(schema, {
         name: 'pet',
         method: 'jsonSchema',
       })
-      expect(await structured.invoke('My cat?')).toEqual({ name: 'Miso', lives: 9 })
-      expect(await stage.said(key)).toEqual(['user: My cat?', 'assistant: {"name":"Miso","lives":9}'])
+      expect(await structuredModel.invoke('My cat?')).toEqual({ name: 'Miso', lives: 9 })
+      expect(await harness.readTranscript(key)).toEqual(['user: My cat?', 'assistant: {"name":"Miso","lives":9}'])
     })
 
-    for (const [status, kind, code] of [
+    for (const [status, errorClass, code] of [
       [400, OpenAI.BadRequestError, undefined],
       [401, OpenAI.AuthenticationError, 'MODEL_AUTHENTICATION'],
       [404, OpenAI.NotFoundError, 'MODEL_NOT_FOUND'],
       [429, OpenAI.RateLimitError, 'MODEL_RATE_LIMIT'],
       [500, OpenAI.InternalServerError, undefined],
     ] as const) {
-      verifies('S-03', `tells ${status} by its own class, and keeps the question`, async () => {
-        await using stage = await openStage(refuses(status, { 'retry-after': '30' }))
-        const error = await failure(chat(stage, useResponsesApi).invoke('Hello'))
-        expect(error).toBeInstanceOf(kind)
+      verifies('S-03', `receives ${status} as its own error class, and the question is stored`, async () => {
+        await using harness = await createHarness(failWith(status, { 'retry-after': '30' }))
+        const error = await catchError(chat(harness, useResponsesApi).invoke('Hello'))
+        expect(error).toBeInstanceOf(errorClass)
         expect(error).toMatchObject({
           status,
           code: `scripted_${status}`,
           ...(code === undefined ? {} : { lc_error_code: code }),
         })
-        expect(await failure(chat(stage, useResponsesApi).stream('Hello'))).toBeInstanceOf(kind)
-        expect(await stage.said(key)).toEqual(['user: Hello'])
+        expect(await catchError(chat(harness, useResponsesApi).stream('Hello'))).toBeInstanceOf(errorClass)
+        expect(await harness.readTranscript(key)).toEqual(['user: Hello'])
       })
     }
 
-    verifies('S-03', 'stops: the model server is left at once, and the half reply is not kept', async () => {
-      await using stage = await openStage([stalls('This is going to be long'), hangs, says('Fine.')])
-      const stop = new AbortController()
-      const stream = await chat(stage, useResponsesApi).stream('Tell me all', { signal: stop.signal })
-      const read = async (): Promise<void> => {
-        for await (const chunk of stream) if (chunk.text !== '') stop.abort()
-      }
-      expect(await failure(read())).toMatchObject({ name: 'AbortError' })
-      expect(await stage.model.requests[0]?.over).toBe('hung up')
-      const later = new AbortController()
-      const asked = failure(chat(stage, useResponsesApi).invoke('Or a little', { signal: later.signal }))
-      const { over } = await stage.model.arrived(1)
-      later.abort()
-      expect(await asked).toBeInstanceOf(Error)
-      expect(await over).toBe('hung up')
-      expect((await chat(stage, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
-      expect(await stage.said(key)).toEqual([
-        'user: Tell me all',
-        'user: Or a little',
-        'user: Never mind',
-        'assistant: Fine.',
-      ])
-    })
+    verifies(
+      'S-03',
+      'aborts a request: the upstream request is aborted and a partial reply is not stored',
+      async () => {
+        await using harness = await createHarness([
+          stallDuring('This is going to be long'),
+          neverRespond,
+          replyWith('Fine.'),
+        ])
+        const controller = new AbortController()
+        const stream = await chat(harness, useResponsesApi).stream('Tell me all', { signal: controller.signal })
+        const readStream = async (): Promise<void> => {
+          for await (const chunk of stream) if (chunk.text !== '') controller.abort()
+        }
+        expect(await catchError(readStream())).toMatchObject({ name: 'AbortError' })
+        expect(await harness.model.requests[0]?.outcome).toBe('aborted')
+        const second = new AbortController()
+        const pending = catchError(chat(harness, useResponsesApi).invoke('Or a little', { signal: second.signal }))
+        const { outcome } = await harness.model.waitForRequest(1)
+        second.abort()
+        expect(await pending).toBeInstanceOf(Error)
+        expect(await outcome).toBe('aborted')
+        expect((await chat(harness, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
+        expect(await harness.readTranscript(key)).toEqual([
+          'user: Tell me all',
+          'user: Or a little',
+          'user: Never mind',
+          'assistant: Fine.',
+        ])
+      },
+    )
 
-    verifies('S-03', 'is told that a stream was cut, and the half reply is not kept', async () => {
-      await using stage = await openStage([cuts('This is going to be long'), says('Fine.')])
-      const stream = await chat(stage, useResponsesApi).stream('Tell me all')
-      expect(await failure(all(stream))).toBeInstanceOf(OpenAI.APIError)
-      expect((await chat(stage, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
-      expect(await stage.said(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
+    verifies('S-03', 'receives an error when a stream breaks, and the partial reply is not stored', async () => {
+      await using harness = await createHarness([disconnectDuring('This is going to be long'), replyWith('Fine.')])
+      const stream = await chat(harness, useResponsesApi).stream('Tell me all')
+      expect(await catchError(all(stream))).toBeInstanceOf(OpenAI.APIError)
+      expect((await chat(harness, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
+      expect(await harness.readTranscript(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
     })
 
     verifies(
       ['S-03', 'T-15'],
-      'is remembered from turn to turn and across a restart, once, whether it resends its history or not',
+      'is remembered across turns and restarts without duplicates, with and without resent history',
       async () => {
-        await using stage = await openStage([says('A fine name.'), says('Miso.'), says('Rex.')])
-        const first = await chat(stage, useResponsesApi).invoke('My cat is called Miso.')
-        await stage.restart()
-        const second = await chat(stage, useResponsesApi).invoke('What is my cat called?')
+        await using harness = await createHarness([replyWith('A fine name.'), replyWith('Miso.'), replyWith('Rex.')])
+        const first = await chat(harness, useResponsesApi).invoke('My cat is called Miso.')
+        await harness.restart()
+        const second = await chat(harness, useResponsesApi).invoke('What is my cat called?')
         expect(second.text).toBe('Miso.')
-        expect(told(stage, 1)).toEqual([
+        expect(readMessages(harness, 1)).toEqual([
           user('My cat is called Miso.'),
           assistant('A fine name.'),
           user('What is my cat called?'),
@@ -170,9 +182,9 @@ for (const useResponsesApi of [false, true]) {
           new AIMessage('Miso.'),
         ]
         expect(
-          (await chat(stage, useResponsesApi).invoke([...history, new HumanMessage('My dog is called Rex.')])).text,
+          (await chat(harness, useResponsesApi).invoke([...history, new HumanMessage('My dog is called Rex.')])).text,
         ).toBe('Rex.')
-        expect(await stage.said(key)).toEqual([
+        expect(await harness.readTranscript(key)).toEqual([
           'user: My cat is called Miso.',
           'assistant: A fine name.',
           'user: What is my cat called?',
@@ -183,18 +195,18 @@ for (const useResponsesApi of [false, true]) {
       },
     )
 
-    verifies('T-09', 'shows pictures to the model; memory has a mark for each', async () => {
-      await using stage = await openStage(says('A cat.'))
-      const picture = Buffer.from('not really a picture').toString('base64')
-      const shown = new HumanMessage({
+    verifies('T-09', 'sends images to the model and stores placeholders', async () => {
+      await using harness = await createHarness(replyWith('A cat.'))
+      const image = Buffer.from('not really a picture').toString('base64')
+      const imageMessage = new HumanMessage({
         content: [
           { type: 'text', text: 'What is this?' },
-          { type: 'image_url', image_url: { url: `data:image/png;base64,${picture}` } },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } },
         ],
       })
-      expect((await chat(stage, useResponsesApi).invoke([shown])).text).toBe('A cat.')
-      expect(JSON.stringify(stage.model.requests[0]?.body)).toContain(picture)
-      expect(await stage.said(key)).toEqual([
+      expect((await chat(harness, useResponsesApi).invoke([imageMessage])).text).toBe('A cat.')
+      expect(JSON.stringify(harness.model.requests[0]?.body)).toContain(image)
+      expect(await harness.readTranscript(key)).toEqual([
         'user: What is this?\n[image, 20 bytes, sha256 fe1a4ab1fb634703]',
         'assistant: A cat.',
       ])
@@ -202,14 +214,14 @@ for (const useResponsesApi of [false, true]) {
   })
 }
 
-describe('LangChain besides', () => {
-  it('makes embeddings', async () => {
-    await using stage = await openStage()
+describe('LangChain', () => {
+  it('creates embeddings', async () => {
+    await using harness = await createHarness()
     const embeddings = new OpenAIEmbeddings({
       model: 'test-embedding',
       apiKey: 'sk-client',
       maxRetries: 0,
-      configuration: { baseURL: `${stage.url}/v1/${key}` },
+      configuration: { baseURL: `${harness.url}/v1/${key}` },
     })
     expect(await embeddings.embedQuery('Hello')).toEqual([0.25, -0.5, 1])
   })

@@ -7,7 +7,7 @@ import { internalsOf } from '../../../src/memory.ts'
 import { wholeReply } from '../../providers/protocols.ts'
 import { startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../../stores/places.ts'
+import { freshFiles } from '../../stores/tempPaths.ts'
 import { stage } from './stage.ts'
 
 const fresh = freshFiles()

@@ -6,7 +6,7 @@ import { parseKey } from '../../../src/domain/key.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 import { replies, sends, startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../../stores/places.ts'
+import { freshFiles } from '../../stores/tempPaths.ts'
 import { stage } from './stage.ts'
 
 const fresh = freshFiles()

@@ -7,7 +7,7 @@ import { type Config, parseConfig } from '../../../src/server/config/schema.ts'
 import { type Given, givenIn, settle } from '../../../src/server/config/settings.ts'
 import { shownSettings } from '../../../src/server/config/shown.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../../stores/places.ts'
+import { freshFiles } from '../../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const settled = (file: Config, ...sources: readonly Given[]) =>

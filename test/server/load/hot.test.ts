@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { newFolder } from '../../fault/folder.ts'
+import { newFolder } from '../../fault/tempFolder.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { crowdAt } from './crowd.ts'
 import { replyTo, startEcho } from './echo.ts'

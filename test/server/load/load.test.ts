@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { campaign } from '../../context/campaign.ts'
-import { newFolder } from '../../fault/folder.ts'
+import { newFolder } from '../../fault/tempFolder.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { abreast, type Crowd, crowdAt, type Talk, talksOf } from './crowd.ts'
 import { startEcho } from './echo.ts'

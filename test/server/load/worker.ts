@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics } from 'node:v8'
 import { openMemory } from '../../../src/index.ts'
 import { serve } from '../../../src/server/serve.ts'
-import { zstd } from '../../../src/stores/pack.ts'
+import { zstd } from '../../../src/stores/zstd.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
 import type { Options, Order, Taken, Told } from './stand.ts'
 

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { faultsIn } from '../clients/rules.ts'
-import { chatWording, messagesWording, responsesWording, type Said, type Wording } from '../clients/wording.ts'
+import { faultsIn } from '../clients/requestRules.ts'
+import { chatWording, messagesWording, responsesWording, type Said, type Wording } from '../clients/responseFormats.ts'
 
 /** A reply that is under way for as long as the test wants. */
 export type Hold = {

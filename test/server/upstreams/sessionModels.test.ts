@@ -7,10 +7,10 @@ import { all } from '../start.ts'
 
 const ann = parseKey('acme:ann')
 const bearer = { authorization: 'Bearer sk-client' }
-const versioned = { 'anthropic-version': '2023-06-01' }
+const anthropicVersion = { 'anthropic-version': '2023-06-01' }
 
-/** Where a session's upkeep asks, for which model and with which key; undefined if it has no model to ask. */
-async function upkeepOf(models: SessionModels, requests: readonly Received[], key = ann): Promise<unknown> {
+/** Calls the upkeep model of a session; returns the path, model and key of the request, or undefined without a model. */
+async function callUpkeepModel(models: SessionModels, requests: readonly Received[], key = ann): Promise<unknown> {
   const model = models.for(key)
   if (model === undefined) return undefined
   await all(model.reply({ messages: [{ role: 'user', content: 'Sum this up.' }] }))
@@ -18,123 +18,164 @@ async function upkeepOf(models: SessionModels, requests: readonly Received[], ke
   return [path, body.model, headers['x-api-key'] ?? headers.authorization ?? 'no key']
 }
 
-/** Two model servers, one for each protocol, that are told apart by their addresses. */
-async function startBoth(
+/** Starts two upstreams, one for each protocol, with different paths. */
+async function startUpstreams(
   more: { readonly openai?: Partial<UpstreamOptions>; readonly anthropic?: Partial<UpstreamOptions> } = {},
 ) {
-  const [one, other] = [await startUpstream(), await startUpstream()]
+  const [gpt, claude] = [await startUpstream(), await startUpstream()]
   const upstreams: readonly UpstreamOptions[] = [
-    { name: 'gpt', base: `${one.origin}/gpt`, protocol: 'openai', ...more.openai },
-    { name: 'claude', base: `${other.origin}/claude`, protocol: 'anthropic', ...more.anthropic },
+    { name: 'gpt', base: `${gpt.origin}/gpt`, protocol: 'openai', ...more.openai },
+    { name: 'claude', base: `${claude.origin}/claude`, protocol: 'anthropic', ...more.anthropic },
   ]
-  const close = async (): Promise<void> => void (await Promise.all([one.close(), other.close()]))
-  return { upstreams, one, other, [Symbol.asyncDispose]: close }
+  const close = async (): Promise<void> => void (await Promise.all([gpt.close(), claude.close()]))
+  return { upstreams, gpt, claude, [Symbol.asyncDispose]: close }
 }
 
-describe('the model of a session', () => {
-  it('is not known before its client has been answered, nor for a server that nobody configured', () => {
+describe('SessionModels', () => {
+  it('before a recorded response or with an unknown upstream returns no model', () => {
     const models = new SessionModels({ upstream: 'http://localhost/v1' })
-    models.heard(ann, 'm', 'somebody else', bearer, false)
+    models.heard(ann, 'm', 'unknown', bearer, false)
     models.heard(ann, undefined, 'upstream', bearer, false)
     models.heard(ann, '', 'upstream', bearer, false)
     expect(models.for(ann)).toBeUndefined()
   })
 
-  it('is the one that answered, in its own protocol, by the name it has there and with the key it was asked with', async () => {
-    await using both = await startBoth({ openai: { rename: { 'gpt-5': 'gpt-5-2026' } } })
-    const models = new SessionModels({ upstream: both.upstreams })
+  it('uses the upstream, protocol, model name and client key of the newest request', async () => {
+    await using fixture = await startUpstreams({ openai: { rename: { 'gpt-5': 'gpt-5-2026' } } })
+    const models = new SessionModels({ upstream: fixture.upstreams })
     models.heard(ann, 'gpt-5', 'gpt', bearer, false)
-    expect(await upkeepOf(models, both.one.requests)).toEqual([
+    expect(await callUpkeepModel(models, fixture.gpt.requests)).toEqual([
       '/gpt/chat/completions',
       'gpt-5-2026',
       'Bearer sk-client',
     ])
     models.heard(ann, 'constructor', 'gpt', { 'api-key': 'azure' }, false)
-    expect(await upkeepOf(models, both.one.requests)).toEqual(['/gpt/chat/completions', 'constructor', 'no key'])
-    expect(both.one.requests.at(-1)?.headers['api-key']).toBe('azure')
-    models.heard(ann, 'claude-x', 'claude', { 'x-api-key': 'sk-ant', ...versioned }, false)
-    expect(await upkeepOf(models, both.other.requests)).toEqual(['/claude/v1/messages', 'claude-x', 'sk-ant'])
-    models.heard(ann, 'claude-x', 'claude', { authorization: 'Bearer oauth', ...versioned }, false)
-    expect(await upkeepOf(models, both.other.requests)).toEqual(['/claude/v1/messages', 'claude-x', 'Bearer oauth'])
-    expect([both.one.requests.length, both.other.requests.length]).toEqual([2, 2])
+    expect(await callUpkeepModel(models, fixture.gpt.requests)).toEqual([
+      '/gpt/chat/completions',
+      'constructor',
+      'no key',
+    ])
+    expect(fixture.gpt.requests.at(-1)?.headers['api-key']).toBe('azure')
+    models.heard(ann, 'claude-x', 'claude', { 'x-api-key': 'sk-ant', ...anthropicVersion }, false)
+    expect(await callUpkeepModel(models, fixture.claude.requests)).toEqual([
+      '/claude/v1/messages',
+      'claude-x',
+      'sk-ant',
+    ])
+    models.heard(ann, 'claude-x', 'claude', { authorization: 'Bearer oauth', ...anthropicVersion }, false)
+    expect(await callUpkeepModel(models, fixture.claude.requests)).toEqual([
+      '/claude/v1/messages',
+      'claude-x',
+      'Bearer oauth',
+    ])
+    expect([fixture.gpt.requests.length, fixture.claude.requests.length]).toEqual([2, 2])
   })
 
-  it('is asked with the key of the house where the client brings none, or one of this server', async () => {
-    await using both = await startBoth({ openai: { key: 'sk-house' }, anthropic: { key: 'sk-ant-house' } })
-    const models = new SessionModels({ upstream: both.upstreams })
-    const own = { authorization: `Bearer tk_7fK2mQ9x_${'s'.repeat(32)}` }
-    for (const [headers, isGuarded] of [
+  it('uses the configured key if the client brings none or a Threadkeep key', async () => {
+    await using fixture = await startUpstreams({ openai: { key: 'sk-server' }, anthropic: { key: 'sk-ant-server' } })
+    const models = new SessionModels({ upstream: fixture.upstreams })
+    const threadkeepKey = { authorization: `Bearer tk_7fK2mQ9x_${'s'.repeat(32)}` }
+    for (const [headers, withholdClientKey] of [
       [{}, false],
-      [own, false],
-      [own, true],
+      [threadkeepKey, false],
+      [threadkeepKey, true],
       [bearer, true],
     ] as const) {
-      models.heard(ann, 'gpt-5', 'gpt', headers, isGuarded)
-      expect(await upkeepOf(models, both.one.requests)).toEqual(['/gpt/chat/completions', 'gpt-5', 'Bearer sk-house'])
-      models.heard(ann, 'claude-x', 'claude', headers, isGuarded)
-      expect(await upkeepOf(models, both.other.requests)).toEqual(['/claude/v1/messages', 'claude-x', 'sk-ant-house'])
+      models.heard(ann, 'gpt-5', 'gpt', headers, withholdClientKey)
+      expect(await callUpkeepModel(models, fixture.gpt.requests)).toEqual([
+        '/gpt/chat/completions',
+        'gpt-5',
+        'Bearer sk-server',
+      ])
+      models.heard(ann, 'claude-x', 'claude', headers, withholdClientKey)
+      expect(await callUpkeepModel(models, fixture.claude.requests)).toEqual([
+        '/claude/v1/messages',
+        'claude-x',
+        'sk-ant-server',
+      ])
     }
   })
 
-  it('is not asked with the key of a client that was meant for another one, which it only stood in for', async () => {
-    await using both = await startBoth({ openai: { models: ['claude-*', 'gpt-*'] } })
-    const [gpt, claude] = both.upstreams as [UpstreamOptions, UpstreamOptions]
+  it('never sends a client key to a fallback upstream', async () => {
+    await using fixture = await startUpstreams({ openai: { models: ['claude-*', 'gpt-*'] } })
+    const [gpt, claude] = fixture.upstreams as [UpstreamOptions, UpstreamOptions]
     const second: UpstreamOptions = { ...gpt, name: 'second' }
     const models = new SessionModels({ upstream: [gpt, second, claude] })
     models.heard(ann, 'gpt-5', 'second', bearer, false)
-    expect(await upkeepOf(models, both.one.requests)).toEqual(['/gpt/chat/completions', 'gpt-5', 'no key'])
+    expect(await callUpkeepModel(models, fixture.gpt.requests)).toEqual(['/gpt/chat/completions', 'gpt-5', 'no key'])
     for (const headers of [
-      { ...bearer, ...versioned },
-      { 'x-api-key': 'sk-ant', ...versioned },
+      { ...bearer, ...anthropicVersion },
+      { 'x-api-key': 'sk-ant', ...anthropicVersion },
     ]) {
       models.heard(ann, 'claude-x', 'gpt', headers, false)
-      expect(await upkeepOf(models, both.one.requests)).toEqual(['/gpt/chat/completions', 'claude-x', 'no key'])
+      expect(await callUpkeepModel(models, fixture.gpt.requests)).toEqual([
+        '/gpt/chat/completions',
+        'claude-x',
+        'no key',
+      ])
     }
-    expect(both.other.requests).toEqual([])
+    expect(fixture.claude.requests).toEqual([])
   })
 
-  it("is asked with a key from Anthropic's header only if it was asked for messages", async () => {
+  it('uses the x-api-key header with an OpenAI upstream only for requests in the Anthropic protocol', async () => {
     await using upstream = await startUpstream()
     const models = new SessionModels({ upstream: upstream.url })
-    models.heard(ann, 'm', 'upstream', { 'x-api-key': 'sk-client', ...versioned }, false)
-    expect(await upkeepOf(models, upstream.requests)).toEqual(['/v1/chat/completions', 'm', 'Bearer sk-client'])
+    models.heard(ann, 'm', 'upstream', { 'x-api-key': 'sk-client', ...anthropicVersion }, false)
+    expect(await callUpkeepModel(models, upstream.requests)).toEqual(['/v1/chat/completions', 'm', 'Bearer sk-client'])
     models.heard(ann, 'm', 'upstream', { 'x-api-key': 'sk-client' }, false)
-    expect(await upkeepOf(models, upstream.requests)).toEqual(['/v1/chat/completions', 'm', 'no key'])
+    expect(await callUpkeepModel(models, upstream.requests)).toEqual(['/v1/chat/completions', 'm', 'no key'])
   })
 
-  it('may be the same for all: whoever has it is asked, with the key of a client only if that client asks there too', async () => {
-    await using both = await startBoth({
-      openai: { key: 'sk-house' },
-      anthropic: { models: ['claude-*'], key: 'sk-ant-house' },
+  it('with a fixed model uses its upstream, and the client key only if the client uses the same upstream', async () => {
+    await using fixture = await startUpstreams({
+      openai: { key: 'sk-server' },
+      anthropic: { models: ['claude-*'], key: 'sk-ant-server' },
     })
-    const models = new SessionModels({ upstream: both.upstreams, model: 'claude-small' })
-    expect(await upkeepOf(models, both.other.requests)).toEqual(['/claude/v1/messages', 'claude-small', 'sk-ant-house'])
+    const models = new SessionModels({ upstream: fixture.upstreams, model: 'claude-small' })
+    expect(await callUpkeepModel(models, fixture.claude.requests)).toEqual([
+      '/claude/v1/messages',
+      'claude-small',
+      'sk-ant-server',
+    ])
     models.heard(ann, 'gpt-5', 'gpt', bearer, false)
-    expect(await upkeepOf(models, both.other.requests)).toEqual(['/claude/v1/messages', 'claude-small', 'sk-ant-house'])
-    models.heard(ann, 'claude-x', 'claude', { 'x-api-key': 'sk-ant', ...versioned }, false)
-    expect(await upkeepOf(models, both.other.requests)).toEqual(['/claude/v1/messages', 'claude-small', 'sk-ant'])
-    expect(both.one.requests).toEqual([])
-    expect(() => new SessionModels({ upstream: both.upstreams.slice(1), model: 'gpt-5' })).toThrow(
+    expect(await callUpkeepModel(models, fixture.claude.requests)).toEqual([
+      '/claude/v1/messages',
+      'claude-small',
+      'sk-ant-server',
+    ])
+    models.heard(ann, 'claude-x', 'claude', { 'x-api-key': 'sk-ant', ...anthropicVersion }, false)
+    expect(await callUpkeepModel(models, fixture.claude.requests)).toEqual([
+      '/claude/v1/messages',
+      'claude-small',
+      'sk-ant',
+    ])
+    expect(fixture.gpt.requests).toEqual([])
+    expect(() => new SessionModels({ upstream: fixture.upstreams.slice(1), model: 'gpt-5' })).toThrow(
       'upkeep is "gpt-5", a model that no upstream is configured for. Name one that is, builtin, or off.',
     )
   })
 
-  it('is forgotten with the session, or with its tenant', () => {
+  it('forgets a session, a tenant, or a tenant with all its sessions', () => {
     const models = new SessionModels({ upstream: 'http://localhost/v1' })
     const names = ['acme', 'acme:ann', 'acme:bob', 'acme2:ann']
-    const known = () => names.filter((name) => models.for(parseKey(name)) !== undefined)
+    const recorded = () => names.filter((name) => models.for(parseKey(name)) !== undefined)
     for (const name of names) models.heard(parseKey(name), 'm', 'upstream', bearer, false)
     models.forget('acme', 'ann')
-    expect(known()).toEqual(['acme', 'acme:bob', 'acme2:ann'])
+    expect(recorded()).toEqual(['acme', 'acme:bob', 'acme2:ann'])
     models.forget('acme', '')
-    expect(known()).toEqual(['acme:bob', 'acme2:ann'])
+    expect(recorded()).toEqual(['acme:bob', 'acme2:ann'])
     models.forget('acme')
-    expect(known()).toEqual(['acme2:ann'])
+    expect(recorded()).toEqual(['acme2:ann'])
   })
 
-  it('is known of ten thousand sessions, those that were heard last', () => {
+  it('keeps the ten thousand most recent sessions', () => {
     const models = new SessionModels({ upstream: 'http://localhost/v1' })
-    for (let at = 0; at <= 10_000; at++) models.heard(parseKey(`acme:s${at}`), 'm', 'upstream', bearer, false)
-    expect([0, 1, 10_000].map((at) => models.for(parseKey(`acme:s${at}`)) !== undefined)).toEqual([false, true, true])
+    for (let index = 0; index <= 10_000; index++)
+      models.heard(parseKey(`acme:s${index}`), 'm', 'upstream', bearer, false)
+    expect([0, 1, 10_000].map((index) => models.for(parseKey(`acme:s${index}`)) !== undefined)).toEqual([
+      false,
+      true,
+      true,
+    ])
   })
 })

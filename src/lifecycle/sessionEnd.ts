@@ -1,0 +1,104 @@
+import { isSession } from '../domain/admission.ts'
+import { aboutIn, type Message, type Millis, type Summary } from '../domain/entry.ts'
+import { formatKey, isInner, type Key, outboxKey } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import { type Head, isExpired } from '../domain/session.ts'
+import type { Barrier } from '../memory/secretMasker.ts'
+import { tryCommit } from '../upkeep/revise.ts'
+import { auxiliaryKeysOf, ownerOf } from './auxiliaryKeys.ts'
+import type { Outbox } from './outbox.ts'
+
+/** Reason of an end: lifetime exceeded, evicted to make room, or ended explicitly. */
+export type Reason = 'expired' | 'evicted' | 'ended'
+
+/** Content of a session at its end, with secrets masked. */
+export type SessionEnd = {
+  readonly messages: readonly Message[]
+  readonly summaries: readonly Pick<Summary, 'text' | 'covers' | 'tier'>[]
+  readonly createdAt: Millis
+  readonly lastAccessed: Millis
+  readonly messageCount: number
+}
+
+/** Identifies an end. After a crash the same end may be delivered again with the same `id`. */
+export type EndMeta = { readonly id: string; readonly reason: Reason }
+
+/** Called when a session has ended. If it throws, rejects or takes too long, it is called again with increasing delays. */
+export type OnSessionEnd = (fullId: string, data: SessionEnd, meta: EndMeta) => void | Promise<void>
+
+type SessionEnderDeps = {
+  readonly sessions: Store
+  readonly barrier: Barrier | undefined
+  /** Queue of end events; undefined without a handler. */
+  readonly outbox: Outbox | undefined
+}
+
+/** A session that is written to concurrently this many times is not ended. */
+const maxAttempts = 100
+
+/**
+ * Ends sessions. The end event is stored before the session is erased, in the same store: after an interruption there is
+ * either an expired session, or its event in the outbox, or both, and the next process continues.
+ */
+export class SessionEnder {
+  private readonly deps: SessionEnderDeps
+
+  constructor(deps: SessionEnderDeps) {
+    this.deps = deps
+  }
+
+  /**
+   * Ends a session with its auxiliary data; false if it does not exist or was used meanwhile. `auxiliary` avoids a lookup
+   * for callers that end many sessions.
+   */
+  async end(key: Key, reason: Reason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const head = await this.deps.sessions.head(key, 0)
+      if (head.revision === 0) return false
+      if (isExpired(head, now)) {
+        if (await this.erase(head, reason, now, auxiliary)) return true
+      } else if (reason !== 'expired') {
+        // Expire it first, so that new messages start another session.
+        await tryCommit(this.deps.sessions, { ...head, expiresAt: now }, noChanges)
+        continue
+      }
+      if (reason === 'expired') return false
+    }
+    return false
+  }
+
+  private async erase(head: Head, reason: Reason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {
+    const { sessions, barrier, outbox } = this.deps
+    const { key, epoch } = head
+    if (isInner(key)) return this.eraseAuxiliary(head, now)
+    const auxiliaryKeys = auxiliary ?? (await auxiliaryKeysOf(sessions, key))
+    // No event for a session that was transferred, or that has no messages.
+    const hasEvent = isSession(head) && head.last > 0 && aboutIn(head.derived)?.movedTo === undefined
+    const eventId = hasEvent ? await outbox?.enqueue(head, reason, now) : undefined
+    await sessions.erase(key, { expiredBy: now })
+    if ((await sessions.head(key, 0)).epoch === epoch) {
+      if (eventId !== undefined) await outbox?.remove(key, eventId)
+      return false
+    }
+    barrier?.drop(key.scope, key.id)
+    for (const auxiliaryKey of auxiliaryKeys) await sessions.erase(auxiliaryKey)
+    return true
+  }
+
+  /** Erases auxiliary data without an event: never before its session, and an outbox only when it is empty. */
+  private async eraseAuxiliary({ key, messages }: Head, now: Millis): Promise<boolean> {
+    const { sessions } = this.deps
+    const owner = ownerOf(key)
+    const isInUse =
+      owner === undefined
+        ? key.id === outboxKey(key.scope).id && messages > 0
+        : (await sessions.head(owner, 0)).revision > 0
+    if (!isInUse) await sessions.erase(key, { expiredBy: now })
+    return false
+  }
+}
+
+const noChanges = { put: [], drop: [] }
+
+/** Id of the end of one session lifetime, the same for all processes that detect it. */
+export const sessionEndId = ({ key, epoch, startedAt }: Head): string => `end:${formatKey(key)}:${epoch}:${startedAt}`

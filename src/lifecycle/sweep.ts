@@ -1,0 +1,19 @@
+import { crowded, isSession } from '../domain/admission.ts'
+import type { Millis } from '../domain/entry.ts'
+import type { Key } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import type { Profile } from '../domain/profile.ts'
+import type { Barrier } from '../memory/secretMasker.ts'
+
+type SweepDeps = { readonly sessions: Store; readonly profile: Profile; readonly barrier: Barrier | undefined }
+
+/** Erases expired sessions and the oldest ones above the limit, for memories without a lifecycle. Sends no end events. */
+export async function eraseOver({ sessions, profile, barrier }: SweepDeps, now: Millis): Promise<readonly Key[]> {
+  const limit = Number.MAX_SAFE_INTEGER
+  const expired = (await sessions.list({ expiredBy: now, limit })).map((session) => session.key)
+  for (const key of expired) await sessions.erase(key, { expiredBy: now })
+  const excess = crowded((await sessions.list({ limit })).filter(isSession), profile.lifetime)
+  for (const key of excess) await sessions.erase(key)
+  for (const key of [...expired, ...excess]) barrier?.drop(key.scope, key.id)
+  return [...expired, ...excess]
+}

@@ -1,0 +1,94 @@
+import { isObject } from '../../domain/checks.ts'
+import { notAReply, reported } from '../../providers/failure.ts'
+import { parseJson } from '../../providers/json.ts'
+import { EventReader } from '../http/sse.ts'
+import type { Heard, Listener } from './protocol.ts'
+
+const maxReplyCharacters = 16_777_216
+const utf8 = new TextDecoder()
+
+/** Base class of the reply parsers: reads a stream of JSON events; subclasses interpret them. */
+export abstract class JsonReplyParser implements Listener {
+  private readonly events = new EventReader({
+    take: (data) => this.parseEvent(data),
+    skip: (text, start) => this.consumeTemplateEvents(text, start),
+  })
+  protected readonly address: string
+  private characters = 0
+  private failed = false
+
+  constructor(address: string) {
+    this.address = address
+  }
+
+  abstract readonly isComplete: boolean
+  abstract readonly isOver: boolean
+  abstract heard(): Heard
+
+  /** Handles one event; `text` is its JSON source. */
+  protected abstract handleEvent(event: Readonly<Record<string, unknown>>, text: string): void
+
+  get hasFailed(): boolean {
+    return this.failed
+  }
+
+  hear(lines: Uint8Array): void {
+    this.events.push(utf8.decode(lines))
+  }
+
+  end(rest: Uint8Array): void {
+    if (rest.length > 0) this.events.push(`${utf8.decode(rest)}\n`)
+    this.events.end()
+  }
+
+  /** Handles `[DONE]`. Only chat completions need it; other protocols have an event of their own. */
+  protected handleDone(): void {}
+
+  /** Handles an event that matches a cached template; returns false if it matches none. */
+  protected handleTemplateEvent(_text: string): boolean {
+    return false
+  }
+
+  /** Handles consecutive events that match a cached template; returns the position after the last one. */
+  protected consumeTemplateEvents(_text: string, start: number): number {
+    return start
+  }
+
+  /** Marks the reply as failed. */
+  protected fail(): void {
+    this.failed = true
+  }
+
+  /** Returns the text unchanged, or throws once the reply exceeds `maxReplyCharacters`. */
+  protected limitSize(text: string): string {
+    this.characters += text.length
+    if (this.characters > maxReplyCharacters)
+      throw notAReply(this.address, `more than ${maxReplyCharacters} characters`)
+    return text
+  }
+
+  private parseEvent(data: string): void {
+    if (this.handleTemplateEvent(data)) return
+    const text = data.trim()
+    if (text === '') return
+    // Servers derived from chat completions send this in every protocol.
+    if (text === '[DONE]') {
+      this.handleDone()
+      return
+    }
+    const event = parseJson(text)
+    if (!isObject(event)) throw notAReply(this.address, 'an event that is not JSON')
+    if (event.type === 'error' || (event.error !== undefined && reported(this.address, event) !== undefined))
+      this.fail()
+    this.handleEvent(event, text)
+  }
+}
+
+/** Parses a complete JSON reply. Throws if the text is not JSON, or if the model server reports an error in it. */
+export function parseJsonReply(text: string, address: string): unknown {
+  const json = parseJson(text)
+  if (json === undefined) throw notAReply(address, 'something that is not JSON')
+  const failure = reported(address, json)
+  if (failure !== undefined) throw failure
+  return json
+}

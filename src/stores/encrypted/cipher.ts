@@ -1,0 +1,61 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { MemoryError } from '../../domain/error.ts'
+
+const algorithm = 'aes-256-gcm'
+const nonceBytes = 12
+const tagBytes = 16
+
+export const keyLength = 32
+
+/**
+ * AES-256-GCM with one key. Ciphertext layout: base64 of nonce (12 bytes), encrypted content, tag (16 bytes). Nonces are
+ * random: one key may encrypt 2^32 texts before a nonce collision becomes likely enough to matter, far more than a
+ * session holds.
+ */
+export class BoxKey {
+  private readonly key: Uint8Array
+  private isWiped = false
+
+  /** Takes ownership of the key: `wipe` overwrites it. */
+  constructor(key: Uint8Array) {
+    this.key = key
+  }
+
+  /** Encrypts content. The ciphertext decrypts only with the same associated data, which it does not contain. */
+  seal(content: string | Uint8Array, associatedData: string): string {
+    const nonce = randomBytes(nonceBytes)
+    const cipher = createCipheriv(algorithm, this.requireKey(), nonce, { authTagLength: tagBytes })
+    cipher.setAAD(Buffer.from(associatedData))
+    const encrypted = [nonce, cipher.update(Buffer.from(content)), cipher.final(), cipher.getAuthTag()]
+    return Buffer.concat(encrypted).toString('base64')
+  }
+
+  /** Decrypts a ciphertext; undefined if it was modified, or belongs to another key or other associated data. */
+  open(ciphertext: string, associatedData: string): Buffer | undefined {
+    const key = this.requireKey()
+    const bytes = Buffer.from(ciphertext, 'base64')
+    if (bytes.length < nonceBytes + tagBytes) return undefined
+    const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
+    decipher.setAAD(Buffer.from(associatedData))
+    decipher.setAuthTag(bytes.subarray(-tagBytes))
+    try {
+      return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Overwrites the key. Later calls throw, so that nothing is ever encrypted with a zero key. */
+  wipe(): void {
+    this.isWiped = true
+    this.key.fill(0)
+  }
+
+  private requireKey(): Uint8Array {
+    if (this.isWiped) throw storeClosedError()
+    return this.key
+  }
+}
+
+export const storeClosedError = (): MemoryError =>
+  new MemoryError('closed', 'This encrypted store is closed and its keys are wiped. Open it again.')

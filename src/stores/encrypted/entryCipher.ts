@@ -1,0 +1,93 @@
+import { type Derived, isBlank, type Message, type Said, type Sealed, type Source } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, type Key } from '../../domain/key.ts'
+import type { BoxKey } from './cipher.ts'
+
+/** Fields of a message that are encrypted. */
+type EncryptedFields = Partial<Pick<Said, 'content' | 'name' | 'calls' | 'answers'>>
+
+/**
+ * Encrypts content, name, calls and answers of a message into one ciphertext, stored as its content. Blank content stays
+ * in the clear, because stores must tell messages with visible text from others; its ciphertext is stored as the name.
+ */
+export function encryptMessage(message: Said, key: Key, cipher: BoxKey): Said {
+  const { content, name, calls, answers, ...clear } = message
+  const hidden: EncryptedFields = {
+    ...(isBlank(content) ? {} : { content }),
+    ...omitUndefined({ name, calls, answers }),
+  }
+  if (Object.keys(hidden).length === 0) return message
+  const blank = isBlank(content) ? content : null
+  const ciphertext = cipher.seal(JSON.stringify(hidden), messageAssociatedData(key, clear, blank))
+  return blank === null ? { ...clear, content: ciphertext } : { ...clear, content, name: ciphertext }
+}
+
+/** Restores the message that `encryptMessage` was given; `cipher` is undefined for a session without a key. */
+export function decryptMessage(message: Message, key: Key, cipher: BoxKey | undefined): Message {
+  const { content, name, calls: _, answers: __, ...clear } = message
+  const blank = isBlank(content) ? content : null
+  const ciphertext = blank === null ? content : name
+  if (ciphertext === undefined) return { ...clear, content }
+  const hidden = cipher?.open(ciphertext, messageAssociatedData(key, clear, blank))
+  if (hidden === undefined) throw corruptEntryError(`Message ${message.id}`, key)
+  return { ...clear, content, ...(JSON.parse(hidden.toString()) as EncryptedFields) }
+}
+
+/** Encrypts a derived entry. Erasure needs the ids of its source messages, which stay in the clear; quotes do not. */
+export function encryptDerived(entry: Derived, key: Key, cipher: BoxKey): Sealed {
+  const { id, at } = entry
+  const sources = entry.sources.map(({ message, session }) => ({ message, ...omitUndefined({ session }) }))
+  return {
+    kind: 'sealed',
+    id,
+    at,
+    box: cipher.seal(JSON.stringify(entry), entryAssociatedData(key, { id, at, sources })),
+    sources,
+  }
+}
+
+export function decryptDerived(entry: Derived, key: Key, cipher: BoxKey): Derived {
+  const content = entry.kind === 'sealed' ? cipher.open(entry.box, entryAssociatedData(key, entry)) : undefined
+  if (content === undefined) throw corruptEntryError(`Entry ${entry.id}`, key)
+  return JSON.parse(content.toString()) as Derived
+}
+
+/**
+ * Binds a ciphertext to its session and to all fields in the clear beside it: it cannot be moved to another session,
+ * given another role or other token counts. The position in the session is unknown before the write, so somebody with
+ * write access to the disk can still remove messages, or swap two with equal role, time and counts, unnoticed. Each
+ * message is authentic; completeness is not proved.
+ */
+function messageAssociatedData(
+  key: Key,
+  { role, at, tokens, lineTokens, tokenizer, weight }: Omit<Said, 'content'>,
+  blank: string | null,
+): string {
+  return JSON.stringify(['message', key.scope, key.id, role, at, tokens, lineTokens, tokenizer, weight, blank])
+}
+
+/** Binds a derived entry in the same way. Replacing it with an older version of itself goes unnoticed. */
+function entryAssociatedData(
+  key: Key,
+  { id, at, sources }: { readonly id: string; readonly at: number; readonly sources: readonly Source[] },
+): string {
+  return JSON.stringify([
+    'entry',
+    key.scope,
+    key.id,
+    id,
+    at,
+    sources.map(({ message, session }) => [message, session ?? null]),
+  ])
+}
+
+const corruptEntryError = (what: string, key: Key): MemoryError =>
+  new MemoryError(
+    'corrupt',
+    `${what} of ${formatKey(key)} was modified, or copied from elsewhere, and cannot be decrypted. Restore it from a backup or forget it.`,
+  )
+
+const omitUndefined = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>
+  }

@@ -1,0 +1,67 @@
+import { hkdfSync } from 'node:crypto'
+import type { Derived, Millis, Sealed } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, type Key } from '../../domain/key.ts'
+import { BoxKey, keyLength } from './cipher.ts'
+import { badKeyError, findMasterKey, type Keyring, type MasterKey } from './keyring.ts'
+
+/** Id of the entry that holds the wrapped key of its session. The encrypted store hides it and rejects other entries with this id. */
+const keyEntryId = '#key'
+
+export const isKeyEntry = (entry: Pick<Derived, 'id'>): boolean => entry.id === keyEntryId
+
+/** Wraps a session key with the scope's key, as an entry of the session. The ciphertext is prefixed with the master key's id. */
+export function wrapped(sessionKey: Uint8Array, key: Key, at: Millis, master: MasterKey): Sealed {
+  return {
+    kind: 'sealed',
+    id: keyEntryId,
+    at,
+    box: `${master.id}.${deriveScopeCipher(master, key).seal(sessionKey, associatedData(key))}`,
+    sources: [],
+  }
+}
+
+export const isWrappedBy = ({ id }: MasterKey, { box }: Sealed): boolean => box.startsWith(`${id}.`)
+
+/** Unwraps a session key. Throws `bad-secret` if its master key is not on the keyring, `corrupt` if it was modified. */
+export function unwrapped({ box }: Sealed, key: Key, keyring: Keyring): Uint8Array {
+  const [, masterId, ciphertext] = /^([0-9a-f]{16})\.(.+)$/.exec(box) ?? []
+  if (masterId === undefined || ciphertext === undefined) throw corruptKeyError(key)
+  const master = findMasterKey(keyring, masterId)
+  if (master === undefined) throw missingKeyError(masterId, key, keyring)
+  const sessionKey = deriveScopeCipher(master, key).open(ciphertext, associatedData(key))
+  if (sessionKey?.length !== keyLength) throw corruptKeyError(key)
+  return sessionKey
+}
+
+/** Finds the key entry of a session that has been written to; throws `bad-store` for a session without encryption. */
+export function keyEntryOf(derived: readonly Derived[], key: Key): Sealed {
+  const entry = derived.find(isKeyEntry)
+  if (entry?.kind === 'sealed') return entry
+  throw new MemoryError(
+    'bad-store',
+    `Session ${formatKey(key)} was written without encryption. Open the store without a key and export it, then import it into a new store with a key.`,
+  )
+}
+
+/**
+ * Derives the scope's key instead of storing it: concurrent first writers get the same key, no session outlives it, and
+ * a scope key leaked under an old master key reveals nothing that is encrypted under a new one.
+ */
+const deriveScopeCipher = (master: MasterKey, { scope }: Key): BoxKey =>
+  new BoxKey(new Uint8Array(hkdfSync('sha256', master.bytes, '', `threadkeep scope key 1 ${scope}`, keyLength)))
+
+const associatedData = (key: Key): string => JSON.stringify(['session key', key.scope, key.id])
+
+const corruptKeyError = (key: Key): MemoryError =>
+  new MemoryError(
+    'corrupt',
+    `The key of session ${formatKey(key)} was modified, or copied from another session, so the session cannot be decrypted. Restore it from a backup or forget it.`,
+  )
+
+function missingKeyError(masterId: string, key: Key, { current, others }: Keyring): MemoryError {
+  const given = [current, ...others].map(({ id }) => id).join(', ')
+  return badKeyError(
+    `Session ${formatKey(key)} is encrypted under key ${masterId}, but the keys given are ${given}. Add the missing key after the current one, separated by a space or a new line.`,
+  )
+}

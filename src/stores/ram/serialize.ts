@@ -1,0 +1,93 @@
+import type { Derived, Message, Said } from '../../domain/entry.ts'
+import type { Gap } from '../../domain/session.ts'
+import { createMessage, isVisibleUserMessage, type SessionContent } from './session.ts'
+
+/** Lossless compression of idle sessions. `unpack` must restore exactly what `pack` was given. */
+export type Pack = { pack(bytes: Uint8Array): Uint8Array; unpack(bytes: Uint8Array): Uint8Array }
+
+/** Fields that few messages have. */
+type OptionalFields = Pick<Said, 'name' | 'calls' | 'answers'>
+
+/** A message as a tuple, without field names and without the id, which follows from the sequence number. */
+type MessageRow = readonly [
+  sequence: number,
+  offset: number,
+  at: number,
+  role: Said['role'],
+  content: string,
+  tokens: number,
+  lineTokens: number,
+  tokenizer: string,
+  weight: number,
+  optional?: OptionalFields,
+]
+
+type SerializedSession = readonly [
+  messages: readonly MessageRow[],
+  gaps: readonly Gap[],
+  derived: readonly Derived[],
+  appliedChanges: readonly (readonly [id: string, run: readonly [first: number, last: number]])[],
+]
+
+/** Serializes and compresses a session into a string with one character per byte: V8 strings have less overhead than byte arrays. */
+export function serialize({ messages, gaps, derived, appliedChanges }: SessionContent, compressor: Pack): string {
+  const session: SerializedSession = [
+    messages.map(toRow),
+    gaps,
+    [...(derived?.values() ?? [])],
+    [...(appliedChanges ?? [])],
+  ]
+  return bytesToString(compressor.pack(new TextEncoder().encode(JSON.stringify(session))))
+}
+
+/** Restores the session that `serialize` was given. */
+export function deserialize(text: string, compressor: Pack): SessionContent {
+  const json = new TextDecoder().decode(compressor.unpack(stringToBytes(text)))
+  const [rows, gaps, derived, appliedChanges] = JSON.parse(json) as SerializedSession
+  const messages = rows.map(fromRow)
+  return {
+    messages,
+    gaps,
+    lastUserMessage: messages.findLast(isVisibleUserMessage),
+    derived: derived.length === 0 ? undefined : new Map(derived.map((entry) => [entry.id, entry])),
+    appliedChanges: appliedChanges.length === 0 ? undefined : new Map(appliedChanges),
+  }
+}
+
+function toRow(message: Message): MessageRow {
+  const { sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = message
+  const row = [sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight] as const
+  // JSON omits undefined fields.
+  return (name ?? calls ?? answers) === undefined ? row : [...row, { name, calls, answers } as OptionalFields]
+}
+
+const fromRow = ([
+  sequence,
+  offset,
+  at,
+  role,
+  content,
+  tokens,
+  lineTokens,
+  tokenizer,
+  weight,
+  optional,
+]: MessageRow): Message =>
+  createMessage({ at, role, content, tokens, lineTokens, tokenizer, weight, ...optional }, sequence, offset)
+
+/** Engines limit the number of arguments of a call. */
+const maxCharsPerCall = 8_192
+
+function bytesToString(bytes: Uint8Array): string {
+  let text = ''
+  // Reflect.apply takes the bytes as a list; spreading them would iterate one by one.
+  for (let from = 0; from < bytes.length; from += maxCharsPerCall)
+    text += Reflect.apply(String.fromCharCode, null, bytes.subarray(from, from + maxCharsPerCall))
+  return text
+}
+
+function stringToBytes(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length)
+  for (let at = 0; at < bytes.length; at++) bytes[at] = text.charCodeAt(at)
+  return bytes
+}

@@ -1,0 +1,197 @@
+import type { Entry, Millis } from '../../domain/entry.ts'
+import { isInner, type Key, type Scope } from '../../domain/key.ts'
+import { bytesOf, utf8Length } from '../../text/utf8.ts'
+import { ExpiryHeap } from './expiryHeap.ts'
+import { LruList } from './lruList.ts'
+import { deserialize, type Pack, serialize } from './serialize.ts'
+import type { Session, SessionContent } from './session.ts'
+import type { SessionCache, SessionFilter } from './sessionTable.ts'
+
+/** A store with a memory limit. It does not evict by itself: the caller ends the sessions it proposes. */
+export type Bounded = {
+  /** While sessions use more memory than allowed: the least recently used one, but never the one used last. */
+  overflowing(): Key | undefined
+  /** Compresses sessions that have not been used for a while. */
+  rest(now: Millis): void
+  /** Estimated memory used by sessions, and the limit. */
+  readonly bytes: { readonly used: number; readonly limit?: number }
+}
+
+/** A store that counts the sessions of a scope in constant time, including expired ones that are not erased yet. */
+export type Counted = { sessionsIn(scope: Scope): number }
+
+export type Room = {
+  /** Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted. */
+  readonly bytes?: number
+  /** Compresses idle sessions. Default: sessions are never compressed. */
+  readonly pack?: Pack
+  /** Idle time after which a session is compressed, in milliseconds. Default: 600,000 (ten minutes). */
+  readonly restAfter?: Millis
+  /**
+   * Memory that uncompressed sessions may use together, in bytes; beyond it the least recently used ones are compressed
+   * at once. Default: 32,000,000.
+   */
+  readonly awake?: number
+}
+
+/** Larger sessions take too long to compress during a write: they wait until they are idle. */
+const maxInlineCompressBytes = 64_000
+
+/** Overhead of an empty session, and of an entry besides its text: measured, rounded up. */
+const sessionOverheadBytes = 600
+const entryOverheadBytes = 200
+
+/** Finds sessions by expiry time and by scope, counts their memory, and compresses idle ones. */
+export class RamSessionCache implements SessionCache, Bounded, Counted {
+  private readonly options: Room
+  private readonly expiries = new ExpiryHeap<Session>()
+  private readonly scopes = new Map<Scope, Set<Session>>()
+  /** Number of user sessions by scope, without the engine's internal ones. */
+  private readonly counts = new Map<Scope, number>()
+  /** User sessions by last use; only with a memory limit, which needs it for eviction. */
+  private readonly lru: LruList | undefined
+  /** Uncompressed sessions by last use, and the bytes of those that may be compressed during a write. */
+  private readonly uncompressed = new LruList({ older: 'olderUncompressed', newer: 'newerUncompressed' })
+  private uncompressedBytes = 0
+  /** The compressed session read last: a reader usually reads it several times in a row. */
+  private lastRead: { readonly session: Session; readonly content: SessionContent } | undefined
+  private totalBytes = 0
+
+  constructor(options: Room = {}) {
+    this.options = options
+    this.lru = options.bytes === undefined ? undefined : new LruList({ older: 'olderUsed', newer: 'newerUsed' })
+  }
+
+  onCreated(session: Session): void {
+    const { scope } = session.key
+    this.expiries.add(session)
+    this.scopes.set(scope, (this.scopes.get(scope) ?? new Set()).add(session))
+    this.adjustCount(session, 1)
+    this.setSize(session, sessionOverheadBytes)
+  }
+
+  onWritten(session: Session, added: readonly Entry[], removed: readonly Entry[], isUse: boolean): void {
+    const bytes = this.dropCompressed(session) ?? session.bytes + sumBytes(added) - sumBytes(removed)
+    this.setSize(session, bytes)
+    this.expiries.update(session)
+    if (!this.uncompressed.has(session)) {
+      this.uncompressedBytes += compressibleBytes(session)
+      this.uncompressed.moveToNewest(session)
+    } else if (isUse) this.uncompressed.moveToNewest(session)
+    if (this.lru !== undefined && isSession(session.key) && (isUse || !this.lru.has(session)))
+      this.lru.moveToNewest(session)
+    this.compressOverflow()
+  }
+
+  onErased(session: Session): void {
+    const { scope } = session.key
+    const siblings = this.scopes.get(scope)
+    siblings?.delete(session)
+    if (siblings?.size === 0) this.scopes.delete(scope)
+    this.adjustCount(session, -1)
+    this.expiries.remove(session)
+    this.lru?.delete(session)
+    this.lastRead = undefined
+    this.setSize(session, 0)
+    this.uncompressed.delete(session)
+  }
+
+  candidates({ scope, expiredBy }: SessionFilter): Iterable<Session> {
+    if (expiredBy !== undefined) return this.expiries.listExpired(expiredBy)
+    return scope === undefined ? this.allSessions() : (this.scopes.get(scope) ?? [])
+  }
+
+  readContent(session: Session): SessionContent {
+    if (this.lastRead?.session !== session)
+      this.lastRead = { session, content: deserialize(session.compressed as string, this.options.pack as Pack) }
+    return this.lastRead.content
+  }
+
+  sessionsIn(scope: Scope): number {
+    return this.counts.get(scope) ?? 0
+  }
+
+  overflowing(): Key | undefined {
+    const { bytes: maxBytes = Number.POSITIVE_INFINITY } = this.options
+    return this.totalBytes <= maxBytes ? undefined : this.lru?.oldestUnlessOnly?.key
+  }
+
+  get bytes(): Bounded['bytes'] {
+    const { bytes: limit } = this.options
+    return limit === undefined ? { used: this.totalBytes } : { used: this.totalBytes, limit }
+  }
+
+  rest(now: Millis): void {
+    const { pack: compressor, restAfter: compressAfterMs = 600_000 } = this.options
+    if (compressor === undefined) return
+    for (const session of this.uncompressed) {
+      if (session.touchedAt > now - compressAfterMs) return
+      this.compress(session, compressor)
+    }
+  }
+
+  /** Compresses the least recently used sessions until the others fit. */
+  private compressOverflow(): void {
+    const { pack: compressor, awake: maxUncompressedBytes = 32_000_000 } = this.options
+    if (compressor === undefined || this.uncompressedBytes <= maxUncompressedBytes) return
+    for (const session of this.uncompressed) {
+      if (this.uncompressedBytes <= maxUncompressedBytes) return
+      if (compressibleBytes(session) > 0) this.compress(session, compressor)
+    }
+  }
+
+  private compress(session: Session, compressor: Pack): void {
+    this.uncompressed.delete(session)
+    this.uncompressedBytes -= compressibleBytes(session)
+    if (session.bytes <= sessionOverheadBytes) return
+    session.compressed = serialize(session.content as SessionContent, compressor)
+    session.content = undefined
+    this.setSize(session, sessionOverheadBytes + session.compressed.length)
+  }
+
+  private *allSessions(): Iterable<Session> {
+    for (const sessions of this.scopes.values()) yield* sessions
+  }
+
+  /** Drops the compressed form of a session that was just written to and returns its new size; undefined if it had none. */
+  private dropCompressed(session: Session): number | undefined {
+    if (session.compressed === undefined) return undefined
+    session.compressed = undefined
+    this.lastRead = undefined
+    const { messages, derived } = session.content as SessionContent
+    return sessionOverheadBytes + sumBytes([...messages, ...(derived?.values() ?? [])])
+  }
+
+  private adjustCount({ key }: Session, delta: number): void {
+    if (!isSession(key)) return
+    const count = this.sessionsIn(key.scope) + delta
+    if (count === 0) this.counts.delete(key.scope)
+    else this.counts.set(key.scope, count)
+  }
+
+  private setSize(session: Session, bytes: number): void {
+    if (!belongsToScope(session.key)) {
+      this.totalBytes += bytes - session.bytes
+      if (this.uncompressed.has(session)) this.uncompressedBytes += inlineBytes(bytes) - inlineBytes(session.bytes)
+    }
+    session.bytes = bytes
+  }
+}
+
+/** Bytes that count towards inline compression. Scope data counts as 0: it is read whenever one of the scope's sessions is used. */
+const compressibleBytes = ({ key, bytes }: Session): number => (belongsToScope(key) ? 0 : inlineBytes(bytes))
+const inlineBytes = (bytes: number): number => (bytes > maxInlineCompressBytes ? 0 : bytes)
+
+function sumBytes(entries: readonly Entry[]): number {
+  let bytes = 0
+  for (const entry of entries) bytes += estimateBytes(entry)
+  return bytes
+}
+
+/** Estimates an entry's memory: its text in UTF-8 plus overhead. */
+const estimateBytes = (entry: Entry): number =>
+  entryOverheadBytes + (entry.kind === 'message' ? bytesOf(entry) : utf8Length(JSON.stringify(entry)))
+
+const isSession = (key: Key): boolean => key.id !== '' && !isInner(key)
+/** True for the scope's own memory, its files and its outbox, which never count against the sessions' limit. */
+const belongsToScope = (key: Key): boolean => key.id === '' || key.id.startsWith(':')

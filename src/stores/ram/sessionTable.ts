@@ -1,0 +1,239 @@
+import type { Entry, Message, Millis } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, type Key, type Scope } from '../../domain/key.ts'
+import type { Changes, Erasure, Range, Store, Where } from '../../domain/ports.ts'
+import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
+import {
+  appendMessages,
+  createSession,
+  messageAt,
+  putDerived,
+  removeEntries,
+  type Session,
+  type SessionContent,
+} from './session.ts'
+
+/**
+ * Finds sessions without visiting all of them, counts their memory and compresses idle ones. A table with few sessions
+ * (the browser build) works without one: visiting a hundred sessions is cheaper than shipping this code.
+ */
+export interface SessionCache {
+  onCreated(session: Session): void
+  /** Called after a write. `isUse` is false for changes that are not a use of the session, such as upkeep. */
+  onWritten(session: Session, added: readonly Entry[], removed: readonly Entry[], isUse: boolean): void
+  onErased(session: Session): void
+  /** Returns at least the sessions that match the filter. */
+  candidates(filter: SessionFilter): Iterable<Session>
+  /** Reads the content of a compressed session, which stays compressed. */
+  readContent(session: Session): SessionContent
+}
+
+export type SessionFilter = { readonly scope?: Scope | undefined; readonly expiredBy?: Millis | undefined }
+
+/** Sessions in the memory of this process. All methods are synchronous; `ramStore` adapts it to the `Store` port. */
+export class RamShelf {
+  private readonly cache: SessionCache | undefined
+  private readonly sessions = new Map<string, Session>()
+  private readonly epochs = new Map<string, number>()
+  /** Number of removals by scope. */
+  private readonly removals = new Map<string, number>()
+  /** Change counter. */
+  private stamp = 0
+
+  constructor(cache?: SessionCache) {
+    this.cache = cache
+  }
+
+  head(key: Key, recent: number): Head {
+    const name = formatKey(key)
+    const session = this.sessions.get(name)
+    if (session === undefined) return emptyHead(key, this.getEpoch(name))
+    const { revision, epoch, startedAt, touchedAt, expiresAt, lastSequence } = session
+    const { messages, gaps, lastUserMessage, derived } = this.contentOf(session)
+    return {
+      key,
+      revision,
+      epoch,
+      startedAt,
+      touchedAt,
+      expiresAt,
+      messages: messages.length,
+      last: lastSequence,
+      gaps,
+      first: messages[0],
+      asked: lastUserMessage,
+      recent: recent <= 0 ? emptyList : messages.slice(-recent),
+      derived: derived === undefined ? emptyList : [...derived.values()],
+    }
+  }
+
+  page(key: Key, { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false }: Range): readonly Message[] {
+    const session = this.sessions.get(formatKey(key))
+    if (session === undefined) return []
+    const { messages } = this.contentOf(session)
+    const from = placeOf(messages, after + 1)
+    const to = placeOf(messages, before)
+    return newest ? messages.slice(Math.max(from, to - limit), to) : messages.slice(from, Math.min(to, from + limit))
+  }
+
+  commit(change: Change): readonly Message[] {
+    const name = formatKey(change.key)
+    const session = this.sessions.get(name)
+    if (change.epoch !== (session?.epoch ?? this.getEpoch(name))) {
+      throw new MemoryError(
+        'erased',
+        `Session ${name} was erased while this change was in progress; nothing was stored. Read the session again and retry if the change is still needed.`,
+      )
+    }
+    const applied =
+      session === undefined || change.id === undefined
+        ? undefined
+        : this.contentOf(session).appliedChanges?.get(change.id)
+    if (applied !== undefined) {
+      const [first, last] = applied
+      return this.page(change.key, { after: first - 1, before: last + 1, limit: last - first + 1 })
+    }
+    const { revision = 0, lastSequence = 0 } = session ?? {}
+    if (change.base !== undefined && change.base !== revision) {
+      throw new MemoryError(
+        'conflict',
+        `Session ${name} is at revision ${revision}, not ${change.base}. Read the session again and retry.`,
+      )
+    }
+    if (change.from !== undefined && change.from.sequence <= lastSequence) {
+      throw new MemoryError(
+        'conflict',
+        `Message ${change.from.sequence} of ${name} cannot be added: the last message is number ${lastSequence}. Use a higher number.`,
+      )
+    }
+    return this.apply(session ?? this.create(name, change), change)
+  }
+
+  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
+    const [afterScope = '', id = ''] = after.split(/:(.*)/s)
+    const start = { scope: afterScope, id }
+    const matches: Listed[] = []
+    for (const session of this.candidates({ scope, expiredBy })) {
+      const { key, startedAt, touchedAt, expiresAt, messageCount } = session
+      if (!isAfter(key, start) || (scope !== undefined && key.scope !== scope)) continue
+      if (expiredBy !== undefined && !isExpired(session, expiredBy)) continue
+      matches.push({ key, startedAt, touchedAt, expiresAt, messages: messageCount })
+    }
+    return matches.sort((a, b) => (isAfter(a.key, b.key) ? 1 : -1)).slice(0, limit)
+  }
+
+  erase(key: Key, only?: Erasure): readonly string[] {
+    const name = formatKey(key)
+    const session = this.sessions.get(name)
+    if (only !== undefined && 'remains' in only) return []
+    if (only !== undefined && 'entries' in only)
+      return session === undefined ? [] : this.eraseEntries(session, only.entries)
+    if (only !== undefined && (session === undefined || !isExpired(session, only.expiredBy))) return []
+    this.recordRemoval(key.scope)
+    this.epochs.set(name, this.getEpoch(name) + 1)
+    if (session === undefined) return []
+    const { messages, derived } = this.contentOf(session)
+    this.sessions.delete(name)
+    this.cache?.onErased(session)
+    return [...messages.map((message) => message.id), ...(derived?.keys() ?? [])]
+  }
+
+  private eraseEntries(session: Session, entries: readonly string[]): readonly string[] {
+    const removed = removeEntries(session, this.writableContent(session), entries)
+    if (removed.length > 0) this.recordRemoval(session.key.scope)
+    // Increments the revision even if nothing was removed: a writer that read the session earlier may hold the erased text.
+    this.recordChange(session, [], removed, false)
+    return removed.map(({ id }) => id)
+  }
+
+  changes({ scope, id }: Where, since: number): Changes {
+    if (id === undefined) {
+      const sessions = [...this.candidates({ scope })]
+        .filter(({ key, stamp }) => key.scope === scope && stamp > since)
+        .map(({ key }) => key)
+      return { stamp: this.stamp, lineage: `${this.removals.get(scope) ?? 0}`, sessions }
+    }
+    const name = formatKey({ scope, id })
+    const session = this.sessions.get(name)
+    const lineage = `${this.getEpoch(name)}.${session?.removals ?? 0}`
+    return { stamp: this.stamp, lineage, sessions: session !== undefined && session.stamp > since ? [session.key] : [] }
+  }
+
+  /** Reads entries by location; `sequence` is 0 for derived entries. Undefined for entries that no longer exist. */
+  findEntries(
+    locations: readonly { readonly key: Key; readonly id: string; readonly sequence: number }[],
+  ): (Entry | undefined)[] {
+    return locations.map(({ key, id, sequence }) => {
+      const session = this.sessions.get(formatKey(key))
+      const content = session && this.contentOf(session)
+      return content && (sequence === 0 ? content.derived?.get(id) : messageAt(content, sequence))
+    })
+  }
+
+  clear(): void {
+    for (const session of [...this.sessions.values()]) this.erase(session.key)
+  }
+
+  private create(name: string, change: Change): Session {
+    const session = createSession(change)
+    this.sessions.set(name, session)
+    this.cache?.onCreated(session)
+    return session
+  }
+
+  private apply(session: Session, change: Change): readonly Message[] {
+    const content = this.writableContent(session)
+    const added = appendMessages(session, content, change)
+    const replaced = putDerived(content, change.put)
+    const removed = removeEntries(session, content, change.drop)
+    if (removed.length > 0) this.recordRemoval(session.key.scope)
+    // Upkeep writes with the time of the last use, so it does not count as one.
+    const isUse = added.length > 0 || change.at > session.touchedAt
+    session.touchedAt = change.at
+    session.expiresAt = change.expiresAt
+    this.recordChange(session, concat(added, change.put), concat(replaced, removed), isUse)
+    return added
+  }
+
+  private recordChange(session: Session, added: readonly Entry[], removed: readonly Entry[], isUse: boolean): void {
+    session.revision++
+    session.stamp = ++this.stamp
+    this.cache?.onWritten(session, added, removed, isUse)
+  }
+
+  /** Number of times a session was erased. */
+  private getEpoch(name: string): number {
+    return this.epochs.get(name) ?? 0
+  }
+
+  private candidates(filter: SessionFilter): Iterable<Session> {
+    return this.cache?.candidates(filter) ?? this.sessions.values()
+  }
+
+  /** Content for reading; a compressed session stays compressed. */
+  private contentOf(session: Session): SessionContent {
+    return session.content ?? (this.cache as SessionCache).readContent(session)
+  }
+
+  /** Content for writing; a compressed session is decompressed for good. */
+  private writableContent(session: Session): SessionContent {
+    session.content ??= this.contentOf(session)
+    return session.content
+  }
+
+  private recordRemoval(scope: string): void {
+    this.removals.set(scope, (this.removals.get(scope) ?? 0) + 1)
+    this.stamp++
+  }
+}
+
+/** Shared by the heads of all sessions that have no such entries. */
+const emptyList: readonly never[] = []
+
+/** Concatenates without copying in the common case of an empty second list. */
+const concat = (first: readonly Entry[], second: readonly Entry[]): readonly Entry[] =>
+  second.length === 0 ? first : [...first, ...second]
+
+type KeyParts = Pick<Key, 'scope' | 'id'>
+const isAfter = (key: KeyParts, other: KeyParts): boolean =>
+  key.scope === other.scope ? key.id > other.id : key.scope > other.scope

@@ -1,0 +1,140 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type ErrorCode, MemoryError } from '../../domain/error.ts'
+import type { Key } from '../../domain/key.ts'
+import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
+import type { Change } from '../../domain/session.ts'
+import { connectWriter, patience, syncFile } from './connect.ts'
+import { faultOf, isBusy, isDiskFault } from './errors.ts'
+import { type CommitResult, Writer } from './write.ts'
+
+/** A write operation, as plain data that can be sent to the worker thread. */
+export type WriteTask =
+  | { readonly commit: Change }
+  | { readonly erase: Key; readonly only: Erasure | undefined }
+  | { readonly embed: readonly Embedded[]; readonly model: string }
+  /** Removes erased data from the write-ahead log. */
+  | { readonly truncateLog: true }
+  | { readonly snapshot: Where; readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }
+  | { readonly quarantine: readonly string[]; readonly key: Key; readonly reason: string }
+
+/** Result of a task, as plain data. `isLogTruncated` is set for erasures and log truncations. */
+export type WriteResult =
+  | { readonly committed: CommitResult }
+  | { readonly erasedIds: readonly string[]; readonly isLogTruncated?: boolean }
+  | { readonly storedCount: number }
+  | { readonly error: { readonly code: ErrorCode; readonly message: string } }
+
+type Connection = { readonly database: DatabaseSync; readonly writer: Writer }
+
+/** Writes many tasks in one transaction, so that they share one disk sync. */
+export class BatchWriter {
+  private readonly path: string
+  private connection: Connection | undefined
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Returns the results in order. A rejected task does not affect the others; if the disk fails, all tasks fail. */
+  run(tasks: readonly WriteTask[]): readonly WriteResult[] {
+    try {
+      const results = this.transact(tasks)
+      return tasks.some((task) => 'erase' in task || 'truncateLog' in task) ? this.truncateLog(results) : results
+    } catch (error) {
+      if (tasks.length > 1 && !(error instanceof MemoryError) && !isDiskFault(error) && !isBusy(error))
+        return tasks.flatMap((task) => this.run([task]))
+      return tasks.map(() => errorResult(faultOf(error, this.path)))
+    }
+  }
+
+  /** Closes the connection. SQLite moves the log into the database then, so that no other file is left. */
+  close(): void {
+    const { connection } = this
+    this.connection = undefined
+    connection?.database.close()
+  }
+
+  private transact(tasks: readonly WriteTask[]): readonly WriteResult[] {
+    const { database, writer } = this.connect()
+    try {
+      database.exec('BEGIN IMMEDIATE')
+      writer.begun()
+      const results = tasks.map((task) => runTask(writer, task))
+      writer.ending()
+      database.exec('COMMIT')
+      return results
+    } catch (error) {
+      this.rollBack(error)
+      throw error
+    }
+  }
+
+  private rollBack(error: unknown): void {
+    const { database, writer } = this.connect()
+    writer.afterRollback()
+    try {
+      if (database.isTransaction) database.exec('ROLLBACK')
+    } catch {
+      // SQLite rolled back by itself, or the connection is unusable and is closed below.
+    }
+    // The state of the disk is unknown after a failed write: a new connection reads it again.
+    if (isDiskFault(error)) this.discardConnection()
+  }
+
+  private discardConnection(): void {
+    try {
+      this.close()
+    } catch {
+      // A connection that cannot be closed is abandoned.
+    }
+  }
+
+  /** Removes erased data from the log too. If the disk fails, only the erasures fail. */
+  private truncateLog(results: readonly WriteResult[]): readonly WriteResult[] {
+    try {
+      const isLogTruncated = truncateLog(this.connect().database)
+      // Without the sync, a power loss could bring back the old log.
+      if (isLogTruncated) syncFile(`${this.path}-wal`)
+      return results.map((result) => ('erasedIds' in result ? { ...result, isLogTruncated } : result))
+    } catch (error) {
+      const failure = errorResult(faultOf(error, this.path))
+      if (isDiskFault(error)) this.discardConnection()
+      return results.map((result) => ('erasedIds' in result ? failure : result))
+    }
+  }
+
+  private connect(): Connection {
+    if (this.connection === undefined) {
+      const database = connectWriter(this.path)
+      this.connection = { database, writer: new Writer(database) }
+    }
+    return this.connection
+  }
+}
+
+/** Runs one task. A `MemoryError` is its result; any other error aborts the transaction. */
+function runTask(writer: Writer, task: WriteTask): WriteResult {
+  try {
+    if ('commit' in task) return { committed: writer.commit(task.commit) }
+    if ('erase' in task) return { erasedIds: writer.erase(task.erase, task.only) }
+    if ('truncateLog' in task) return { erasedIds: [] }
+    if ('embed' in task) return { storedCount: writer.embed(task.model, task.embed) }
+    if ('snapshot' in task) return { storedCount: writer.snapshot(task.snapshot, task) ? 1 : 0 }
+    return { erasedIds: writer.quarantine(task.key, task.quarantine, task.reason) }
+  } catch (error) {
+    if (error instanceof MemoryError) return errorResult(error)
+    throw error
+  }
+}
+
+/** Empties the log; false if a reader blocked it for longer than the other tasks should wait. */
+function truncateLog(database: DatabaseSync): boolean {
+  database.exec(`PRAGMA busy_timeout = ${patience / 20}`)
+  try {
+    return (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }).busy === 0
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${patience}`)
+  }
+}
+
+const errorResult = ({ code, message }: MemoryError): WriteResult => ({ error: { code, message } })

@@ -1,0 +1,247 @@
+import type { Derived, Message } from '../../domain/entry.ts'
+import { formatKey, type Key } from '../../domain/key.ts'
+import type { Range } from '../../domain/ports.ts'
+import { emptyHead, type Head, placeOf } from '../../domain/session.ts'
+import type { Reader } from './read.ts'
+import type { SessionRow } from './rows.ts'
+
+/** Cached parts of a session. Parts other than the row are loaded on demand. */
+type CachedSession = {
+  row: SessionRow
+  /** Database version at which the row was last known to be current. */
+  checkedVersion: number
+  /** The newest messages, without a hole. */
+  tail: Message[]
+  first?: Message | undefined
+  lastUserMessage?: Message | undefined
+  derived?: readonly Derived[] | undefined
+  derivedBytes: number
+  /** Total size as last counted. */
+  bytes: number
+}
+
+const maxTailMessages = 512
+const maxSessions = 1_000
+const defaultMaxBytes = 64_000_000
+
+/**
+ * Session cache in front of the database. Before each answer it checks that nothing was written since: one query of
+ * SQLite's data version if nobody has written at all, one session row otherwise.
+ */
+export class HeadCache {
+  private readonly reader: Reader
+  private readonly sessions = new Map<string, CachedSession>()
+  private readonly maxBytes: number
+  private totalBytes = 0
+
+  constructor(reader: Reader, maxBytes = defaultMaxBytes) {
+    this.reader = reader
+    this.maxBytes = maxBytes
+  }
+
+  /** Estimated size of the cache. */
+  get bytes(): number {
+    return this.totalBytes
+  }
+
+  head(key: Key, recent: number): Head {
+    const cached = this.getUnchanged(key)
+    if (cached !== undefined && isComplete(cached, recent)) return this.buildHead(key, cached, recent)
+    return this.reader.snapshotRead(() => {
+      const session = this.refresh(key)
+      if (session === undefined) return emptyHead(key, this.reader.tombstoneEpoch(key))
+      const head = this.buildHead(key, session, recent)
+      this.updateSize(key, session)
+      return head
+    })
+  }
+
+  page(key: Key, range: Range): readonly Message[] {
+    const cached = this.getUnchanged(key)
+    const slice = cached && sliceTail(cached, range)
+    if (slice !== undefined) return slice
+    return this.reader.snapshotRead(() => {
+      const session = this.refresh(key)
+      if (session === undefined) return []
+      const messages = this.readPage(key, session, range)
+      this.updateSize(key, session)
+      return messages
+    })
+  }
+
+  /** Applies a write of this process to the cache, so that it need not be read back. */
+  applyWrite(key: Key, row: SessionRow, messages: readonly Message[]): void {
+    const session = this.sessions.get(formatKey(key))
+    if (session === undefined || session.row.revision + 1 !== row.revision || !isContinuation(session.row, row)) return
+    applyRow(session, row, messages)
+    this.updateSize(key, session)
+  }
+
+  /** Removes a session, which may contain data that was just erased. */
+  drop(key: Key): void {
+    this.evict(formatKey(key))
+  }
+
+  /** Returns the cached session if nothing was written to it since; reads one row at most. */
+  private getUnchanged(key: Key): CachedSession | undefined {
+    const cached = this.sessions.get(formatKey(key))
+    if (cached === undefined) return undefined
+    const version = this.reader.version()
+    if (cached.checkedVersion === version) return cached
+    const row = this.reader.session(key)
+    if (row === undefined || row.revision !== cached.row.revision || !isContinuation(cached.row, row)) return undefined
+    cached.checkedVersion = version
+    return cached
+  }
+
+  private buildHead(key: Key, session: CachedSession, recent: number): Head {
+    const { epoch, revision, startedAt, touchedAt, expiresAt, messageCount, lastSequence, gaps } = session.row
+    return {
+      key,
+      revision,
+      epoch,
+      startedAt,
+      touchedAt,
+      expiresAt,
+      messages: messageCount,
+      last: lastSequence,
+      gaps,
+      recent: recent <= 0 ? [] : this.readPage(key, session, { limit: recent, newest: true }),
+      first: this.readFirst(key, session),
+      asked: this.readLastUserMessage(key, session),
+      derived: this.readDerived(key, session),
+    }
+  }
+
+  private readPage(key: Key, session: CachedSession, range: Range): readonly Message[] {
+    const { row } = session
+    const isNewest = range.newest === true && (range.before ?? Number.POSITIVE_INFINITY) > row.lastSequence
+    const tailLength = Math.min(range.limit, maxTailMessages, row.messageCount)
+    if (isNewest && session.tail.length < tailLength)
+      session.tail = this.reader.messages(key, row.id, { limit: tailLength, newest: true })
+    return sliceTail(session, range) ?? this.reader.messages(key, row.id, range)
+  }
+
+  private readFirst(key: Key, session: CachedSession): Message | undefined {
+    const { row, tail } = session
+    if (row.messageCount === 0) return undefined
+    session.first ??= tail.length === row.messageCount ? tail[0] : this.reader.messages(key, row.id, { limit: 1 })[0]
+    return session.first
+  }
+
+  private readLastUserMessage(key: Key, session: CachedSession): Message | undefined {
+    const { id, lastUserSequence: sequence } = session.row
+    if (sequence === null) return undefined
+    if (session.lastUserMessage?.sequence === sequence) return session.lastUserMessage
+    const inTail = session.tail[placeOf(session.tail, sequence)]
+    session.lastUserMessage =
+      inTail?.sequence === sequence
+        ? inTail
+        : this.reader.messages(key, id, { after: sequence - 1, before: sequence + 1, limit: 1 })[0]
+    return session.lastUserMessage
+  }
+
+  private readDerived(key: Key, session: CachedSession): readonly Derived[] {
+    if (session.derived === undefined) {
+      session.derived = session.row.derivedVersion === 0 ? [] : this.reader.derived(key, session.row.id)
+      session.derivedBytes = JSON.stringify(session.derived).length
+    }
+    return session.derived
+  }
+
+  /** Brings the cached session up to date, or starts a new one; undefined if the session does not exist. */
+  private refresh(key: Key): CachedSession | undefined {
+    const name = formatKey(key)
+    const version = this.reader.version()
+    const cached = this.sessions.get(name)
+    if (cached?.checkedVersion === version) return cached
+    const row = this.reader.session(key)
+    // Evicted and added again, so that it becomes the most recently used.
+    this.evict(name)
+    if (row === undefined) return undefined
+    const session =
+      cached !== undefined && isContinuation(cached.row, row)
+        ? this.catchUp(key, cached, row)
+        : { row, checkedVersion: version, tail: [], derivedBytes: 0, bytes: 0 }
+    session.checkedVersion = version
+    this.sessions.set(name, session)
+    this.totalBytes += session.bytes
+    return session
+  }
+
+  /** Counts a session again and evicts the least recently used others while the cache is too large. */
+  private updateSize(key: Key, session: CachedSession): void {
+    const bytes = estimateBytes(session)
+    this.totalBytes += bytes - session.bytes
+    session.bytes = bytes
+    const name = formatKey(key)
+    for (const oldest of this.sessions.keys()) {
+      if (this.totalBytes <= this.maxBytes && this.sessions.size <= maxSessions) break
+      if (oldest !== name) this.evict(oldest)
+    }
+  }
+
+  private evict(name: string): void {
+    this.totalBytes -= this.sessions.get(name)?.bytes ?? 0
+    this.sessions.delete(name)
+  }
+
+  /** Reads only the messages that other processes have added, and only if the tail before them is cached. */
+  private catchUp(key: Key, session: CachedSession, row: SessionRow): CachedSession {
+    if (row.revision === session.row.revision) return session
+    const added =
+      session.tail.length === 0
+        ? []
+        : this.reader.messages(key, row.id, { after: session.row.lastSequence, limit: maxTailMessages })
+    applyRow(session, row, added)
+    return session
+  }
+}
+
+function applyRow(session: CachedSession, row: SessionRow, added: readonly Message[]): void {
+  const { row: previous } = session
+  if (session.tail.length > 0 || previous.messageCount === 0) session.tail.push(...added)
+  if (session.tail.length > 2 * maxTailMessages) session.tail = session.tail.slice(-maxTailMessages)
+  if (row.derivedVersion !== previous.derivedVersion) session.derived = undefined
+  if (row.lastUserSequence !== previous.lastUserSequence)
+    session.lastUserMessage = added.find(({ sequence }) => sequence === row.lastUserSequence)
+  session.row = row
+}
+
+/** Estimated size of a message besides its text. */
+const messageOverheadBytes = 200
+
+const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSession): number =>
+  [...tail, first, lastUserMessage].reduce(
+    (bytes, message) => bytes + (message === undefined ? 0 : messageOverheadBytes + textLength(message)),
+    derivedBytes,
+  )
+
+const textLength = ({ content, calls = [] }: Message): number =>
+  calls.reduce((length, { name, arguments: text }) => length + name.length + text.length, content.length)
+
+/** Returns a range from the cached tail; undefined if the tail does not cover it. */
+function sliceTail(
+  { tail, row }: CachedSession,
+  { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range,
+): readonly Message[] | undefined {
+  const [from, to] = [placeOf(tail, after + 1), placeOf(tail, before)]
+  const coversStart = tail.length === row.messageCount || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
+  if (!newest) return coversStart ? tail.slice(from, Math.min(to, from + limit)) : undefined
+  return coversStart || to >= limit ? tail.slice(Math.max(from, to - limit), to) : undefined
+}
+
+/** True if a head can be built without reading the database. */
+function isComplete({ row, tail, first, lastUserMessage, derived }: CachedSession, recent: number): boolean {
+  const hasEnds =
+    (first !== undefined || row.messageCount === 0) &&
+    (row.lastUserSequence === null || lastUserMessage?.sequence === row.lastUserSequence)
+  return hasEnds && derived !== undefined && (tail.length >= recent || tail.length === row.messageCount)
+}
+
+/** True if nothing was removed in between, and few enough messages were added to read only those. */
+const isContinuation = (previous: SessionRow, current: SessionRow): boolean =>
+  previous.id === current.id &&
+  previous.epoch === current.epoch &&
+  previous.removals === current.removals &&
+  current.lastSequence - previous.lastSequence <= maxTailMessages

@@ -1,0 +1,299 @@
+import { isObject } from '../../domain/checks.ts'
+import type { Json } from '../../domain/entry.ts'
+import { findFacts } from '../../text/facts.ts'
+import type { Sentence } from '../../text/sentences.ts'
+import { termsOf } from '../../text/words.ts'
+import {
+  defaultImportance,
+  type FactCandidate,
+  type FactField,
+  type FactMessage,
+  fields,
+  isKeyedField,
+} from './fields.ts'
+import { keyFromText, maxValueChars } from './phrases.ts'
+import { findTopic, topicKey } from './preferences.ts'
+import { constraintKeyFor, constraintsKey } from './statements.ts'
+import { statedClauses, userLines, userSentences } from './userText.ts'
+
+/** Terms of a value must be within this many sentences. */
+const maxSentenceDistance = 3
+
+/**
+ * Keeps the facts of a model's answer that a user has stated: all terms, numbers, URLs and identifiers of a value must be
+ * close together in one user message, in the user's own words, asserted and not negated. All others are rejected and
+ * counted.
+ *
+ * @example
+ * groundFacts({ user_preferences: { theme: 'dark', font: 'Arial' } }, [message]) // 'I prefer dark mode.': theme kept, font rejected
+ */
+export function groundFacts(
+  answer: unknown,
+  messages: readonly FactMessage[],
+): { readonly facts: readonly FactCandidate[]; readonly rejected: number } {
+  const userMessages = messages.filter(({ role }) => role === 'user').map(splitMessage)
+  const latestFirst = [...userMessages].reverse()
+  const claims = parseClaims(answer)
+  // Of repeated statements, keyed fields use the last one and lists the first one.
+  const facts = claims
+    .map((claim) => groundClaim(claim, isKeyedField(claim.field) ? latestFirst : userMessages))
+    .filter((fact) => fact !== undefined)
+  return { facts, rejected: claims.length - facts.length }
+}
+
+/** A part of a sentence between commas or similar boundaries. */
+type Part = {
+  readonly text: string
+  readonly start: number
+  readonly end: number
+  readonly sentence: number
+  readonly isStated: boolean
+  readonly terms: ReadonlySet<string>
+  readonly urls: readonly string[]
+}
+type MessageParts = {
+  readonly message: FactMessage
+  readonly parts: readonly Part[]
+  readonly terms: ReadonlySet<string>
+}
+
+function splitMessage(message: FactMessage): MessageParts {
+  const sentences = userSentences(userLines(message.content))
+  const parts = sentences.flatMap(splitSentence)
+  return { message, parts, terms: new Set(parts.flatMap(({ terms }) => [...terms])) }
+}
+
+const boundary = /[,;:](?=\s)|[–—()]|\s(?:but|and i|because|although|though)\s|$/gi
+
+function splitSentence(sentence: Sentence, index: number): readonly Part[] {
+  const clauses = statedClauses(sentence)
+  const parts: Part[] = []
+  let from = 0
+  for (const { 0: separator, index: at } of sentence.text.matchAll(boundary)) {
+    const text = sentence.text.slice(from, at)
+    const [start, end] = [sentence.start + from, sentence.start + at]
+    from = at + separator.length
+    if (!/[\p{L}\p{N}]/u.test(text)) continue
+    const isStated = clauses.some((clause) => clause.start < end && start < clause.end)
+    parts.push({
+      text,
+      start,
+      end,
+      sentence: index,
+      isStated,
+      terms: new Set(termsOf(joinDigitGroups(text))),
+      urls: urlsInText(text),
+    })
+  }
+  return parts
+}
+
+/** Makes `5,000` and `5000` equal. */
+const joinDigitGroups = (text: string): string => text.replace(/(?<=\d)[,'’](?=\d{3}(?!\d))/g, '')
+const urlsInText = (text: string): readonly string[] =>
+  text.includes('://') ? findFacts(text).flatMap((fact) => (fact.text.includes('://') ? [fact.text] : [])) : []
+
+/** Terms that must be found for a value. */
+type GroundingTerms = {
+  readonly terms: readonly string[]
+  readonly urls: readonly string[]
+  readonly isNegated: boolean
+  readonly maxSentences: number
+}
+
+function groundClaim(claim: Claim, messages: readonly MessageParts[]): FactCandidate | undefined {
+  const { field, value } = claim
+  if (value === undefined || (isKeyedField(field) && claim.key === '')) return undefined
+  const grounding = groundingTerms(claim)
+  if (grounding === undefined) return undefined
+  for (const { message, parts, terms } of messages) {
+    if (!grounding.terms.every((term) => terms.has(term))) continue
+    const span = findShortestRun(parts, grounding, claim)
+    if (span === undefined) continue
+    const key = isKeyedField(field) ? groundedKey(claim.key, terms, message.content.slice(...span)) : ''
+    const source = { message: message.id, span }
+    return { field, key, value, importance: defaultImportance[field], at: message.at, source }
+  }
+  return undefined
+}
+
+/** Keys of document parts, which need not occur in the message. */
+const structuralKey = /^(?:sections?|chapters?|title|outline|format|type|parts?|headings?|constraints\.\w+)$/
+
+/** Keeps the model's key if the user said it or it is a known topic; otherwise derives one from the user's words. */
+function groundedKey(key: string, terms: ReadonlySet<string>, passage: string): string {
+  const words = termsOf(key.replace(/[._-]/g, ' ')).filter((term) => !framingTerms.has(term))
+  const isUserWording = words.length > 0 && words.length <= 4 && words.every((term) => terms.has(term))
+  // `ui.theme` matches the topic `theme`.
+  const topic = topicKey(key.replace(/^[a-z]{1,12}\./, ''))
+  return isUserWording || topic !== undefined || structuralKey.test(key) ? key : keyFromText(passage)
+}
+
+/** Models write `the user` where the user writes `I`. */
+const framingTerms: ReadonlySet<string> = new Set(termsOf('user users'))
+
+function groundingTerms({ key, value }: Claim): GroundingTerms | undefined {
+  const texts = [value ?? ''].flat().map(String)
+  const terms = [...new Set(texts.flatMap((text) => termsOf(joinDigitGroups(text))))].filter(
+    (term) => !framingTerms.has(term),
+  )
+  if (terms.length === 0) return undefined
+  // A small number alone matches too easily: the thing it counts must occur as well.
+  const isBareNumber = terms.every((term) => /^\d{1,3}$/.test(term))
+  const counted = isBareNumber ? termsOf(key.replace(/[._]/g, ' ')) : []
+  if (isBareNumber && counted.length === 0) return undefined
+  return {
+    terms: [...terms, ...counted],
+    urls: texts.flatMap(urlsInText),
+    isNegated: negation.test(`${key.replace(/[._]/g, ' ')} ${texts.join(' ')}`),
+    maxSentences: maxSentenceDistance + texts.length - 1,
+  }
+}
+
+const negation =
+  /\b(?:not|never|no|none|nor|neither|without|cannot|can't|hates?|dislikes?|detests?|avoids?|avoiding|refuses?|allerg\w*)\b|n['’]t\b/i
+const aboutOthers = /\b(?:he|she|they)\b|\b(?:prefers|likes|loves|hates|wants|uses|enjoys|dislikes)\b/i
+
+/** Words that express a wish; a bare term may refer to anything. */
+const wishPattern =
+  /\b(?:prefer|like|love|enjoy|want|wish|rather|favou?rite|hate|dislike|avoid|us(?:e|ing)|call me|always|never|please|(?<=^|[,:;] ?)(?:keep|make|write|answer|reply|respond|speak|format|set|switch|stick)|go with|need|allergic|vegan|vegetarian|do not|no)\b|n['’]t\b/i
+
+/** Finds the shortest run of parts that has all terms, refers to the user and is not negated. */
+function findShortestRun(
+  parts: readonly Part[],
+  grounding: GroundingTerms,
+  claim: Claim,
+): readonly [number, number] | undefined {
+  let best: readonly [number, number] | undefined
+  for (let first = 0; first < parts.length; first++) {
+    const run = runFrom(parts, first, grounding)
+    const [head, tail] = [run?.[0], run?.at(-1)]
+    if (run === undefined || head === undefined || tail === undefined || !supportsClaim(run, grounding, claim)) continue
+    if (best === undefined || tail.end - head.start < best[1] - best[0]) best = [head.start, tail.end]
+  }
+  return best
+}
+
+function runFrom(
+  parts: readonly Part[],
+  first: number,
+  { terms, urls, maxSentences }: GroundingTerms,
+): readonly Part[] | undefined {
+  const missing = new Set(terms)
+  const sentence = parts[first]?.sentence ?? 0
+  for (let last = first; last < parts.length && (parts[last] as Part).sentence < sentence + maxSentences; last++) {
+    const before = missing.size
+    for (const term of (parts[last] as Part).terms) missing.delete(term)
+    // A run must start with one of the terms; later starts find the others.
+    if (last === first && missing.size === before) return undefined
+    if (missing.size > 0) continue
+    const run = parts.slice(first, last + 1)
+    return urls.every((url) => run.some((part) => part.urls.includes(url))) ? run : undefined
+  }
+  return undefined
+}
+
+function supportsClaim(run: readonly Part[], grounding: GroundingTerms, { field }: Claim): boolean {
+  const isStatement = field === 'user_preferences' || field === 'key_decisions' || field === 'important_facts'
+  const text = run.map((part) => part.text).join(' ')
+  if (isStatement && run.some((part) => !part.isStated)) return false
+  if ((isStatement || field === 'custom_fields') && negation.test(text) !== grounding.isNegated) return false
+  return field !== 'user_preferences' || (wishPattern.test(text) && (/\bI\b/.test(text) || !aboutOthers.test(text)))
+}
+
+/** A fact claimed by a model; `value` is undefined if it has an unusable shape. */
+type Claim = { readonly field: FactField; readonly key: string; readonly value: Json | undefined }
+
+const maxClaims = 400
+const maxListItems = 40
+
+/**
+ * Parses the claims in a model's answer. Accepts deviating shapes: a text for a list, a list for an object, an object for
+ * a text, or one extra level of nesting.
+ */
+function parseClaims(answer: unknown): readonly Claim[] {
+  if (!isObject(answer)) return []
+  const wrapped = ownValue(answer, 'important_data')
+  const data = isObject(wrapped) ? wrapped : answer
+  return fields
+    .flatMap((field) =>
+      isKeyedField(field) ? keyedClaims(field, ownValue(data, field)) : listClaims(field, ownValue(data, field)),
+    )
+    .slice(0, maxClaims)
+}
+
+const ownValue = (object: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(object, name) ? object[name] : undefined
+
+function listClaims(field: FactField, input: unknown): readonly Claim[] {
+  if (input === undefined || input === null) return []
+  const items = Array.isArray(input) ? input : isObject(input) ? Object.values(input).flat() : [input]
+  return items.map((item) => ({ field, key: '', value: textOfItem(item) }))
+}
+
+/** Properties in which models put the name of an object. */
+const nameProperties = ['name', 'value', 'text', 'fact', 'decision', 'url', 'title', 'description', 'content']
+
+function textOfItem(item: unknown): string | undefined {
+  if (!isObject(item)) return toScalarText(item)
+  const property = nameProperties.find((name) => typeof ownValue(item, name) === 'string')
+  return property === undefined ? undefined : toScalarText(ownValue(item, property))
+}
+
+const toScalarText = (value: unknown): string | undefined => {
+  const text =
+    typeof value === 'string' ? value.trim() : typeof value === 'number' && Number.isFinite(value) ? String(value) : ''
+  return text === '' || text.length > maxValueChars ? undefined : text
+}
+
+function keyedClaims(field: FactField, input: unknown): readonly Claim[] {
+  if (input === undefined || input === null) return []
+  if (isObject(input))
+    return Object.entries(input).flatMap(([key, value]) => entryClaims(field, normalizeKey(key), value, 1))
+  if (field === 'document_structure' && Array.isArray(input))
+    return [{ field, key: 'sections', value: listOfTexts(input) }]
+  return [input].flat().map((item) => claimWithoutKey(field, textOfItem(item)))
+}
+
+/** Creates a claim from a text without a key; the key is derived as the rules do. */
+function claimWithoutKey(field: FactField, text: string | undefined): Claim {
+  if (text === undefined) return { field, key: '', value: undefined }
+  const topic =
+    field === 'user_preferences' ? findTopic(text.replace(/^.*\b(?:prefers?|uses?|likes?) /i, ''), 'chosen') : undefined
+  return topic === undefined ? { field, key: keyFromText(text), value: text } : { field, ...topic }
+}
+
+function entryClaims(field: FactField, key: string, value: unknown, levels: number): readonly Claim[] {
+  if (isObject(value))
+    return levels === 0
+      ? [{ field, key, value: undefined }]
+      : Object.entries(value).flatMap(([name, inner]) => entryClaims(field, `${key}.${normalizeKey(name)}`, inner, 0))
+  if (field === 'custom_fields' && key === constraintsKey)
+    return [value].flat().map((item) => constraintClaim(textOfItem(item)))
+  return [{ field, key, value: Array.isArray(value) ? listOfTexts(value) : toScalarText(value) }]
+}
+
+/** Constraints have one key each, like those found by the rules. */
+const constraintClaim = (text: string | undefined): Claim => ({
+  field: 'custom_fields',
+  key: constraintKeyFor(text ?? '') ?? '',
+  value: text,
+})
+
+function listOfTexts(items: readonly unknown[]): Json | undefined {
+  const texts = items.map(textOfItem)
+  return texts.length === 0 || texts.length > maxListItems || texts.some((text) => text === undefined)
+    ? undefined
+    : (texts as string[])
+}
+
+/** Normalises keys: `programmingLanguage`, `Time zone` and `IDE` become `programming_language`, `timezone`, `editor`. */
+function normalizeKey(name: string): string {
+  const key = name
+    .slice(0, 60)
+    .replace(/(?<=[a-z])(?=[A-Z])/g, '_')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}.]+/gu, '_')
+    .replace(/^_+|_+$/g, '')
+  return /^constraints?$/.test(key) ? constraintsKey : (topicKey(key) ?? key)
+}

@@ -1,0 +1,198 @@
+import { type Fact, type Json, type Millis, type Source, sequenceOf } from '../../domain/entry.ts'
+import { type FactCandidate, isKeyedField } from './fields.ts'
+
+const maxSourcesPerFact = 8
+const defaultMaxFacts = 400
+
+/** `at` replaces missing times, `createId` names new facts, `maxFacts` limits their number. */
+type MergeOptions = { readonly at: Millis; readonly createId: (index: number) => string; readonly maxFacts?: number }
+
+/** Facts to write, and the ids of facts to delete. */
+type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly string[] }
+
+/**
+ * Merges extracted facts into stored ones. In keyed fields a different value supersedes the previous one, which stays in
+ * history with an end time. Lists only grow, in the order of the mentions. A repeated mention adds at most a source, so
+ * merging the same facts twice changes nothing as long as the limit is not exceeded.
+ *
+ * @example
+ * mergeFacts([dark], [light], { at: now, createId: (index) => `f${index}` }) // put: dark with `until`, light that supersedes it
+ */
+export function mergeFacts(
+  existing: readonly Fact[],
+  candidates: readonly FactCandidate[],
+  options: MergeOptions,
+): MergeResult {
+  const before = new Map(existing.map((fact) => [fact.id, fact]))
+  const chains = chainsOf(existing)
+  let created = 0
+  for (const candidate of withTimes(candidates, options.at)) {
+    const chain = chainFor(chains, candidate.field, candidate.key, candidate.value)
+    const mergeInto = isKeyedField(candidate.field) ? mergeIntoKey : mergeIntoList
+    if (mergeInto(chain, candidate, () => options.createId(created))) created++
+  }
+  const after = prune([...chains.values()].flat(), options.maxFacts ?? defaultMaxFacts)
+  const remaining = new Set(after.map(({ id }) => id))
+  return {
+    put: after.filter((fact) => !isUnchanged(fact, before.get(fact.id))),
+    drop: existing.map(({ id }) => id).filter((id) => !remaining.has(id)),
+  }
+}
+
+/** Filters the facts that held at a time. */
+export const factsAsOf = (facts: readonly Fact[], at: Millis): readonly Fact[] =>
+  facts.filter((fact) => fact.at <= at && (fact.until === undefined || fact.until > at))
+
+/** Facts of one key or one list value, in the order of their mentions. */
+type Chain = Fact[]
+
+function chainsOf(facts: readonly Fact[]): Map<string, Chain> {
+  const chains = new Map<string, Chain>()
+  for (const fact of facts) chainFor(chains, fact.field, fact.key, fact.value).push(fact)
+  for (const chain of chains.values()) chain.sort(bySaid)
+  return chains
+}
+
+/** Returns the chain of a key of an object, or of mention value of a list. */
+function chainFor(chains: Map<string, Chain>, field: string, key: string, value: Json): Chain {
+  const name = JSON.stringify(isKeyedField(field) ? [field, key] : [field, key, normalizeValue(value)])
+  const chain = chains.get(name) ?? []
+  chains.set(name, chain)
+  return chain
+}
+
+/** Normalises a value: ignores case, white space and trailing punctuation. */
+function normalizeValue(value: Json): string {
+  if (typeof value === 'string') return value.toLowerCase().replace(/\s+/g, ' ').replace(trailingPunctuation, '').trim()
+  if (Array.isArray(value)) return JSON.stringify(value.map(normalizeValue))
+  if (typeof value !== 'object' || value === null) return String(value)
+  return JSON.stringify(
+    Object.entries(value)
+      .map(([name, inner]) => [name, normalizeValue(inner)])
+      .sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
+  )
+}
+
+const trailingPunctuation = /[\s.,;:!?…。！？/]{1,20}$/
+
+/** Time, source and value: enough to order two mentions. */
+type Mention = { readonly at: Millis; readonly source: Source | undefined; readonly value: Json }
+
+const firstMention = ({ at, sources: [source], value }: Fact): Mention => ({ at, source, value })
+
+/** Orders by time, then message sequence, then position in the message. */
+const compareMentions = (a: Mention, b: Mention): number =>
+  a.at - b.at ||
+  sequenceOfMention(a) - sequenceOfMention(b) ||
+  spanStart(a) - spanStart(b) ||
+  compare(JSON.stringify(a.value), JSON.stringify(b.value))
+const sequenceOfMention = ({ source }: Mention): number =>
+  source === undefined ? 0 : (sequenceOf(source.message) ?? 0)
+const spanStart = ({ source }: Mention): number => source?.span?.[0] ?? 0
+const compare = <T extends string | number>(a: T, b: T): number => (a === b ? 0 : a < b ? -1 : 1)
+
+/** Orders facts by their first one. */
+export const bySaid = (a: Fact, b: Fact): number => compareMentions(firstMention(a), firstMention(b))
+
+const withTimes = (candidates: readonly FactCandidate[], at: Millis): readonly FactCandidate[] =>
+  candidates
+    .map((candidate) => (Number.isFinite(candidate.at) ? candidate : { ...candidate, at }))
+    .sort(compareMentions)
+
+/** Adds a list value once, dated by its first one. Returns true if a fact was created. */
+function mergeIntoList(chain: Chain, candidate: FactCandidate, id: () => string): boolean {
+  const known = chain[0]
+  if (known === undefined) chain.push(createFact(candidate, id()))
+  else chain[0] = candidate.at < known.at ? addEarlierSource(known, candidate) : addSource(known, candidate)
+  return known === undefined
+}
+
+/** Inserts a value of a key; it holds from its mention until the next value. Returns true if a fact was created. */
+function mergeIntoKey(chain: Chain, candidate: FactCandidate, id: () => string): boolean {
+  const same = normalizeValue(candidate.value)
+  if (
+    chain.some(
+      (fact) =>
+        normalizeValue(fact.value) === same && fact.sources.some((source) => isSamePassage(source, candidate.source)),
+    )
+  )
+    return false
+  const next = chain.findIndex((fact) => compareMentions(candidate, firstMention(fact)) < 0)
+  const index = next < 0 ? chain.length : next
+  const [current, later] = [chain[index - 1], chain[index]]
+  // The fact that the oldest one superseded was pruned: older mentions are not added again.
+  if (current === undefined && later?.supersedes !== undefined) return false
+  const until = current === undefined ? undefined : Math.min(current.until ?? candidate.at, candidate.at)
+  if (
+    current !== undefined &&
+    normalizeValue(current.value) === same &&
+    (later !== undefined || current.until === undefined)
+  ) {
+    chain[index - 1] = addSource(current, candidate)
+    return false
+  }
+  if (current !== undefined && until !== undefined) chain[index - 1] = { ...current, until }
+  if (later !== undefined && normalizeValue(later.value) === same) {
+    chain[index] = addEarlierSource(later, candidate)
+    return false
+  }
+  const fact = {
+    ...createFact(candidate, id()),
+    ...(current === undefined ? {} : { supersedes: current.id }),
+    ...(later === undefined ? {} : { until: later.at }),
+  }
+  if (later !== undefined) chain[index] = { ...later, supersedes: fact.id }
+  chain.splice(index, 0, fact)
+  return true
+}
+
+function createFact({ field, key, value, importance, at, source }: FactCandidate, id: string): Fact {
+  return { kind: 'fact', id, at, field, key, value, importance, sources: [source] }
+}
+
+function addSource(fact: Fact, candidate: FactCandidate): Fact {
+  const isCited =
+    fact.sources.length >= maxSourcesPerFact || fact.sources.some(({ message }) => message === candidate.source.message)
+  return {
+    ...fact,
+    importance: Math.max(fact.importance, candidate.importance),
+    sources: isCited ? fact.sources : [...fact.sources, candidate.source],
+  }
+}
+
+function addEarlierSource(fact: Fact, candidate: FactCandidate): Fact {
+  const others = fact.sources.filter(({ message }) => message !== candidate.source.message)
+  return {
+    ...addSource(fact, candidate),
+    at: candidate.at,
+    sources: [candidate.source, ...others].slice(0, maxSourcesPerFact),
+  }
+}
+
+/** True if two sources cite overlapping passages of the same message. */
+function isSamePassage(one: Source, other: Source): boolean {
+  if (one.message !== other.message || one.session !== other.session) return false
+  if (one.span === undefined || other.span === undefined) return true
+  return one.span[0] < other.span[1] && other.span[0] < one.span[1]
+}
+
+/** Limits the number of facts: drops those superseded longest ago first, then the least important and oldest. */
+function prune(facts: readonly Fact[], maxFacts: number): readonly Fact[] {
+  const pruned = new Set([...facts].sort(byPruneOrder).slice(0, Math.max(0, facts.length - maxFacts)))
+  return facts.filter((fact) => !pruned.has(fact))
+}
+
+/** Breaks ties by content, so that the result is deterministic. */
+const byPruneOrder = (a: Fact, b: Fact): number =>
+  compare(endTime(a), endTime(b)) ||
+  (a.until === undefined ? a.importance - b.importance : 0) ||
+  bySaid(a, b) ||
+  compare(contentOf(a), contentOf(b))
+const endTime = ({ until = Number.POSITIVE_INFINITY }: Fact): number => until
+const contentOf = ({ field, key, value }: Fact): string => JSON.stringify([field, key, value])
+
+const isUnchanged = (fact: Fact, before: Fact | undefined): boolean =>
+  before !== undefined && (fact === before || canonicalJson(fact) === canonicalJson(before))
+
+/** Serialises a fact independently of the order of its properties. */
+const canonicalJson = (fact: Fact): string => JSON.stringify(Object.entries(fact).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,0 +1,88 @@
+import type { Derived, Fact, Item, Millis, Notes, Summary } from '../domain/entry.ts'
+import { countBetween, type Head } from '../domain/session.ts'
+import type { FactCandidate } from './extract/fields.ts'
+import { mergeFacts } from './extract/merge.ts'
+
+/** Result of a step, and the state it is based on. It is valid only while that state is unchanged. */
+export type StepOutcome = {
+  readonly basis: {
+    readonly epoch: number
+    /** Sequence numbers of the messages that were read. */
+    readonly messages: readonly number[]
+    /** Summaries that are continued. The text is compared too: rederiving after a deletion keeps id and version. */
+    readonly summaries: readonly Pick<Summary, 'id' | 'version' | 'text'>[]
+    /** Number of optimizer runs before this one; set by the optimizer only. */
+    readonly optimizerRuns?: number
+  }
+  readonly put: readonly (Summary | Item)[]
+  readonly drop: readonly string[]
+  readonly facts: readonly FactCandidate[]
+  readonly notes: Partial<Pick<Notes, 'faults' | 'triage' | 'tuning' | 'facts'>>
+}
+
+/** Returns the change that applies an outcome to a session; undefined if its basis has changed. */
+export function applyOutcome(
+  head: Head,
+  outcome: StepOutcome,
+  now: Millis,
+): { readonly put: readonly Derived[]; readonly drop: readonly string[] } | undefined {
+  if (!isStillValid(head, outcome)) return undefined
+  const facts = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
+  const createId = (index: number): string => `f${head.revision + 1}.${index}`
+  const merged = mergeFacts(facts, outcome.facts, { at: now, createId })
+  const dropped = new Set(merged.drop)
+  const count = new Set([...facts, ...merged.put].map(({ id }) => id).filter((id) => !dropped.has(id))).size
+  const notes = updateNotes(head, { ...outcome.notes, ...(count === 0 ? {} : { facts: count }) }, now)
+  return { put: [...outcome.put, ...merged.put, ...notes.put], drop: [...outcome.drop, ...merged.drop, ...notes.drop] }
+}
+
+function isStillValid(head: Head, { basis, put }: StepOutcome): boolean {
+  if (head.epoch !== basis.epoch) return false
+  if (basis.messages.some((sequence) => sequence > head.last || countBetween(head.gaps, sequence, sequence) === 0))
+    return false
+  if (basis.optimizerRuns !== undefined && basis.optimizerRuns !== optimizerRuns(head)) return false
+  const summaries = head.derived.filter((entry) => entry.kind === 'summary')
+  const isUnchanged = ({ id, version, text }: Pick<Summary, 'id' | 'version' | 'text'>) =>
+    summaries.some((summary) => summary.id === id && summary.version === version && summary.text === text)
+  if (!basis.summaries.every(isUnchanged)) return false
+  // Rejects messages that another summary covers by now, unless this outcome continues that one.
+  const continued = new Set(basis.summaries.map(({ id }) => id))
+  const others = summaries.filter(({ id, tier }) => !continued.has(id) && tier !== 'batch')
+  return !put.some((entry) => entry.kind === 'summary' && others.some((other) => overlaps(entry, other)))
+}
+
+/** True if two summaries have the same id or cover some of the same messages. */
+export const overlaps = (one: Summary, other: Summary): boolean =>
+  one.id === other.id || (one.covers[0] <= other.covers[1] && other.covers[0] <= one.covers[1])
+
+export const optimizerRuns = ({ derived }: Head): number =>
+  derived.find((entry) => entry.kind === 'notes')?.tuning?.runs ?? 0
+
+/** Returns the change that updates the notes and releases the lease. Empty notes are dropped. */
+export function updateNotes(
+  head: Head,
+  changes: StepOutcome['notes'],
+  now: Millis,
+): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
+  const notes = head.derived.find((entry) => entry.kind === 'notes')
+  const { lease, faults = [], facts: _, ...rest } = { ...notes, ...changes }
+  const next: Notes = {
+    ...rest,
+    ...(changes.facts === undefined ? {} : { facts: changes.facts }),
+    ...(faults.length === 0 ? {} : { faults }),
+    kind: 'notes',
+    id: 'notes',
+    at: now,
+    sources: [],
+  }
+  const isUnchanged =
+    lease === undefined &&
+    notes?.facts === next.facts &&
+    notes?.triage === next.triage &&
+    notes?.tuning === next.tuning &&
+    JSON.stringify(notes?.faults) === JSON.stringify(next.faults)
+  if (isUnchanged) return { put: [], drop: [] }
+  if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined || next.facts !== undefined)
+    return { put: [next], drop: [] }
+  return { put: [], drop: notes === undefined ? [] : [notes.id] }
+}

@@ -1,0 +1,93 @@
+import type { Fact, Message } from '../../src/domain/entry.ts'
+import { MemoryError } from '../../src/domain/error.ts'
+import { parseKey } from '../../src/domain/key.ts'
+import type { Index, Store } from '../../src/domain/ports.ts'
+import { type Change, never } from '../../src/domain/session.ts'
+import { type Memory, openMemory } from '../../src/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { chars4 } from '../../src/text/estimators.ts'
+import type { Position } from './journal.ts'
+import { messageText, type Operation } from './operations.ts'
+
+/** A memory and its store, for operations that the memory does not offer. */
+export type OpenStore = { readonly memory: Memory; readonly store: Store & Index }
+
+export async function openStoreFile(file: string, onWarning?: (warning: string) => void): Promise<OpenStore> {
+  const store = sqliteStore(file, onWarning === undefined ? {} : { onWarning })
+  return { store, memory: await openMemory({ store, tokenizer: chars4 }) }
+}
+
+/** Runs an operation, for the first time or again; returns the positions of its messages. */
+export async function runOperation({ memory, store }: OpenStore, operation: Operation): Promise<readonly Position[]> {
+  const { id, session } = operation
+  if (operation.kind === 'eraseSession') await memory.forget({ key: session })
+  else if (operation.kind === 'eraseMessage') await memory.forget({ key: session, messageId: operation.message })
+  else if (operation.kind === 'increment') await increment(store, operation)
+  else {
+    const texts = Array.from({ length: operation.messages }, (_, index) => messageText(id, index))
+    const stored = operation.withFact
+      ? await appendWithFact(store, operation, texts)
+      : await memory.append(
+          session,
+          texts.map((content, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content })),
+          { operationId: id },
+        )
+    return stored.map(({ sequence, offset, weight }) => ({ sequence, offset, weight }))
+  }
+  return []
+}
+
+async function appendWithFact(
+  store: Store,
+  operation: Operation,
+  texts: readonly string[],
+): Promise<readonly Message[]> {
+  const { epoch } = await store.head(parseKey(operation.session), 0)
+  const append = texts.map((content) => ({
+    at: 1_000,
+    role: 'user' as const,
+    content,
+    tokens: 5,
+    lineTokens: 5,
+    tokenizer: 'none',
+    weight: content.length,
+  }))
+  const put = [createFact(operation.id, messageText(operation.id, 0))]
+  return store.commit({ ...createChange(operation, epoch), append, put })
+}
+
+async function increment(store: Store, operation: Operation): Promise<void> {
+  for (;;) {
+    const { epoch, revision, derived } = await store.head(parseKey(operation.session), 0)
+    const [current] = derived as readonly Fact[]
+    const put = [createFact('count', Number(current?.value ?? 0) + 1)]
+    try {
+      await store.commit({ ...createChange(operation, epoch), base: revision, put })
+      return
+    } catch (error) {
+      if (!(error instanceof MemoryError) || error.code !== 'conflict') throw error
+    }
+  }
+}
+
+const createChange = ({ id, session }: Operation, epoch: number): Change => ({
+  id,
+  key: parseKey(session),
+  at: 1_000,
+  epoch,
+  append: [],
+  put: [],
+  drop: [],
+  expiresAt: never,
+})
+
+const createFact = (id: string, value: string | number): Fact => ({
+  kind: 'fact',
+  id,
+  at: 1_000,
+  field: 'any',
+  key: '',
+  value,
+  importance: 1,
+  sources: [],
+})

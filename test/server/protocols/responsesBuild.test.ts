@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest'
+import type { ChatMessage } from '../../../src/domain/ledger.ts'
+import type { Body } from '../../../src/server/protocols/protocol.ts'
+import { responses } from '../../../src/server/protocols/responses.ts'
+import { chars4 } from '../../../src/text/estimators.ts'
+
+const build = (body: Body, memory: readonly ChatMessage[] = [], from?: number) =>
+  responses.write(responses.read(body, chars4), memory, from)
+const assistantCall = (id: string, name: string, text: string): ChatMessage => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id, type: 'function', function: { name, arguments: text } }],
+})
+const question = { role: 'user', content: 'And now?' }
+
+describe('Responses upstream request', () => {
+  it('without memory equals the client request with store: false', () => {
+    const body = {
+      model: 'gpt-5',
+      instructions: 'Be brief.',
+      input: [
+        { role: 'developer', content: 'Be kind.' },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'abc' },
+        { type: 'function_call', id: 'fc_1', call_id: 'c1', name: 'now', arguments: '{}', status: 'completed' },
+        { type: 'function_call_output', call_id: 'c1', output: '12:00' },
+        { type: 'something_new', of: 'tomorrow' },
+      ],
+      include: ['reasoning.encrypted_content'],
+      tools: [{ type: 'function', name: 'now', parameters: {} }],
+      text: { format: { type: 'json_object' } },
+      reasoning: { effort: 'low' },
+      prompt_cache_key: 'k',
+      of_tomorrow: { a: 1 },
+    }
+    expect(build(body, [], 0)).toEqual({ ...body, store: false })
+    expect(build({ input: 'Hello', store: true }, [], 0)).toEqual({
+      input: [{ role: 'user', content: 'Hello' }],
+      store: false,
+    })
+    expect(build({ prompt: { id: 'p' } })).toEqual({ prompt: { id: 'p' }, store: false })
+  })
+
+  it('removes ids that only memory can resolve', () => {
+    expect(build({ input: 'Hi', previous_response_id: 'resp_1', conversation: 'conv_1', store: true })).toEqual({
+      input: [{ role: 'user', content: 'Hi' }],
+      store: false,
+    })
+  })
+
+  it('places instructions first, then memory, then the unchanged newest turn', () => {
+    const input = [
+      { role: 'developer', content: 'Be kind.' },
+      { type: 'configuration_update', reasoning: { effort: 'low' } },
+      { role: 'user', content: 'Old' },
+      { role: 'assistant', content: 'Older' },
+      { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'And now?', extra: true }] },
+      { role: 'developer', content: 'Hurry.' },
+    ]
+    const memory: ChatMessage[] = [
+      { role: 'system', content: 'Use memory.' },
+      { role: 'user', content: 'My name is Ann.', name: 'ann' },
+      {
+        role: 'assistant',
+        content: 'I look.',
+        tool_calls: [{ id: 'c1', type: 'function', function: { name: 'now', arguments: '{}' } }],
+      },
+      { role: 'tool', content: '12:00', tool_call_id: 'c1' },
+      { role: 'assistant', content: ' ' },
+    ]
+    expect(build({ input }, memory).input).toEqual([
+      input[0],
+      input[1],
+      { role: 'system', content: 'Use memory.' },
+      { role: 'user', content: 'My name is Ann.' },
+      { role: 'assistant', content: 'I look.' },
+      { type: 'function_call', call_id: 'c1', name: 'now', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c1', output: '12:00' },
+      input[4],
+      input[5],
+    ])
+    expect(build({ input }, [], 3).input).toEqual([input[0], input[1], ...input.slice(3)])
+  })
+
+  it('gives calls in memory the type that their outputs require', () => {
+    const outputs = [
+      { type: 'custom_tool_call_output', call_id: 'c1', output: 'done' },
+      { type: 'apply_patch_call_output', call_id: 'c2', status: 'completed' },
+      { type: 'function_call_output', call_id: 'c3', output: '12:00' },
+      { type: 'local_shell_call_output', id: 'c4', output: 'a b' },
+    ]
+    const memory = [
+      assistantCall('c1', 'patch', '{"input":"*** Begin"}'),
+      assistantCall('c2', 'apply_patch', '{"operation":{"type":"delete_file","path":"a"}}'),
+      assistantCall('c3', 'now', '{}'),
+      assistantCall('c4', 'local_shell', '{"action":{"type":"exec","command":["ls"],"env":{}}}'),
+    ]
+    expect(build({ input: outputs, previous_response_id: 'resp_1' }, memory).input).toEqual([
+      { type: 'custom_tool_call', call_id: 'c1', name: 'patch', input: '*** Begin' },
+      { type: 'apply_patch_call', call_id: 'c2', status: 'completed', operation: { type: 'delete_file', path: 'a' } },
+      { type: 'function_call', call_id: 'c3', name: 'now', arguments: '{}' },
+      {
+        type: 'local_shell_call',
+        call_id: 'c4',
+        status: 'completed',
+        action: { type: 'exec', command: ['ls'], env: {} },
+      },
+      ...outputs,
+    ])
+  })
+
+  it('replaces media placeholders with media that the client sends again', () => {
+    const imageMessage = {
+      role: 'user',
+      content: [{ type: 'input_image', image_url: 'https://example.com/cat.png', detail: 'auto' }],
+    }
+    const textMessage = { role: 'user', content: [{ type: 'input_text', text: 'Hello', extra: true }] }
+    const reply = { role: 'assistant', content: 'A cat.' }
+    const memory: ChatMessage[] = [
+      { role: 'user', content: '[image https://example.com/cat.png]' },
+      { role: 'assistant', content: '[image https://example.com/cat.png]' },
+      { role: 'user', content: 'Hello' },
+      { role: 'user', content: 'Before that: [image https://example.com/cat.png]' },
+    ]
+    expect(build({ input: [imageMessage, reply, textMessage, reply, question] }, memory).input).toEqual([
+      imageMessage,
+      ...memory.slice(1),
+      question,
+    ])
+    expect(build({ input: [question] }, memory).input).toEqual([...memory, question])
+  })
+
+  it('omits reasoning without content unless the client receives encrypted reasoning', () => {
+    const withContent = {
+      type: 'reasoning',
+      id: 'rs_2',
+      summary: [],
+      content: [{ type: 'reasoning_text', text: 'Hm.' }],
+    }
+    const input = [
+      question,
+      { type: 'reasoning', id: 'rs_1', summary: [] },
+      { role: 'assistant', content: 'Yes.' },
+      withContent,
+    ]
+    expect(build({ input }).input).toEqual([question, { role: 'assistant', content: 'Yes.' }, withContent])
+    expect(build({ input, include: ['reasoning.encrypted_content'] }).input).toEqual(input)
+  })
+
+  it('formats errors in both shapes that clients read', () => {
+    const error = { message: 'Try again.', type: 'upstream_error', param: null, code: 'upstream' }
+    expect(responses.problem(error)).toEqual({ error })
+    expect(responses.failure(error)).toBe(
+      'event: error\ndata: {"type":"error","code":"upstream","message":"Try again.","param":null,"sequence_number":0,' +
+        '"error":{"message":"Try again.","type":"upstream_error","param":null,"code":"upstream"}}\n\n',
+    )
+  })
+})

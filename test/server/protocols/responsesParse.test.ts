@@ -1,0 +1,298 @@
+import { describe, expect, it } from 'vitest'
+import { chat } from '../../../src/server/protocols/chat.ts'
+import type { Ask, Body, FilePart, Sent } from '../../../src/server/protocols/protocol.ts'
+import { responses } from '../../../src/server/protocols/responses.ts'
+import { chars4 } from '../../../src/text/estimators.ts'
+
+const parse = (body: Body) => responses.read(body, chars4)
+const expectRequest = (body: Body, expected: Partial<Ask>): void => expect(parse(body)).toMatchObject(expected)
+const parseMessages = (input: unknown) => parse({ input }).said.map(({ at: _at, ...message }) => message)
+const expectMessages = (input: unknown, expected: readonly Omit<Sent, 'at'>[]): void =>
+  expect(parseMessages(input)).toEqual(expected)
+const call = (id: string, name = 'weather', text = '{"city":"Bern"}') => ({
+  type: 'function_call',
+  call_id: id,
+  name,
+  arguments: text,
+})
+const output = (id: string, text: unknown = 'sunny') => ({ type: 'function_call_output', call_id: id, output: text })
+const reasoning = { type: 'reasoning', id: 'rs_1', summary: [] }
+const question = { role: 'user', content: 'How is the weather?' }
+const missingInput =
+  'input is missing: it must be text, or a list with at least one item such as { "role": "user", "content": "Hello" }.'
+
+describe('Responses request', () => {
+  it('with plain text is one user message', () => {
+    const body = { model: 'gpt-5', input: 'Hello', stream: true, max_output_tokens: 50, user: 'ann' }
+    const request = parse(body)
+    expectRequest(body, {
+      model: 'gpt-5',
+      streams: true,
+      turn: 0,
+      maxTokens: 50,
+      session: 'ann',
+      hasTools: false,
+      files: [],
+      instructions: [],
+      owed: 0,
+    })
+    const expected: readonly Sent[] = [{ role: 'user', content: 'Hello', at: 0, place: 0 }]
+    expect(request.said).toEqual(expected)
+    expect(request.previous).toBeUndefined()
+    expect(request.conversation).toBeUndefined()
+  })
+
+  it('reads the previous response and the conversation', () => {
+    expect(parse({ input: 'Hi', previous_response_id: 'resp_1' }).previous).toBe('resp_1')
+    expect(parse({ input: 'Hi', conversation: 'conv_1' }).conversation).toBe('conv_1')
+    expect(parse({ input: 'Hi', conversation: { id: 'conv_2' } }).conversation).toBe('conv_2')
+    expectRequest(
+      { input: 'Hi', previous_response_id: null, conversation: null },
+      { previous: undefined, conversation: undefined },
+    )
+  })
+
+  it('separates instructions from the conversation', () => {
+    const input = [
+      { role: 'developer', content: 'Be brief.' },
+      question,
+      { type: 'message', role: 'system', content: [{ type: 'input_text', text: 'Be kind.' }] },
+    ]
+    const request = parse({ instructions: 'You are a cook.', input })
+    expect(request.instructions).toEqual(['You are a cook.', 'Be brief.', 'Be kind.'])
+    expect(request.said.map(({ place: index }) => index)).toEqual([1])
+    // 'system' is 2 tokens, and a token is four characters.
+    expect(request.owed).toBe(2 + 4 + (2 + 3) + (2 + 2))
+  })
+
+  it('counts the tokens of its tools, including tools added by items', () => {
+    const now = { type: 'function', name: 'now', description: 'The time', parameters: {}, strict: true }
+    const tools = parse({ input: 'Hi', tools: [now] })
+    const added = parse({ input: [{ type: 'additional_tools', role: 'developer', tools: [now] }, question] })
+    const { type, ...definition } = now
+    expect(tools.owed).toBe(chat.read({ messages: [question], tools: [{ type, function: definition }] }, chars4).owed)
+    expect(tools.owed).toBeGreaterThan(0)
+    expect(added.owed).toBe(tools.owed)
+    expect([tools.hasTools, added.hasTools, added.turn]).toEqual([true, true, 1])
+  })
+
+  it('reads messages with and without a type, with text and with parts', () => {
+    const parts = [
+      { type: 'input_text', text: 'Look:' },
+      { type: 'input_image', image_url: 'https://example.com/cat.png', detail: 'auto' },
+      { type: 'input_image', file_id: 'file-9' },
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+      { type: 'input_video', url: 'x' },
+    ]
+    const reply = {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'A cat.', annotations: [] }],
+    }
+    const refusal = { role: 'assistant', content: [{ type: 'refusal', refusal: 'I cannot.' }] }
+    expectMessages(
+      [{ role: 'user', content: parts }, reply, { type: 'message', role: 'user', content: 'And?' }, refusal],
+      [
+        {
+          role: 'user',
+          content:
+            'Look:\n[image https://example.com/cat.png]\n[image file-9]\n[audio, 3 bytes, sha256 709e80c88487a241]\n[video]',
+          place: 0,
+        },
+        { role: 'assistant', content: 'A cat.', place: 1 },
+        { role: 'user', content: 'And?', place: 2 },
+        { role: 'assistant', content: 'I cannot.', place: 3 },
+      ],
+    )
+  })
+
+  it('collects files', () => {
+    const pdf = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERg==' }
+    const reference = { type: 'input_file', file_url: 'https://example.com/b.pdf' }
+    const textUrl = { type: 'input_image', image_url: 'data:text/plain,secret' }
+    const request = parse({ input: [{ role: 'user', content: [pdf, reference, textUrl] }] })
+    const expected: readonly FilePart[] = [
+      { name: 'a.pdf', type: 'application/pdf', bytes: Buffer.from('%PDF') },
+      { name: 'file', type: '', bytes: undefined },
+      { name: 'file', type: 'text/plain', bytes: Buffer.from('secret') },
+    ]
+    expect(request.files).toEqual(expected)
+    expect(request.said[0]?.content).toMatch(
+      /^\[file a\.pdf, 4 bytes, sha256 [0-9a-f]{16}\]\n\[file file https:\/\/example\.com\/b\.pdf\]\n\[file, 6 bytes/,
+    )
+  })
+
+  it('joins consecutive assistant items and their reasoning into one message', () => {
+    const input = [
+      question,
+      reasoning,
+      { role: 'assistant', content: 'I look.' },
+      call('c1'),
+      { type: 'web_search_call', id: 'ws_1' },
+      call('c2'),
+      output('c1'),
+      output('c2'),
+    ]
+    const rest = [
+      reasoning,
+      { role: 'assistant', content: 'Sunny.' },
+      { type: 'reasoning', id: 'rs_2', summary: [] },
+      question,
+    ]
+    expectMessages(
+      [...input, ...rest],
+      [
+        { role: 'user', content: 'How is the weather?', place: 0 },
+        {
+          role: 'assistant',
+          content: 'I look.',
+          calls: [
+            { id: 'c1', name: 'weather', arguments: '{"city":"Bern"}' },
+            { id: 'c2', name: 'weather', arguments: '{"city":"Bern"}' },
+          ],
+          place: 1,
+        },
+        { role: 'tool', content: 'sunny', answers: 'c1', place: 6 },
+        { role: 'tool', content: 'sunny', answers: 'c2', place: 7 },
+        { role: 'assistant', content: 'Sunny.', place: 8 },
+        { role: 'user', content: 'How is the weather?', place: 11 },
+      ],
+    )
+  })
+
+  it('omits empty replies', () => {
+    expect(
+      parseMessages([question, reasoning, { role: 'assistant', content: [] }, question]).map(({ role }) => role),
+    ).toEqual(['user', 'user'])
+  })
+
+  it('converts calls and outputs of all tool types', () => {
+    const input = [
+      { type: 'custom_tool_call', call_id: 'c1', name: 'patch', input: '*** Begin' },
+      {
+        type: 'local_shell_call',
+        id: 'ls_2',
+        call_id: 'c2',
+        status: 'completed',
+        action: { type: 'exec', command: ['ls'], env: {} },
+      },
+      { type: 'apply_patch_call', call_id: 'c3', status: 'completed', operation: { type: 'delete_file', path: 'a' } },
+      { type: 'custom_tool_call_output', call_id: 'c1', output: [{ type: 'input_text', text: 'done' }] },
+      { type: 'local_shell_call_output', id: 'c2', output: 'a b' },
+      { type: 'apply_patch_call_output', call_id: 'c3', status: 'failed' },
+      {
+        type: 'shell_call_output',
+        call_id: 'c4',
+        output: [{ stdout: 'x', stderr: '', outcome: { type: 'exit', exit_code: 0 } }],
+      },
+      {
+        type: 'computer_call_output',
+        call_id: 'c5',
+        output: { type: 'computer_screenshot', image_url: 'https://example.com/s.png' },
+      },
+    ]
+    expectMessages(input, [
+      {
+        role: 'assistant',
+        content: '',
+        calls: [
+          { id: 'c1', name: 'patch', arguments: '{"input":"*** Begin"}' },
+          { id: 'c2', name: 'local_shell', arguments: '{"action":{"type":"exec","command":["ls"],"env":{}}}' },
+          { id: 'c3', name: 'apply_patch', arguments: '{"operation":{"type":"delete_file","path":"a"}}' },
+        ],
+        place: 0,
+      },
+      { role: 'tool', content: 'done', answers: 'c1', place: 3 },
+      { role: 'tool', content: 'a b', answers: 'c2', place: 4 },
+      { role: 'tool', content: 'failed', answers: 'c3', place: 5 },
+      {
+        role: 'tool',
+        content: '{"stdout":"x","stderr":"","outcome":{"type":"exit","exit_code":0}}',
+        answers: 'c4',
+        place: 6,
+      },
+      { role: 'tool', content: '[image https://example.com/s.png]', answers: 'c5', place: 7 },
+    ])
+  })
+
+  it('starts the turn with the last user message, or with tool outputs that come alone', () => {
+    expect(parse({ input: [question, call('c1'), output('c1'), question, call('c2'), output('c2')] }).turn).toBe(3)
+    expect(
+      parse({
+        input: [{ role: 'developer', content: 'Be brief.' }, output('c1'), output('c2')],
+        previous_response_id: 'resp_1',
+      }).turn,
+    ).toBe(1)
+    expect(parse({ input: [{ role: 'developer', content: 'Be brief.' }] }).turn).toBe(1)
+    expectRequest({ prompt: { id: 'pmpt_1' } }, { turn: 0, said: [] })
+  })
+
+  it('leaves referenced items and everything before them to memory', () => {
+    const request = parse({ input: [question, { type: 'item_reference', id: 'fc_1' }, output('c1')] })
+    expect(request.turn).toBe(2)
+    expect(request.said.map(({ role, place: index }) => [role, index])).toEqual([['tool', 2]])
+    expectRequest({ input: [question, { id: 'msg_1' }] }, { said: [], turn: 2 })
+  })
+
+  it('starts the turn with the last run of user messages, except at the start of the list', () => {
+    const reply = { role: 'assistant', content: 'Sunny.' }
+    expect(
+      parse({
+        input: [
+          question,
+          reply,
+          question,
+          { role: 'developer', content: 'Be brief.' },
+          question,
+          call('c1'),
+          output('c1'),
+        ],
+      }).turn,
+    ).toBe(2)
+    expect(parse({ input: [question, question] }).turn).toBe(1)
+  })
+
+  it('may be empty with a stored prompt', () => {
+    expect(parse({ prompt: { id: 'pmpt_1' }, previous_response_id: 'resp_1' }).said).toEqual([])
+    expect(parse({ prompt: { id: 'pmpt_1' }, input: [] }).said).toEqual([])
+  })
+
+  it('is not validated until its conversation is read', () => {
+    const body = { model: 'gpt-5', stream: true, input: 7 }
+    const { model, streams: isStreaming, session } = parse(body)
+    expect([model, isStreaming, session]).toEqual(['gpt-5', true, undefined])
+  })
+
+  it.each([
+    [{}, missingInput],
+    [{ input: [] }, missingInput],
+    [{ input: [], previous_response_id: 'resp_1' }, missingInput],
+    [{ previous_response_id: 'resp_1' }, missingInput],
+    [{ conversation: 'conv_1' }, missingInput],
+    [{ input: 7, prompt: { id: 'p' } }, missingInput],
+    [{ input: ['Hello'] }, 'input[0] must be an object such as { "role": "user", "content": "Hello" }.'],
+    [{ input: [{}] }, 'input[0].type must be text that is not empty; it says what the item is.'],
+    [
+      { input: [{ role: 'tool', content: 'x' }] },
+      'input[0].role is "tool"; it must be one of user, assistant, system, developer.',
+    ],
+    [{ input: [{ role: 'user', content: 7 }] }, 'input[0].content must be text or a list.'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_text' }] }] }, 'input[0].content[0].text must be text.'],
+    [
+      { input: [{ role: 'user', content: [{ text: 'x' }] }] },
+      'input[0].content[0].type must be text that is not empty; it says what the part is.',
+    ],
+    [
+      { input: [question, { type: 'function_call', name: 'x', arguments: '' }] },
+      'input[1].call_id must be text that is not empty; it names the call.',
+    ],
+    [
+      { input: [question, { type: 'function_call', call_id: 'c', arguments: '' }] },
+      'input[1].name must be text that is not empty; it names the tool.',
+    ],
+  ])('with invalid fields is rejected: %j', (body, message) => {
+    expect(() => parse(body).said).toThrow(message)
+  })
+})

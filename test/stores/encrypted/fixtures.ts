@@ -1,0 +1,75 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Fact, Message } from '../../../src/domain/entry.ts'
+import type { Index, Store } from '../../../src/domain/ports.ts'
+import { type Change, never } from '../../../src/domain/session.ts'
+import { otherSession, key as session } from '../../../src/stores/conformance/fixtures.ts'
+import { type Keyring, parseKeyring } from '../../../src/stores/encrypted.ts'
+
+/** Three master keys, and their ids. */
+export const hex = { old: `${'a3'.repeat(31)}01`, new: `${'b4'.repeat(31)}02`, foreign: `${'c5'.repeat(31)}03` }
+export const keyIds = { old: '04bd7b688e6ae7b7', new: 'a978901406915502', foreign: '02f8b04e0abce0bb' }
+
+/** Creates a keyring; the first key is the current one. */
+export const ring = (...names: readonly (keyof typeof hex)[]): Keyring =>
+  parseKeyring(names.map((name) => hex[name]).join(' '), 'the test')
+
+/** The sessions `acme:ann` and `acme:bob`. */
+export const annKey = session
+export const bobKey = otherSession
+
+export const factWithSpan = (id: string, value: string): Fact => ({
+  kind: 'fact',
+  id,
+  at: 1_000,
+  field: 'important_facts',
+  key: 'animal',
+  value,
+  importance: 5,
+  sources: [{ message: 'm1', span: [2, 9] }],
+})
+
+let changeCount = 0
+export const nextChange = (overrides: Partial<Change> = {}): Change => ({
+  id: `change ${++changeCount}`,
+  key: annKey,
+  at: 1_000,
+  epoch: 0,
+  append: [],
+  put: [],
+  drop: [],
+  expiresAt: never,
+  ...overrides,
+})
+
+export const contentsOf = (messages: readonly Message[]): readonly string[] => messages.map(({ content }) => content)
+
+/** Wraps a store as if it were remote: every call is asynchronous and passes only JSON. */
+export function remoteStore(store: Store & Index): Store & Index {
+  const callRemotely = async <T>(call: () => Promise<T>): Promise<T> => {
+    await setImmediate()
+    const response = await call()
+    await setImmediate()
+    return response === undefined ? response : JSON.parse(JSON.stringify(response))
+  }
+  return {
+    durability: store.durability,
+    head: (key, recent) => callRemotely(() => store.head(key, recent)),
+    page: (key, range) => callRemotely(() => store.page(key, range)),
+    commit: (change) => callRemotely(() => store.commit(JSON.parse(JSON.stringify(change)))),
+    list: (filter) => callRemotely(() => store.list(filter)),
+    erase: (key, only) => callRemotely(() => store.erase(key, only)),
+    search: (where, query) => callRemotely(() => store.search(where, query)),
+    changes: (where, since) => callRemotely(() => store.changes(where, since)),
+    unembedded: (model, after, limit) => callRemotely(() => store.unembedded(model, after, limit)),
+    embed: (model, vectors) => callRemotely(() => store.embed(model, vectors)),
+    embedded: (model) => callRemotely(() => store.embedded(model)),
+    close: () => store.close(),
+  }
+}
+
+/** Serializes everything that can be read from a store. */
+export async function dumpStore(store: Store & Index): Promise<string> {
+  const sessions = await store.list({ limit: 1_000 })
+  const read = sessions.map(async ({ key }) => [await store.head(key, 1_000), await store.page(key, { limit: 1_000 })])
+  return JSON.stringify([sessions, await Promise.all(read), await store.unembedded('m', '', 1_000)])
+}

@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { said } from '../../../src/stores/conformance/fixtures.ts'
+import { storeConformance } from '../../../src/stores/conformance.ts'
+import { rotate, sealedStore } from '../../../src/stores/encrypted.ts'
+import { sqliteStore } from '../../../src/stores/sqlite.ts'
+import { verifies } from '../../requirements/verifies.ts'
+import { freshFiles } from '../tempPaths.ts'
+import { annKey, contentsOf, factWithSpan, nextChange, ring } from './fixtures.ts'
+
+const newPath = freshFiles()
+
+describe('encryptedStore over SQLite', () => {
+  for (const { name, run } of storeConformance(() => sealedStore(sqliteStore(newPath()), ring('old')))) it(name, run)
+
+  verifies('H-09', 'writes no plain text or vector to any file', async () => {
+    const path = newPath()
+    const store = await sealedStore(sqliteStore(path), ring('old'))
+    const calls = [{ id: 'call-walrus', name: 'walrusTool', arguments: '{"find":"walrus"}' }]
+    await store.commit(
+      nextChange({
+        append: [said('my walrus', { name: 'Walrus' }), said('', { role: 'assistant', calls })],
+        put: [factWithSpan('f1', 'a walrus')],
+      }),
+    )
+    await store.embed('m', [
+      { key: annKey, id: 'm1', epoch: 0, text: 'my walrus', values: Float32Array.of(0.123456, 0.654321) },
+    ])
+    expect((await store.search(annKey, { text: 'walrus', limit: 9 })).map(({ entry }) => entry.id).sort()).toEqual([
+      'f1',
+      'm1',
+    ])
+    const onDisk = (): readonly Buffer[] =>
+      [path, `${path}-wal`].filter((file) => existsSync(file)).map((file) => readFileSync(file))
+    const written = onDisk()
+    await store.close()
+    for (const bytes of [...written, ...onDisk()]) {
+      expect(bytes.toString('latin1')).not.toMatch(/walrus/i)
+      expect(bytes.includes(Buffer.from(Float32Array.of(0.123456, 0.654321).buffer))).toBe(false)
+    }
+    expect(Buffer.concat(written).toString('latin1')).toContain('acme')
+  })
+
+  it('reopens with its key, and with the new key after rotation', async () => {
+    const path = newPath()
+    const first = await sealedStore(sqliteStore(path), ring('old'))
+    await first.commit(nextChange({ append: [said('one')] }))
+    await first.close()
+    const inner = sqliteStore(path)
+    await expect(sealedStore(inner, ring('new'))).rejects.toMatchObject({ code: 'bad-secret' })
+    expect(await rotate(inner, ring('new', 'old'))).toEqual({ sessions: 1, rewrapped: 1 })
+    await inner.close()
+    const reopened = await sealedStore(sqliteStore(path), ring('new'))
+    expect(contentsOf(await reopened.page(annKey, { limit: 9 }))).toEqual(['one'])
+    await reopened.close()
+  })
+})

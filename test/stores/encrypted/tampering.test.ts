@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest'
+import type { Derived, Sealed } from '../../../src/domain/entry.ts'
+import { type Key, parseKey } from '../../../src/domain/key.ts'
+import type { Index, Store } from '../../../src/domain/ports.ts'
+import { said } from '../../../src/stores/conformance/fixtures.ts'
+import { sealedStore } from '../../../src/stores/encrypted.ts'
+import { ramStore } from '../../../src/stores/ram.ts'
+import { annKey, bobKey, contentsOf, factWithSpan, keyIds, nextChange, ring } from './fixtures.ts'
+
+const zeta = parseKey('zeta:ann')
+
+/** Creates an inner store with the messages `one` and `two`, encrypted with the old key. */
+async function createEncrypted(): Promise<Store & Index> {
+  const inner = ramStore()
+  await (await sealedStore(inner, ring('old'))).commit(
+    nextChange({ append: [said('one'), said('two')], put: [factWithSpan('f1', 'x')] }),
+  )
+  return inner
+}
+
+const readEncrypted = async (inner: Store, key: Key, id: string): Promise<Sealed> =>
+  (await inner.head(key, 0)).derived.find((entry: Derived) => entry.id === id) as Sealed
+
+/** Changes one character in the middle. */
+function tamper(text: string): string {
+  const middle = text.length >> 1
+  return `${text.slice(0, middle)}${text[middle] === 'A' ? 'B' : 'A'}${text.slice(middle + 1)}`
+}
+
+describe('encryptedStore with the wrong keys', () => {
+  const message =
+    `Session acme:ann is encrypted under key ${keyIds.old}, but the keys given are ${keyIds.new}, ${keyIds.foreign}. ` +
+    'Add the missing key after the current one, separated by a space or a new line.'
+
+  it('throws on opening and names the missing key', async () => {
+    await expect(sealedStore(await createEncrypted(), ring('new', 'foreign'))).rejects.toMatchObject({
+      code: 'bad-secret',
+      param: 'key',
+      message,
+    })
+  })
+
+  it('throws on reading or writing a session encrypted later with another key', async () => {
+    const inner = ramStore()
+    const store = await sealedStore(inner, ring('new', 'foreign'))
+    await (await sealedStore(inner, ring('old'))).commit(nextChange({ append: [said('one')] }))
+    for (const attempt of [
+      () => store.head(annKey, 0),
+      () => store.page(annKey, { limit: 1 }),
+      () => store.commit(nextChange({ append: [said('two')] })),
+    ]) {
+      await expect(attempt()).rejects.toMatchObject({ code: 'bad-secret', message })
+    }
+    expect((await inner.head(annKey, 0)).messages).toBe(1)
+  })
+
+  it('works if the right key is among them', async () => {
+    const store = await sealedStore(await createEncrypted(), ring('foreign', 'new', 'old'))
+    expect(contentsOf(await store.page(annKey, { limit: 9 }))).toEqual(['one', 'two'])
+  })
+})
+
+describe('a modified ciphertext', () => {
+  const corrupt = (what: string) => ({
+    code: 'corrupt',
+    message: `${what} was modified, or copied from elsewhere, and cannot be decrypted. Restore it from a backup or forget it.`,
+  })
+
+  it('is rejected until the message is erased', async () => {
+    const inner = await createEncrypted()
+    const [first] = await inner.page(annKey, { limit: 1 })
+    const ciphertext = first?.content ?? ''
+    for (const content of [tamper(ciphertext), ciphertext.slice(0, -8), ciphertext.slice(0, 8), 'plain text']) {
+      const forged = ramStore()
+      await forged.commit(
+        nextChange({
+          append: [
+            { ...said(''), content },
+            said((await inner.page(annKey, { after: 1, limit: 1 }))[0]?.content ?? ''),
+          ],
+        }),
+      )
+      await forged.commit(nextChange({ put: [await readEncrypted(inner, annKey, '#key')] }))
+      const store = await sealedStore(forged, ring('new', 'old'))
+      await expect(store.page(annKey, { limit: 9 })).rejects.toMatchObject(corrupt('Message m1 of acme:ann'))
+      await expect(store.head(annKey, 9)).rejects.toMatchObject(corrupt('Message m1 of acme:ann'))
+      expect(await store.erase(annKey, { entries: ['m1'] })).toEqual(['m1'])
+      expect(contentsOf((await store.head(annKey, 9)).recent)).toEqual(['two'])
+    }
+  })
+
+  it.each([
+    ['another session', { key: bobKey }],
+    ['another scope', { key: zeta }],
+  ])('copied to %s is rejected', async (_, elsewhere) => {
+    const inner = await createEncrypted()
+    const store = await sealedStore(inner, ring('old'))
+    await store.commit(nextChange({ ...elsewhere, append: [said('own')] }))
+    const { id } = elsewhere.key
+    const [message] = await inner.page(annKey, { limit: 1 })
+    await inner.commit(nextChange({ ...elsewhere, append: [{ ...said(''), content: message?.content ?? '' }] }))
+    await expect(store.page(elsewhere.key, { limit: 9 })).rejects.toMatchObject(
+      corrupt(`Message m2 of ${elsewhere.key.scope}:${id}`),
+    )
+    await inner.commit(nextChange({ ...elsewhere, put: [await readEncrypted(inner, annKey, 'f1')], drop: ['m2'] }))
+    await expect(store.head(elsewhere.key, 0)).rejects.toMatchObject(
+      corrupt(`Entry f1 of ${elsewhere.key.scope}:${id}`),
+    )
+  })
+
+  it.each([
+    ['role', { role: 'assistant' as const }],
+    ['time', { at: 2_000 }],
+    ['token count', { tokens: 4 }],
+    ['line token count', { lineTokens: 4 }],
+    ['tokenizer', { tokenizer: 'other' }],
+    ['weight', { weight: 4 }],
+  ])('with another %s is rejected', async (_, other) => {
+    const inner = await createEncrypted()
+    const store = await sealedStore(inner, ring('old'))
+    const [message] = await inner.page(annKey, { limit: 1 })
+    await inner.commit(nextChange({ append: [{ ...said(message?.content ?? ''), ...other }] }))
+    await expect(store.page(annKey, { limit: 9 })).rejects.toMatchObject(corrupt('Message m3 of acme:ann'))
+  })
+
+  it('with another id, time or sources is rejected, and so is an unencrypted entry', async () => {
+    const inner = await createEncrypted()
+    const store = await sealedStore(inner, ring('old'))
+    const entry = await readEncrypted(inner, annKey, 'f1')
+    for (const forged of [
+      { ...entry, id: 'f2' },
+      { ...entry, at: 9 },
+      { ...entry, sources: [{ message: 'm2' }] },
+      factWithSpan('f1', 'forged'),
+    ]) {
+      await inner.commit(nextChange({ put: [forged] }))
+      await expect(store.head(annKey, 0)).rejects.toMatchObject(corrupt(`Entry ${forged.id} of acme:ann`))
+      await inner.commit(nextChange({ put: [entry], drop: ['f2'] }))
+    }
+    expect((await store.head(annKey, 0)).derived).toEqual([factWithSpan('f1', 'x')])
+  })
+})
+
+describe('a session key', () => {
+  const corrupt = (name: string) => ({
+    code: 'corrupt',
+    message: `The key of session ${name} was modified, or copied from another session, so the session cannot be decrypted. Restore it from a backup or forget it.`,
+  })
+
+  it('copied to another session or scope is rejected', async () => {
+    for (const [key, name] of [
+      [bobKey, 'acme:bob'],
+      [zeta, 'zeta:ann'],
+    ] as const) {
+      const inner = await createEncrypted()
+      const store = await sealedStore(inner, ring('old'))
+      await inner.commit(nextChange({ key, put: [await readEncrypted(inner, annKey, '#key')] }))
+      await expect(store.head(key, 0)).rejects.toMatchObject(corrupt(name))
+    }
+  })
+
+  it('that was modified, truncated or labelled with another master key is rejected', async () => {
+    const inner = await createEncrypted()
+    const entry = await readEncrypted(inner, annKey, '#key')
+    for (const box of [
+      tamper(entry.box),
+      entry.box.slice(0, 30),
+      'nothing',
+      entry.box.replace(keyIds.old, keyIds.new),
+    ]) {
+      await inner.commit(nextChange({ put: [{ ...entry, box }] }))
+      const store = await sealedStore(inner, ring('old', 'new'))
+      await expect(store.head(annKey, 0)).rejects.toMatchObject(corrupt('acme:ann'))
+      await store.commit(nextChange({ key: bobKey, append: [said('unharmed')] }))
+    }
+    expect(await (await sealedStore(inner, ring('old', 'new'))).erase(annKey)).toEqual(['m1', 'm2', 'f1'])
+  })
+
+  it('missing in an unencrypted session is reported', async () => {
+    const inner = ramStore()
+    await inner.commit(nextChange({ append: [said('plain')] }))
+    await expect(sealedStore(inner, ring('old'))).rejects.toMatchObject({
+      code: 'bad-store',
+      message:
+        'Session acme:ann was written without encryption. Open the store without a key and export it, then import it into a new store with a key.',
+    })
+  })
+})
