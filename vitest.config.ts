@@ -9,7 +9,7 @@ const slow = [
   ),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
   'test/text/hostile.test.ts',
-  'test/context/promises.test.ts',
+  'test/context/guarantees.test.ts',
 ]
 const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
 

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { openGraph } from '../src/graph/graph.ts'
-import { importNodes } from '../src/graph/reference.ts'
+import { takeIn } from '../src/graph/reference.ts'
 import { syncFile } from '../src/stores/sqlite/connect.ts'
 import { largeGraph, rareWords } from './mcp/graph.ts'
 import { type Contenders, inTurn, median, report, timed } from './rounds.ts'
@@ -139,7 +139,7 @@ try {
     `${entities.toLocaleString('en')} entities with ${observations} observations each, ${(text.length / 1e6).toFixed(1)} MB of JSON Lines`,
   )
   console.log(
-    `taken in within ${Math.round(await timed(() => importNodes(target.nodes, 'default', text))).toLocaleString('en')} ms`,
+    `taken in within ${Math.round(await timed(() => takeIn(target.nodes, 'default', text))).toLocaleString('en')} ms`,
   )
   await target.close()
 

@@ -1,8 +1,9 @@
 // Upkeep: what the built-in summariser keeps of names and numbers in a tenth of the tokens, and of evidence in 30 % of the words.
-import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
+
 import { termsOf } from '../src/text/words.ts'
-import { type Told } from '../src/upkeep/summarise/summary.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import { summarise } from '../src/upkeep/summarise/summarise.ts'
+import type { Told } from '../src/upkeep/summarise/summary.ts'
 import { lossesOf } from '../src/upkeep/verify.ts'
 import { seeded } from './corpus.ts'
 import { type BenchMessage, type Conversation, flags, load, percent } from './data.ts'

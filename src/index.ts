@@ -25,7 +25,7 @@ const portable: Portable = {
 
 /** Forgets scopes and texts in the graph too, which is imported on demand. */
 const forgetBeside: ForgetBeside = async (stores, target, forgotten) =>
-  'scope' in target ? (await import('./graph/beside.ts')).forgetBeside(stores, target, forgotten) : forgotten
+  'scope' in target ? (await import('./graph/open.ts')).forgetBeside(stores, target, forgotten) : forgotten
 
 /**
  * Opens a memory on Node.
@@ -65,9 +65,9 @@ export type { AnthropicContext, Context, Ledger, Line } from './domain/ledger.ts
 export { parseProfile } from './domain/parseProfile.ts'
 export type { Embedder, Index, Model, Store, Tokenizer } from './domain/ports.ts'
 export type { Profile } from './domain/profile.ts'
+export { type Lifecycle, type LifecycleOptions, lifecycleWith } from './lifecycle/lifecycle.ts'
 export type { Description } from './lifecycle/metadata.ts'
 export type { EndMeta, OnSessionEnd, Reason, SessionEnd } from './lifecycle/sessionEnd.ts'
-export { type Lifecycle, type LifecycleOptions, lifecycleWith } from './lifecycle/lifecycle.ts'
 export type { ContextOptions } from './memory/contextBuilder.ts'
 export type { EmbeddingProgress } from './memory/embedding.ts'
 export type { Forgotten, Rederive, Target } from './memory/forget.ts'
@@ -78,7 +78,7 @@ export { profiles } from './profiles/index.ts'
 export { type EmbedderAccess, openaiEmbedder } from './providers/embedder.ts'
 export { type Bounded, type Pack, type Room, ramStore } from './stores/ram.ts'
 export { tokenizerFor } from './tokenizers/tokenizers.ts'
-export type { UpkeepHealth } from './upkeep/scheduler.ts'
 export type { MemoryRecord } from './upkeep/record.ts'
+export type { UpkeepHealth } from './upkeep/scheduler.ts'
 export { type Upkeep, type UpkeepOptions, upkeepWith } from './upkeep/upkeep.ts'
 export type { MemoryOptions }

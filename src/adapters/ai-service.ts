@@ -5,29 +5,40 @@ import type { Model } from '../domain/ports.ts'
 import { modelFrom, type ProviderSettings } from '../providers/provider.ts'
 import { type SessionMemory, sessionMemory } from './session-memory.ts'
 
-/** Which model answers a session, and what it is told to begin with. */
-export type ServiceSettings = ProviderSettings & { readonly systemPrompt?: string | undefined }
+/** The model and the system prompt of a session. */
+export type ServiceSettings = ProviderSettings & {
+  /** Default: no system prompt. */
+  readonly systemPrompt?: string | undefined
+}
 
 export type ServiceRequest = {
   /** The question, or the text a user has selected. */
   readonly text: string
-  /** Whether it goes on with the conversation; a new selection is answered as if there were none. */
+  /**
+   * True for a question about the conversation, which the model may then mention. Default: false, a new selection, for
+   * which the conversation is silent background.
+   */
   readonly isFollowUp?: boolean
-  /** Instead of the one in the settings. */
+  /** Overrides the system prompt of the settings. */
   readonly systemPrompt?: string
-  /** Instead of the session initialized last. */
+  /** The session. Default: the one initialized last. */
   readonly key?: string
   readonly signal?: AbortSignal
 }
 
-type Parts = { readonly memory?: SessionMemory; readonly model?: (settings: ServiceSettings) => Model }
-type Ready = { readonly key: string; readonly model: Model; readonly systemPrompt: string }
+type ServiceDeps = {
+  /** Default: `sessionMemory`. */
+  readonly memory?: SessionMemory
+  /** Creates the model of a session. Default: the provider that the settings name. */
+  readonly modelFactory?: (settings: ServiceSettings) => Model
+}
+type InitializedSession = { readonly key: string; readonly model: Model; readonly systemPrompt: string }
 
-/** As many as there are sessions at most; whoever comes back after that initializes again. */
-const mostReady = 100
+/** Equals the maximum number of sessions in `SessionMemory`; older ones must be initialized again. */
+const maxInitializedSessions = 100
 
 /**
- * Answers questions with the memory of a browser's tab, whatever the provider.
+ * Answers questions with the memory of a browser tab, with any provider.
  *
  * @example
  * await unifiedAIService.initialize('example.com:42', { provider: 'openai', apiKey })
@@ -35,64 +46,70 @@ const mostReady = 100
  */
 export class UnifiedAIService {
   private readonly memory: SessionMemory
-  private readonly model: (settings: ServiceSettings) => Model
-  /** Each session keeps its own settings: what was meant for a server at home must not go elsewhere because another tab was opened. */
-  private readonly ready = new Map<string, Ready>()
-  private current: string | undefined
+  private readonly modelFactory: (settings: ServiceSettings) => Model
+  /** Settings are kept per session, so that text of one tab is never sent to the provider of another. */
+  private readonly sessions = new Map<string, InitializedSession>()
+  private currentKey: string | undefined
 
-  constructor({ memory = sessionMemory, model = modelFrom }: Parts = {}) {
+  constructor({ memory = sessionMemory, modelFactory = modelFrom }: ServiceDeps = {}) {
     this.memory = memory
-    this.model = model
-  }
-
-  /** Makes this session the current one, with these settings. */
-  async initialize(key: string, settings: ServiceSettings): Promise<void> {
-    const name = formatKey(parseKey(key))
-    const model = this.model(settings)
-    this.ready.delete(name)
-    this.ready.set(name, { key: name, model, systemPrompt: settings.systemPrompt ?? '' })
-    for (const oldest of this.ready.keys()) if (this.ready.size > mostReady) this.ready.delete(oldest)
-    this.current = name
+    this.modelFactory = modelFactory
   }
 
   /**
-   * Records the question, streams the answer and records it once it is whole. An answer that fails or is stopped, or
-   * whose session is cleared meanwhile, is not recorded.
+   * Sets the provider of a session and makes it the current one.
+   *
+   * @throws MemoryError `bad-key` for an invalid key, `bad-option` for invalid settings.
+   */
+  async initialize(key: string, settings: ServiceSettings): Promise<void> {
+    const sessionKey = formatKey(parseKey(key))
+    const model = this.modelFactory(settings)
+    this.sessions.delete(sessionKey)
+    this.sessions.set(sessionKey, { key: sessionKey, model, systemPrompt: settings.systemPrompt ?? '' })
+    for (const oldest of this.sessions.keys())
+      if (this.sessions.size > maxInitializedSessions) this.sessions.delete(oldest)
+    this.currentKey = sessionKey
+  }
+
+  /**
+   * Stores the question, streams the answer and stores it when it is complete. An answer that fails or is stopped, or
+   * whose session is cleared meanwhile, is not stored.
+   *
+   * @throws MemoryError `bad-option` if the session is not initialized, otherwise the error of the provider.
    */
   async *processText(request: ServiceRequest): AsyncGenerator<string, void, undefined> {
-    const { key, model, systemPrompt } = this.readyFor(request.key)
+    const { key, model, systemPrompt } = this.findSession(request.key)
     this.memory.addUserMessageForKey(key, request.text)
     const epoch = this.memory.getEpochForKey(key)
-    const { messages } = this.memory.getContextForKey(key, request.isFollowUp === true ? 'open' : 'silent')
+    const context = this.memory.getContextForKey(key, request.isFollowUp === true ? 'open' : 'silent')
+    const messages = mergeSystemMessages(request.systemPrompt ?? systemPrompt, context.messages)
     let answer = ''
-    for await (const chunk of model.reply(
-      { messages: withSystem(request.systemPrompt ?? systemPrompt, messages) },
-      request.signal,
-    )) {
+    for await (const chunk of model.reply({ messages }, request.signal)) {
       answer += chunk
       yield chunk
     }
     if (answer !== '' && this.memory.getEpochForKey(key) === epoch) this.memory.addAssistantMessageForKey(key, answer)
   }
 
-  private readyFor(key: string | undefined): Ready {
-    const name = key === undefined ? this.current : formatKey(parseKey(key))
-    const ready = name === undefined ? undefined : this.ready.get(name)
-    if (ready === undefined) {
-      const which = name === undefined ? 'No session is initialized' : `Session ${name} is not initialized`
-      throw new MemoryError('bad-option', `${which}. Call initialize(key, settings) first.`, { param: 'key' })
+  private findSession(key: string | undefined): InitializedSession {
+    const sessionKey = key === undefined ? this.currentKey : formatKey(parseKey(key))
+    const session = sessionKey === undefined ? undefined : this.sessions.get(sessionKey)
+    if (session === undefined) {
+      const problem =
+        sessionKey === undefined ? 'No session is initialized' : `Session ${sessionKey} is not initialized`
+      throw new MemoryError('bad-option', `${problem}. Call initialize(key, settings) first.`, { param: 'key' })
     }
-    return ready
+    return session
   }
 }
 
-/** The ready-made instance. */
+/** The shared instance, which uses `sessionMemory`. */
 export const unifiedAIService = new UnifiedAIService()
 
-/** One system message: many providers take no second one. */
-function withSystem(prompt: string, messages: readonly ChatMessage[]): ChatMessage[] {
-  const memory = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
-  const content = [prompt, ...memory].filter((text) => text.trim() !== '').join('\n\n')
-  const talk = messages.filter((message) => message.role !== 'system')
-  return content === '' ? talk : [{ role: 'system', content }, ...talk]
+/** Merges the prompt and all system messages into one, because many providers accept only one. */
+function mergeSystemMessages(prompt: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  const systemTexts = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
+  const content = [prompt, ...systemTexts].filter((text) => text.trim() !== '').join('\n\n')
+  const conversation = messages.filter((message) => message.role !== 'system')
+  return content === '' ? conversation : [{ role: 'system', content }, ...conversation]
 }

@@ -21,15 +21,18 @@ import { Forgetting, type Forgotten } from '../memory/forget.ts'
 import { Barrier } from '../memory/secretMasker.ts'
 import { upperBound } from '../text/upperBound.ts'
 
-export type SessionsOptions = {
-  /** Where sessions are kept; what it has at hand is the cache in front, and follows what other processes write. */
+export type PersistentSessionsOptions = {
+  /** Its cache follows the writes of other processes. */
   readonly store: Store
-  /** Whose conversations these are: a conversation's id is that of a session of this scope. */
+  /** The scope of all conversations; a conversation's id is the session id in this scope. */
   readonly scope: Scope
+  /** Default: an upper bound that needs no tables. */
   readonly tokenizer?: Tokenizer
+  /** Default: `Date.now`. */
   readonly clock?: Clock
-  readonly newId?: () => string
-  /** What happens to keys and passwords in what is said: see `secrets` of a profile; `mask` when left out. */
+  /** Creates the ids of summaries. Default: random UUIDs. */
+  readonly createId?: () => string
+  /** Handling of keys and passwords in messages; see `secrets` of a profile. Default: `mask`. */
   readonly secrets?: Profile['secrets']
 }
 
@@ -39,9 +42,9 @@ export type SessionMessage = {
   readonly content: string
   /** ISO 8601. */
   readonly timestamp: string
-  /** What the message costs a model. */
+  /** Tokens of the message in a prompt. */
   readonly tokenCount: Tokens
-  /** Whether a summary stands for it; it is kept and shown to people all the same. */
+  /** True when a summary replaces the message in the context; the message stays in the transcript. */
   readonly isCompressed: boolean
 }
 
@@ -53,23 +56,23 @@ export type SessionInfo = {
 }
 
 export type PersistentSession = SessionInfo & {
-  /** Everything that was said, in order, and where the compressed messages end the summary of them. */
+  /** All messages in order; the summary follows the compressed ones. */
   readonly messages: readonly SessionMessage[]
-  /** What all that was said would cost. */
+  /** Tokens of all messages without the summary. */
   readonly totalTokens: Tokens
-  /** What a model is shown costs: the summary, and the messages that are not compressed. */
+  /** Tokens of the context: the summary and the messages that are not compressed. */
   readonly contextTokens: Tokens
 }
 
-/** What a message may have besides its role and its words. */
+/** Optional fields of a message. */
 export type MessageDetails = Pick<Incoming, 'name' | 'tool_calls' | 'tool_call_id'>
 
-const everything = Number.MAX_SAFE_INTEGER
-const marker = '[CONTEXT SUMMARY]'
+const noLimit = Number.MAX_SAFE_INTEGER
+const summaryMarker = '[CONTEXT SUMMARY]'
 
 /**
- * Whole conversations in a store, each with a summary in place of its older messages. Nothing that was said is deleted
- * or changed by compressing: the summary is an entry of its own beside the transcript.
+ * Stores conversations and replaces their older messages by a summary in the context. Compressing deletes no message:
+ * the summary is an entry of its own beside the transcript.
  *
  * @example
  * const sessions = new PersistentSessions({ store: sqliteStore('memory.db'), scope: 'acme' })
@@ -83,31 +86,31 @@ export class PersistentSessions {
   private readonly scope: Scope
   private readonly renderer: Renderer
   private readonly clock: Clock
-  private readonly newId: () => string
-  private readonly barrier: Barrier
+  private readonly createId: () => string
+  private readonly secretMasker: Barrier
 
   constructor({
     store,
     scope,
     tokenizer = upperBound,
     clock = Date.now,
-    newId = () => crypto.randomUUID(),
+    createId = () => crypto.randomUUID(),
     secrets = 'mask',
-  }: SessionsOptions) {
+  }: PersistentSessionsOptions) {
     this.store = store
     this.scope = scope
     this.renderer = new Renderer(tokenizer)
     this.clock = clock
-    this.newId = newId
-    this.barrier = new Barrier(secrets, tokenizer)
+    this.createId = createId
+    this.secretMasker = new Barrier(secrets, tokenizer)
   }
 
-  /** The session of a conversation, begun if there is none: it is stored and listed from then on. */
+  /** Returns the session of a conversation; creates and stores it if there is none. */
   async getOrCreate(conversationId: string): Promise<PersistentSession> {
     const key = this.key(conversationId)
     let head = await this.head(key)
     if (head.revision === 0) {
-      // One name for this step: two processes that both find nothing create one session.
+      // The fixed operation id makes concurrent creations idempotent.
       await this.store.commit({
         id: 'created',
         key,
@@ -120,11 +123,16 @@ export class PersistentSessions {
       })
       head = await this.head(key)
     }
-    const said = await this.store.page(key, { limit: everything })
-    return { ...infoOf({ ...head, messages: said.length }), ...this.shown(said, summaryIn(head.derived)) }
+    const messages = await this.store.page(key, { limit: noLimit })
+    const info = toSessionInfo({ ...head, messages: messages.length })
+    return { ...info, ...this.describeMessages(messages, findSummary(head.derived)) }
   }
 
-  /** Stores what was said at the end of a conversation, which begins with it if there is none. */
+  /**
+   * Appends a message to a conversation; creates the conversation if there is none.
+   *
+   * @throws MemoryError `bad-key` or `bad-message` for invalid input.
+   */
   async addMessage(
     conversationId: string,
     role: Incoming['role'],
@@ -133,19 +141,22 @@ export class PersistentSessions {
   ): Promise<SessionMessage> {
     const key = this.key(conversationId)
     const at = this.clock()
-    const said = weighed(
+    const message = weighed(
       this.renderer.tokenizer,
-      await this.barrier.masked(key, parseMessage({ ...details, role, content }, 0, at)),
+      await this.secretMasker.masked(key, parseMessage({ ...details, role, content }, 0, at)),
     )
     const { epoch } = await this.head(key)
-    const [stored] = await this.store.commit({ key, at, epoch, append: [said], put: [], drop: [], expiresAt: never })
-    return this.message(stored as Message, false)
+    const [stored] = await this.store.commit({ key, at, epoch, append: [message], put: [], drop: [], expiresAt: never })
+    return this.toSessionMessage(stored as Message, false)
   }
 
   /**
-   * Puts a summary in the place of all messages before the one named; undefined if there are none. It stands for
-   * everything it replaces, an earlier summary included: what of that should be kept is part of the new one. A tool's
-   * results stay with the call they answer, so that what is left can be sent.
+   * Replaces all messages before `olderThanId` by a summary in the context; returns undefined if there are none. The
+   * summary also replaces an earlier one, so it must include what that one said. Tool results stay with their call,
+   * because providers reject one without the other.
+   *
+   * @throws MemoryError `bad-option` for an empty summary or an unknown message, `conflict` if the message is compressed
+   * already.
    */
   async compressMessages(
     conversationId: string,
@@ -154,63 +165,63 @@ export class PersistentSessions {
   ): Promise<SessionMessage | undefined> {
     const key = this.key(conversationId)
     if (isBlank(summary))
-      throw new MemoryError('bad-option', 'summary is empty; say in it what the messages it stands for said.', {
+      throw new MemoryError('bad-option', 'summary is empty. Pass the text that replaces the older messages.', {
         param: 'summary',
       })
-    const text = await this.barrier.text(key, wellFormed(summary))
+    const text = await this.secretMasker.text(key, wellFormed(summary))
     for (;;) {
       const head = await this.head(key)
-      const earlier = summaryIn(head.derived)
-      const since = await this.store.page(key, { after: earlier?.covers[1] ?? 0, limit: everything })
-      const older = olderThan(key, since, olderThanId, earlier)
+      const earlier = findSummary(head.derived)
+      const since = await this.store.page(key, { after: earlier?.covers[1] ?? 0, limit: noLimit })
+      const older = messagesBefore(key, since, olderThanId, earlier)
       const at = this.clock()
-      const put = summarised(older, earlier, { text, at, id: earlier?.id ?? this.newId() })
+      const put = buildSummary(older, earlier, { text, at, id: earlier?.id ?? this.createId() })
       if (put === undefined) return undefined
       try {
         const { epoch, revision: base, expiresAt } = head
         await this.store.commit({ key, at, epoch, base, append: [], put: [put], drop: [], expiresAt })
-        return this.summary(put)
+        return this.toSummaryMessage(put)
       } catch (error) {
-        // Somebody else was quicker: what they wrote is read again.
+        // Another process wrote first: read its changes and try again.
         if (!(error instanceof MemoryError && error.code === 'conflict')) throw error
       }
     }
   }
 
-  /** What a model is shown: the summary, then what it does not stand for, as a provider takes it. */
+  /** Returns the context for a model: the summary, then the messages that are not compressed. */
   async getContextMessages(conversationId: string): Promise<readonly ChatMessage[]> {
     const key = this.key(conversationId)
-    const kept = summaryIn((await this.head(key)).derived)
-    const summary = kept && (this.barrier.shownEntry(key, kept) as Summary)
-    const said = await this.store.page(key, { after: summary?.covers[1] ?? 0, limit: everything })
-    const turns = unitsOf(said.map((message) => this.barrier.shown(key, message))).flatMap(
+    const stored = findSummary((await this.head(key)).derived)
+    const summary = stored && (this.secretMasker.shownEntry(key, stored) as Summary)
+    const messages = await this.store.page(key, { after: summary?.covers[1] ?? 0, limit: noLimit })
+    const turns = unitsOf(messages.map((message) => this.secretMasker.shown(key, message))).flatMap(
       (unit) => this.renderer.unit(unit, asTurn, { as: 'whole' }, Number.POSITIVE_INFINITY)?.chat ?? [],
     )
-    return summary === undefined ? turns : [{ role: 'system', content: marked(summary) }, ...turns]
+    return summary === undefined ? turns : [{ role: 'system', content: formatSummary(summary) }, ...turns]
   }
 
-  /** Forgets a conversation for good: its messages, its summary, their vectors, and what the scope has learnt from it. */
+  /** Erases a conversation: messages, summary, vectors, and knowledge that the scope derived from it. */
   async delete(conversationId: string): Promise<Forgotten> {
     const key = formatKey(this.key(conversationId))
-    this.barrier.drop(this.scope, conversationId)
+    this.secretMasker.drop(this.scope, conversationId)
     return new Forgetting({ sessions: this.store, store: this.store }, async () => undefined).forget(
       { key },
       this.clock(),
     )
   }
 
-  /** All conversations of the scope, in order of their ids. */
+  /** Lists all conversations of the scope in order of their ids. */
   async list(): Promise<readonly SessionInfo[]> {
     const now = this.clock()
-    const listed = await this.store.list({ scope: this.scope, limit: everything })
-    return listed.filter(({ key, expiresAt }) => key.id !== '' && expiresAt > now).map(infoOf)
+    const sessions = await this.store.list({ scope: this.scope, limit: noLimit })
+    return sessions.filter(({ key, expiresAt }) => key.id !== '' && expiresAt > now).map(toSessionInfo)
   }
 
   private key(conversationId: string): Key {
     return parseKey(`${this.scope}:${conversationId}`)
   }
 
-  /** A session may have been given an end by a profile; once that has come, the conversation begins anew. */
+  /** Reads a session; one that a profile let expire is erased first. */
   private async head(key: Key): Promise<Head> {
     const now = this.clock()
     const head = await this.store.head(key, 0)
@@ -219,66 +230,71 @@ export class PersistentSessions {
     return this.store.head(key, 0)
   }
 
-  private shown(
-    said: readonly Message[],
+  private describeMessages(
+    transcript: readonly Message[],
     summary: Summary | undefined,
   ): Pick<PersistentSession, 'messages' | 'totalTokens' | 'contextTokens'> {
-    const end = placeOf(said, (summary?.covers[1] ?? 0) + 1)
-    const messages = said.map((message, place) => this.message(message, place < end))
-    const standIn = summary === undefined ? [] : [this.summary(summary)]
+    const compressed = placeOf(transcript, (summary?.covers[1] ?? 0) + 1)
+    const messages = transcript.map((message, index) => this.toSessionMessage(message, index < compressed))
+    const summaryMessages = summary === undefined ? [] : [this.toSummaryMessage(summary)]
     return {
-      messages: messages.toSpliced(end, 0, ...standIn),
-      totalTokens: sumOf(messages),
-      contextTokens: sumOf([...standIn, ...messages.slice(end)]),
+      messages: messages.toSpliced(compressed, 0, ...summaryMessages),
+      totalTokens: sumTokens(messages),
+      contextTokens: sumTokens([...summaryMessages, ...messages.slice(compressed)]),
     }
   }
 
-  private message(message: Message, isCompressed: boolean): SessionMessage {
+  private toSessionMessage(message: Message, isCompressed: boolean): SessionMessage {
     const { tokenizer } = this.renderer
     const { tokens } = message.tokenizer === tokenizer.name ? message : weighed(tokenizer, message)
     return {
       id: message.id,
       role: message.role,
       content: message.content,
-      timestamp: isoOf(message.at),
+      timestamp: toIsoTime(message.at),
       tokenCount: tokens,
       isCompressed,
     }
   }
 
-  private summary(entry: Summary): SessionMessage {
-    const said = { role: 'system' as const, content: marked(entry), at: entry.at }
-    const { tokens } = weighed(this.renderer.tokenizer, said)
+  private toSummaryMessage(entry: Summary): SessionMessage {
+    const message = { role: 'system' as const, content: formatSummary(entry), at: entry.at }
+    const { tokens } = weighed(this.renderer.tokenizer, message)
     return {
       id: entry.id,
-      role: said.role,
-      content: said.content,
-      timestamp: isoOf(said.at),
+      role: message.role,
+      content: message.content,
+      timestamp: toIsoTime(message.at),
       tokenCount: tokens,
       isCompressed: false,
     }
   }
 }
 
-/** The summary that reaches furthest: there is one, unless somebody else keeps such summaries too. */
-function summaryIn(derived: readonly Derived[]): Summary | undefined {
+/** Finds the batch summary that covers most; other code may have stored more than one. */
+function findSummary(derived: readonly Derived[]): Summary | undefined {
   const summaries = derived.filter((entry): entry is Summary => entry.kind === 'summary' && entry.tier === 'batch')
   return summaries.sort((a, b) => b.covers[1] - a.covers[1])[0]
 }
 
-/** The messages before the one named that no summary stands for yet, calls only with their results. */
-function olderThan(key: Key, since: readonly Message[], id: string, earlier: Summary | undefined): readonly Message[] {
+/** Returns the uncompressed messages before `id`; a tool call only together with its results. */
+function messagesBefore(
+  key: Key,
+  since: readonly Message[],
+  id: string,
+  earlier: Summary | undefined,
+): readonly Message[] {
   const sequence = sequenceOf(id) ?? 0
   if (earlier !== undefined && sequence > 0 && sequence <= earlier.covers[1]) {
     throw new MemoryError(
       'conflict',
-      `Message ${id} of ${formatKey(key)} is compressed already. Read the session again and name a later one.`,
+      `Message ${id} of ${formatKey(key)} is compressed already. Read the session again and pass the id of a later message.`,
     )
   }
   if (!since.some((message) => message.id === id)) {
     throw new MemoryError(
       'bad-option',
-      `${formatKey(key)} has no message ${JSON.stringify(id)}. Name the first message that should stay as it is.`,
+      `${formatKey(key)} has no message ${JSON.stringify(id)}. Pass the id of the first message to keep uncompressed.`,
       {
         param: 'olderThanId',
       },
@@ -289,8 +305,8 @@ function olderThan(key: Key, since: readonly Message[], id: string, earlier: Sum
     .flatMap((unit) => unit.messages)
 }
 
-/** The summary of these messages and of all that an earlier one stood for; undefined if that is nothing. */
-function summarised(
+/** Builds a summary entry that covers these messages and those of an earlier summary; undefined if there are none. */
+function buildSummary(
   older: readonly Message[],
   earlier: Summary | undefined,
   { id, at, text }: { readonly id: string; readonly at: Millis; readonly text: string },
@@ -317,22 +333,22 @@ function summarised(
   }
 }
 
-const sumOf = (messages: readonly SessionMessage[]): Tokens =>
+const sumTokens = (messages: readonly SessionMessage[]): Tokens =>
   messages.reduce((sum, { tokenCount }) => sum + tokenCount, 0)
 
-const marked = ({ text }: Summary): string => `${marker} ${text}`
+const formatSummary = ({ text }: Summary): string => `${summaryMarker} ${text}`
 
-const infoOf = ({
+const toSessionInfo = ({
   key,
   startedAt,
   touchedAt,
   messages,
 }: Pick<Head, 'key' | 'startedAt' | 'touchedAt' | 'messages'>): SessionInfo => ({
   id: key.id,
-  createdAt: isoOf(startedAt),
-  updatedAt: isoOf(touchedAt),
+  createdAt: toIsoTime(startedAt),
+  updatedAt: toIsoTime(touchedAt),
   messageCount: messages,
 })
 
-/** A message may bear any number as its time; a date ends somewhere. */
-const isoOf = (at: Millis): string => new Date(Math.max(-8.64e15, Math.min(8.64e15, at))).toISOString()
+/** Formats a time; times outside the range of `Date` are clamped. */
+const toIsoTime = (at: Millis): string => new Date(Math.max(-8.64e15, Math.min(8.64e15, at))).toISOString()

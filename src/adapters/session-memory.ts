@@ -1,5 +1,5 @@
-import { compose } from '../context/compose.ts'
-import { gather } from '../context/gather.ts'
+import { compose } from '../context/composeContext.ts'
+import { gather } from '../context/gatherCandidates.ts'
 import { Renderer, weighed } from '../context/render.ts'
 import { walked } from '../context/replay.ts'
 import { admit, crowded } from '../domain/admission.ts'
@@ -16,13 +16,13 @@ import { RamShelf } from '../stores/ram/sessionTable.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type SessionMemoryConfig = {
-  /** Messages kept of a session. */
+  /** Messages stored per session; older ones are dropped. Default: 50. */
   readonly maxMessages: number
-  /** Tokens a context may take. */
+  /** Token budget of a context. Default: 2,000. */
   readonly maxTokens: number
-  /** Whether the first message is always kept and shown. */
+  /** Keeps the first message in the session and in every context. Default: true. */
   readonly seedPreservation: boolean
-  /** How many of the last messages are shown whole. */
+  /** Number of latest messages that are shown in full. Default: 3. */
   readonly tailSize: number
 }
 
@@ -37,8 +37,11 @@ export type SessionContext = {
   readonly startedAt: Millis
 }
 export type SessionMetrics = {
+  /** Tokens of the current context. */
   readonly usedTokens: Tokens
+  /** The token budget. */
   readonly totalTokens: Tokens
+  /** True when a message is shortened or left out of the context. */
   readonly isDistilled: boolean
 }
 
@@ -49,14 +52,20 @@ export const defaultConfig: SessionMemoryConfig = {
   tailSize: 3,
 }
 
-/** The framing without words of its own, for a text that the caller frames. */
-const bare: Framing = 'sections'
+/** Adds no instructions, because the caller writes its own. */
+const plainFraming: Framing = 'sections'
 
-type Options = { readonly tokenizer?: Tokenizer; readonly clock?: () => Millis }
+type SessionMemoryDeps = {
+  /** Default: an upper bound that needs no tables. */
+  readonly tokenizer?: Tokenizer
+  /** Default: `Date.now`. */
+  readonly clock?: () => Millis
+}
 
 /**
- * Short-term memory for the tabs of a browser: in RAM only, gone when it is cleared. Synchronous, with the engine's
- * `ephemeral` profile behind it.
+ * Short-term memory for browser tabs. Synchronous and in RAM only; uses the `ephemeral` profile.
+ *
+ * Methods with a key throw MemoryError `bad-key` for an invalid one.
  *
  * @example
  * const memory = new SessionMemory()
@@ -68,27 +77,30 @@ export class SessionMemory {
   private readonly profile: Profile
   private readonly renderer: Renderer
   private readonly clock: () => Millis
-  private readonly shelf = new RamShelf()
-  private current: Key | undefined
-  private operations = 0
+  private readonly sessions = new RamShelf()
+  private currentKey: Key | undefined
+  private operationCount = 0
 
-  constructor(config: Partial<SessionMemoryConfig> = {}, { tokenizer = upperBound, clock = Date.now }: Options = {}) {
+  constructor(
+    config: Partial<SessionMemoryConfig> = {},
+    { tokenizer = upperBound, clock = Date.now }: SessionMemoryDeps = {},
+  ) {
     this.config = { ...defaultConfig, ...config }
-    this.profile = profileFor(this.config)
+    this.profile = createProfile(this.config)
     this.renderer = new Renderer(tokenizer)
     this.clock = clock
   }
 
-  /** Makes this site's session the current one and answers with it. */
+  /** Makes the session of a site the current one and returns it. */
   getSession(domain: string): SessionContext {
-    this.current = parseKey(domain)
+    this.currentKey = parseKey(domain)
     return this.getSessionByKey(domain)
   }
 
   getSessionByKey(key: string): SessionContext {
     const parsed = parseKey(key)
     const head = this.head(parsed)
-    const messages = this.shelf.page(parsed, { limit: head.messages }).map(asSessionMessage)
+    const messages = this.sessions.page(parsed, { limit: head.messages }).map(toSessionMessage)
     return {
       messages: head.revision === 0 ? [] : messages,
       domain: parsed.scope,
@@ -97,7 +109,7 @@ export class SessionMemory {
   }
 
   addUserMessage(content: string): void {
-    this.add(this.active(), 'user', content)
+    this.add(this.requireCurrentKey(), 'user', content)
   }
 
   addUserMessageForKey(key: string, content: string): void {
@@ -105,82 +117,82 @@ export class SessionMemory {
   }
 
   addAssistantMessage(content: string): void {
-    this.add(this.active(), 'assistant', content)
+    this.add(this.requireCurrentKey(), 'assistant', content)
   }
 
   addAssistantMessageForKey(key: string, content: string): void {
     this.add(parseKey(key), 'assistant', content)
   }
 
-  /** The whole context as one text: first message, glimpses of the middle, the last messages. */
+  /** Returns the context as one text: the first message, shortened middle messages and the last messages. */
   getContextString(): string {
-    return this.current === undefined ? '' : this.context(this.current, bare).text
+    return this.currentKey === undefined ? '' : this.context(this.currentKey, plainFraming).text
   }
 
   getContextStringForKey(key: string): string {
-    return this.context(parseKey(key), bare).text
+    return this.context(parseKey(key), plainFraming).text
   }
 
-  /** The context as messages for a model: the question once, at the end, the rest as background. */
+  /** Returns the context as messages for a model: background first, the question once at the end. */
   getContextForKey(key: string, framing?: Framing): Context {
     return this.context(parseKey(key), framing)
   }
 
-  /** Which life of a session this is: another one once it was cleared or is over, so that a late answer can be told from a timely one. */
+  /** Returns a number that changes when the session is cleared or expires, so that callers can discard late answers. */
   getEpochForKey(key: string): number {
     return this.head(parseKey(key)).epoch
   }
 
   clearCurrentSession(): void {
-    if (this.current !== undefined) this.shelf.erase(this.current)
-    this.current = undefined
+    if (this.currentKey !== undefined) this.sessions.erase(this.currentKey)
+    this.currentKey = undefined
   }
 
   clearSession(key: string): void {
-    this.shelf.erase(parseKey(key))
+    this.sessions.erase(parseKey(key))
   }
 
   clearAll(): void {
-    this.shelf.clear()
-    this.current = undefined
+    this.sessions.clear()
+    this.currentKey = undefined
   }
 
-  /** For when the extension shuts down: everything goes. There is no timer to stop; the host calls `sweep`. */
+  /** Clears everything when the extension shuts down. There is no timer to stop, because the host calls `sweep`. */
   destroy(): void {
     this.clearAll()
   }
 
-  /** Ends sessions older than a day, and the oldest ones beyond a hundred; to be called every 30 minutes. */
+  /** Ends sessions older than a day and the oldest beyond 100 sessions; returns their keys. Call it every 30 minutes. */
   sweep(now: Millis = this.clock()): readonly string[] {
     const limit = Number.MAX_SAFE_INTEGER
-    const over = this.shelf.list({ expiredBy: now, limit }).map((session) => session.key)
-    for (const key of over) this.shelf.erase(key)
-    const others = crowded(this.shelf.list({ limit }), this.profile.lifetime)
-    for (const key of others) this.shelf.erase(key)
-    return [...over, ...others].map(formatKey)
+    const expired = this.sessions.list({ expiredBy: now, limit }).map((session) => session.key)
+    for (const key of expired) this.sessions.erase(key)
+    const evicted = crowded(this.sessions.list({ limit }), this.profile.lifetime)
+    for (const key of evicted) this.sessions.erase(key)
+    return [...expired, ...evicted].map(formatKey)
   }
 
-  /** How full the current session's context is, and whether any of it is shortened or left out. */
+  /** Returns the token use of the current session's context. */
   getMetrics(): SessionMetrics {
-    if (this.current === undefined) return { usedTokens: 0, totalTokens: this.config.maxTokens, isDistilled: false }
-    const { ledger } = this.context(this.current, bare)
-    const distilled: readonly Verdict[] = ['shortened', 'dropped']
+    if (this.currentKey === undefined) return { usedTokens: 0, totalTokens: this.config.maxTokens, isDistilled: false }
+    const { ledger } = this.context(this.currentKey, plainFraming)
+    const distilledVerdicts: readonly Verdict[] = ['shortened', 'dropped']
     return {
       usedTokens: ledger.spent,
       totalTokens: this.config.maxTokens,
-      isDistilled: ledger.lines.some((line) => distilled.includes(line.verdict)),
+      isDistilled: ledger.lines.some((line) => distilledVerdicts.includes(line.verdict)),
     }
   }
 
   private context(key: Key, framing: Framing = this.profile.framing): Context {
-    const walk = gather(this.head(key), this.profile, {
+    const query = gather(this.head(key), this.profile, {
       budget: this.config.maxTokens,
       query: undefined,
       shared: [],
       price: () => 0,
     })
-    const gathered = walked(walk, (need) => ({
-      messages: 'page' in need ? this.shelf.page(key, need.page) : [],
+    const gathered = walked(query, (need) => ({
+      messages: 'page' in need ? this.sessions.page(key, need.page) : [],
       hits: [],
     }))
     const { messages, text, ledger } = compose(gathered, this.profile, this.renderer, {
@@ -193,40 +205,49 @@ export class SessionMemory {
 
   private add(key: Key, role: 'user' | 'assistant', content: string): void {
     const now = this.clock()
-    const said = weighed(this.renderer.tokenizer, parseMessage({ role, content }, 0, now))
-    const { ended, drop, expiresAt } = admit(this.shelf.head(key, 0), [said], this.profile.lifetime, now)
-    if (ended) this.shelf.erase(key)
-    const { epoch } = this.shelf.head(key, 0)
-    this.shelf.commit({ id: `${++this.operations}`, key, at: now, epoch, append: [said], put: [], drop, expiresAt })
+    const message = weighed(this.renderer.tokenizer, parseMessage({ role, content }, 0, now))
+    const { ended, drop, expiresAt } = admit(this.sessions.head(key, 0), [message], this.profile.lifetime, now)
+    if (ended) this.sessions.erase(key)
+    const { epoch } = this.sessions.head(key, 0)
+    this.sessions.commit({
+      id: `${++this.operationCount}`,
+      key,
+      at: now,
+      epoch,
+      append: [message],
+      put: [],
+      drop,
+      expiresAt,
+    })
   }
 
-  /** Expiry is noticed on access too, so that a late sweep shows nothing that is over. */
+  /** Reads a session and erases it first if it is expired, so that a late sweep never exposes it. */
   private head(key: Key) {
-    if (isExpired(this.shelf.head(key, 0), this.clock())) this.shelf.erase(key)
-    return this.shelf.head(key, this.config.maxMessages)
+    if (isExpired(this.sessions.head(key, 0), this.clock())) this.sessions.erase(key)
+    return this.sessions.head(key, this.config.maxMessages)
   }
 
-  private active(): Key {
-    if (this.current === undefined)
+  private requireCurrentKey(): Key {
+    if (this.currentKey === undefined)
       throw new MemoryError(
         'bad-key',
         'There is no current session. Call getSession(domain) first, or use the method that takes a key.',
         { param: 'key' },
       )
-    return this.current
+    return this.currentKey
   }
 }
 
-/** The ready-made instance. */
+/** The shared instance. */
 export const sessionMemory = new SessionMemory()
 
-const asSessionMessage = ({ role, content, at }: Message): SessionMessage => ({
+const toSessionMessage = ({ role, content, at }: Message): SessionMessage => ({
   role: role === 'user' ? 'user' : 'assistant',
   content,
   timestamp: at,
 })
 
-function profileFor({ maxMessages, maxTokens, seedPreservation, tailSize }: SessionMemoryConfig): Profile {
+function createProfile({ maxMessages, maxTokens, seedPreservation, tailSize }: SessionMemoryConfig): Profile {
   const bands = ephemeral.bands.flatMap((band) => {
     if (band.name === 'tail') return tailSize > 0 ? [{ ...band, claim: { last: tailSize } }] : []
     return band.name === 'seed' && !seedPreservation ? [] : [band]

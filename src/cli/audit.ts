@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { check, MemoryError } from '../domain/error.ts'
-import type { Line } from '../mcp/files/chain.ts'
+import type { Line } from '../mcp/files/auditChain.ts'
 import { exitCodes } from './failure.ts'
 import { aligned, many, say } from './say.ts'
 import { type Environment, setting, wholeNumber } from './settings.ts'
@@ -46,7 +46,7 @@ const withLog = (command: Command): Command =>
 
 async function verify(flags: Flags, environment: Environment): Promise<void> {
   const file = await existingLog(flags, environment)
-  const { verifyLog } = await import('../mcp/files/log.ts')
+  const { verifyLog } = await import('../mcp/files/auditVerify.ts')
   const verdict = await verifyLog(file)
   if (!verdict.whole) {
     process.exitCode = 1
@@ -70,7 +70,7 @@ async function show(flags: Wishes, environment: Environment): Promise<void> {
     'allowed, refused or failed',
   )
   const file = await existingLog(flags, environment)
-  const { verifyLog } = await import('../mcp/files/log.ts')
+  const { verifyLog } = await import('../mcp/files/auditVerify.ts')
   const items: Line[] = []
   const verdict = await verifyLog(file, (line) => {
     if ((flags.user ?? line.user) !== line.user || (flags.outcome ?? line.outcome) !== line.outcome) return

@@ -68,8 +68,8 @@ export async function openHandoff(
 ): Promise<Opened> {
   const [{ openMemory }, { openHost }, { visitorOf }, { mcpPlanOf }] = await Promise.all([
     import('../index.ts'),
-    import('../mcp/host.ts'),
-    import('../mcp/scope.ts'),
+    import('../mcp/services.ts'),
+    import('../mcp/principal.ts'),
     import('../server/config/mcp.ts'),
   ])
   const { home: workspace } = visitorOf({ workspace: setting(flags.workspace, environment, 'THREADKEEP_WORKSPACE') })

@@ -100,7 +100,7 @@ async function takeForeign(
 ): Promise<void> {
   const [{ parseForeign }, { keepForeign }, { openMemory }, { openStore }] = await Promise.all([
     import('../portable/format.ts'),
-    import('../portable/keep.ts'),
+    import('../portable/importForeign.ts'),
     import('../index.ts'),
     import('../stores/open.ts'),
   ])

@@ -1,9 +1,9 @@
 import { homedir } from 'node:os'
 import type { Command } from 'commander'
 import type { Key } from '../domain/key.ts'
-import type { Host } from '../mcp/host.ts'
-import type { Visitor } from '../mcp/scope.ts'
-import type { Connection } from '../mcp/stdio.ts'
+import type { Visitor } from '../mcp/principal.ts'
+import type { Host } from '../mcp/services.ts'
+import type { Connection } from '../mcp/transports/stdio.ts'
 import { internalsOf } from '../memory.ts'
 import type { Config } from '../server/config/schema.ts'
 import { exitCodes } from './failure.ts'
@@ -60,7 +60,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   const config = await configOf(flags, environment)
   const [{ mcpPlanOf }, { visitorOf }] = await Promise.all([
     import('../server/config/mcp.ts'),
-    import('../mcp/scope.ts'),
+    import('../mcp/principal.ts'),
   ])
   const plan = mcpPlanOf(config)
   const visitor = visitorOf(plan)
@@ -68,8 +68,8 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   // Loaded only now, so that help is given and mistakes are told at once.
   const [{ openMemory }, { openHost }, { overStdio }, { listReceipts }, { traceOf }] = await Promise.all([
     import('../index.ts'),
-    import('../mcp/host.ts'),
-    import('../mcp/stdio.ts'),
+    import('../mcp/services.ts'),
+    import('../mcp/transports/stdio.ts'),
     import('../server/receipts/receipts.ts'),
     import('../server/http/httpError.ts'),
   ])
@@ -135,7 +135,7 @@ const atHome = (path: string): string => path.replace(/^~(?=[/\\])/, homedir())
 /** Takes in what the reference server has written, once. */
 async function imported({ desk }: Host, workspace: string, file: string | undefined): Promise<void> {
   if (file === undefined) return
-  const { takeIn } = await import('../mcp/takeIn.ts')
+  const { takeIn } = await import('../graph/reference.ts')
   const taken = await takeIn(desk.graph.nodes, workspace, atHome(file))
   if (taken !== undefined)
     tell(`took in ${many(taken.entities, 'entity', 'entities')} and ${many(taken.relations, 'relation')} from ${file}.`)

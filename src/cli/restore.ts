@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
-import type { Restored } from '../handoff/restore.ts'
+import type { Restored } from '../handoff/restore/restore.ts'
 import { exitCodes } from './failure.ts'
 import { type HandoffFlags, inCommands, inWorkspaceOf, type Opened, openHandoff, withHandoff } from './handoff.ts'
 import { many, printable, progressLine, say } from './say.ts'

@@ -1,14 +1,14 @@
 import { isBlank } from '../domain/entry.ts'
 import type { AnthropicBlock, AnthropicMessage, ChatMessage } from '../domain/ledger.ts'
 
-/** Stands first when the conversation shown begins with the assistant: the API wants a user's turn there. */
+/** User turn inserted before a conversation that starts with the assistant: the API requires a user turn first. */
 export const opener = '(The conversation continues.)'
 
 type Turn = { role: 'user' | 'assistant'; blocks: AnthropicBlock[] }
 
 /**
- * The same conversation by the rules of Anthropic's API: system text apart, a user's turn first, roles taking turns,
- * results in the turn after their calls, every call with an id of its own.
+ * Converts a conversation to Anthropic's format: leading system messages become `system`, the first turn is a user turn, roles
+ * alternate, tool results are in the turn after their calls, and call ids are unique.
  */
 export function toAnthropic(messages: readonly ChatMessage[]): { system: string; messages: AnthropicMessage[] } {
   const first = messages.findIndex((message) => message.role !== 'system')
@@ -16,22 +16,22 @@ export function toAnthropic(messages: readonly ChatMessage[]): { system: string;
   const system = messages.slice(0, start).map((message) => message.content)
   const turns: Turn[] = []
   const ids = new CallIds()
-  for (const message of messages.slice(start)) add(turns, message, ids)
+  for (const message of messages.slice(start)) appendToTurns(turns, message, ids)
   if (turns[0]?.role === 'assistant') turns.unshift({ role: 'user', blocks: [{ type: 'text', text: opener }] })
-  return { system: system.join('\n\n'), messages: turns.map(plain) }
+  return { system: system.join('\n\n'), messages: turns.map(toMessage) }
 }
 
-function add(turns: Turn[], message: ChatMessage, ids: CallIds): void {
+function appendToTurns(turns: Turn[], message: ChatMessage, ids: CallIds): void {
   const role = message.role === 'assistant' ? 'assistant' : 'user'
-  const blocks = blocksOf(message, ids)
+  const blocks = toBlocks(message, ids)
   const last = turns.at(-1)
   if (last?.role === role) last.blocks.push(...blocks)
   else turns.push({ role, blocks })
 }
 
-function blocksOf(message: ChatMessage, ids: CallIds): AnthropicBlock[] {
+function toBlocks(message: ChatMessage, ids: CallIds): AnthropicBlock[] {
   if (message.role === 'tool')
-    return [{ type: 'tool_result', tool_use_id: ids.answered(message.tool_call_id), content: message.content }]
+    return [{ type: 'tool_result', tool_use_id: ids.get(message.tool_call_id), content: message.content }]
   const text: AnthropicBlock[] =
     message.content === null || isBlank(message.content)
       ? []
@@ -42,24 +42,24 @@ function blocksOf(message: ChatMessage, ids: CallIds): AnthropicBlock[] {
     ...calls.map(
       (call): AnthropicBlock => ({
         type: 'tool_use',
-        id: ids.called(call.id),
-        name: toolName(call.function.name),
-        input: inputOf(call.function.arguments),
+        id: ids.create(call.id),
+        name: toToolName(call.function.name),
+        input: parseArguments(call.function.arguments),
       }),
     ),
   ]
 }
 
-/** One text block alone is written as plain text. */
-function plain({ role, blocks }: Turn): AnthropicMessage {
-  const [only] = blocks
-  return { role, content: blocks.length === 1 && only?.type === 'text' ? only.text : blocks }
+/** Writes a single text block as a plain string. */
+function toMessage({ role, blocks }: Turn): AnthropicMessage {
+  const [first] = blocks
+  return { role, content: blocks.length === 1 && first?.type === 'text' ? first.text : blocks }
 }
 
-const toolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 128) || 'tool'
+const toToolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 128) || 'tool'
 
-/** The arguments of a call as an object. */
-export function inputOf(json: string): Record<string, unknown> {
+/** Parses the arguments of a tool call. Wraps values that are not objects as `{ value }` and invalid JSON as `{ arguments }`. */
+export function parseArguments(json: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(json)
     return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -70,23 +70,24 @@ export function inputOf(json: string): Record<string, unknown> {
   }
 }
 
-/** Ids that are unique in the conversation and hold only the characters the API takes. */
+/** Maps call ids to ids that are unique in the conversation and contain only characters the API accepts. */
 class CallIds {
   private readonly used = new Set<string>()
   private readonly current = new Map<string, string>()
-  private renamed = 0
+  private replacements = 0
 
-  called(id: string): string {
+  create(id: string): string {
     const base = id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 56) || 'call'
     let unique = base
-    // short, because what is sent must not cost more than what was counted
-    while (this.used.has(unique)) unique = `c${++this.renamed}`
+    // Replacement ids are short, so that they never cost more tokens than were counted.
+    while (this.used.has(unique)) unique = `c${++this.replacements}`
     this.used.add(unique)
     this.current.set(id, unique)
     return unique
   }
 
-  answered(id: string): string {
+  /** Returns the latest id created for a call. */
+  get(id: string): string {
     return this.current.get(id) ?? id
   }
 }

@@ -2,69 +2,78 @@ import type { Tokens } from '../domain/entry.ts'
 import { kept } from '../domain/getOrCompute.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
-import { headingOf, memoryEnd, tellsMemory, type Words, wordsOf } from './fees.ts'
-import type { Fitted, Piece } from './piece.ts'
+import { type FramingText, hasMemoryBlock, headingLine, memoryEnd, wordsOf } from './overhead.ts'
+import type { Allocation, Piece } from './piece.ts'
 import type { Renderer } from './render.ts'
-import { firstOf } from './unit.ts'
+import { firstSequence } from './unit.ts'
 
-/** What was chosen, in the order in which it is read, with the part that the next turn will repeat. */
-export type Framed = {
+export type FramedContext = {
   readonly messages: readonly ChatMessage[]
-  /** Made when it is asked for: most who want the messages never read it. */
+  /** Builds the text form on demand: most callers only read `messages`. */
   readonly text: () => string
+  /** Prefix that the next turn repeats. */
   readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
 }
 
-/** Puts the chosen pieces into reading order: instructions, memory, turns, what is recalled, the newest turn. */
-export function frame(fitted: Fitted, profile: Profile, framing: Framing, renderer: Renderer): Framed {
-  const order = readingOrder(fitted, profile)
-  const words = wordsOf[framing]
+/** Puts pieces into reading order: instructions, stable memory, turns, recalled messages, the newest turn. */
+export function frameContext(
+  allocation: Allocation,
+  profile: Profile,
+  framing: Framing,
+  renderer: Renderer,
+): FramedContext {
+  const order = readingOrder(allocation, profile)
+  const framingText = wordsOf[framing]
   const messages: ChatMessage[] = []
-  addTurns(messages, order.opening)
-  const isMemory = tellsMemory(profile)
+  pushTurns(messages, order.opening)
+  const isMemory = hasMemoryBlock(profile)
   const block =
-    order.stable.length === 0 ? [] : isMemory ? memoryBlock(order, words) : conversationBlock(order, words, renderer)
+    order.stable.length === 0
+      ? []
+      : isMemory
+        ? memoryBlock(order, framingText)
+        : conversationBlock(order, framingText, renderer)
   messages.push(...block)
-  addTurns(messages, order.turns)
+  pushTurns(messages, order.turns)
   if (order.volatile.length > 0)
-    messages.push({ role: 'user', content: within(words.recalled, headed(order.volatile)).trimEnd() })
-  addTurns(messages, order.newest)
+    messages.push({ role: 'user', content: wrapMemory(framingText.recalled, toLines(order.volatile)).trimEnd() })
+  pushTurns(messages, order.newest)
   return {
     messages,
-    text: () => textOf(order, words, isMemory, renderer),
-    cacheable: cacheable(order, profile, fitted.slides, block.length),
+    text: () => buildText(order, framingText, isMemory, renderer),
+    cacheable: measureCacheable(order, profile, allocation.hasSlidingBand, block.length),
   }
 }
 
-function addTurns(messages: ChatMessage[], pieces: readonly Piece[]): void {
-  for (const { form } of pieces) {
-    const { chat } = form
+function pushTurns(messages: ChatMessage[], pieces: readonly Piece[]): void {
+  for (const { rendering } of pieces) {
+    const { chat } = rendering
     if ('role' in chat) messages.push(chat)
     else messages.push(...chat)
   }
 }
 
-/** What memory holds is data: it comes from a user's side and never as instructions, which are told apart from it. */
-function memoryBlock(order: Order, words: Words): ChatMessage[] {
-  const content = (within(words.memory, headed(order.stable)) + turnHeading(order)).trimEnd()
-  return [...(words.after === '' ? [] : [{ role: 'system' as const, content: words.after }]), { role: 'user', content }]
+/** Memory is data, so it is sent as a user message. The instructions about it are a system message of their own. */
+function memoryBlock(order: ReadingOrder, { memory, after }: FramingText): ChatMessage[] {
+  const content = (wrapMemory(memory, toLines(order.stable)) + turnHeading(order)).trimEnd()
+  return [...(after === '' ? [] : [{ role: 'system' as const, content: after }]), { role: 'user', content }]
 }
 
-const within = (begin: string, lines: readonly string[]): string => begin + lines.join('') + memoryEnd
+const wrapMemory = (start: string, lines: readonly string[]): string => start + lines.join('') + memoryEnd
 
-/** Lines of the conversation as the background of a question, in the words of the document that asks for it. */
-function conversationBlock(order: Order, words: Words, renderer: Renderer): ChatMessage[] {
-  const turning = turnHeading(order)
-  const block = headed(order.stable)
-  if (turning !== '') block.push(turning)
-  const shown =
-    words.after === ''
-      ? closed(block, turning === '' ? separatorOf(order.stable) : '\n\n', renderer)
-      : block.join('') + words.after
-  return [{ role: 'system', content: `${words.before}${shown}` }]
+/** Conversation lines as background of a question, in one system message. */
+function conversationBlock(order: ReadingOrder, { before, after }: FramingText, renderer: Renderer): ChatMessage[] {
+  const heading = turnHeading(order)
+  const lines = toLines(order.stable)
+  if (heading !== '') lines.push(heading)
+  const content =
+    after === ''
+      ? joinLines(lines, heading === '' ? separatorAfter(order.stable) : '\n\n', renderer)
+      : lines.join('') + after
+  return [{ role: 'system', content: `${before}${content}` }]
 }
 
-type Order = {
+type ReadingOrder = {
   readonly opening: Piece[]
   stable: Piece[]
   readonly turns: Piece[]
@@ -72,126 +81,128 @@ type Order = {
   readonly newest: Piece[]
 }
 
-function readingOrder({ said, told }: Fitted, profile: Profile): Order {
-  const asked = said.find((piece) => piece.part === 'newest')
-  const border = asked === undefined ? Number.POSITIVE_INFINITY : place(asked)
-  const order: Order = { opening: [], stable: [], turns: [], volatile: [], newest: [] }
-  for (const piece of said) partOf(piece, border, order).push(piece)
-  for (const piece of told) partOf(piece, border, order).push(piece)
-  const byBand = (a: Piece, b: Piece): number => rank(a, profile) - rank(b, profile) || place(a) - place(b)
-  order.stable = byDay(order.stable.sort(byBand))
-  order.volatile = byDay(order.volatile.sort(byBand))
+function readingOrder({ messages, derived }: Allocation, profile: Profile): ReadingOrder {
+  const newestTurn = messages.find((piece) => piece.reason === 'newest')
+  const turnPosition = newestTurn === undefined ? Number.POSITIVE_INFINITY : positionOf(newestTurn)
+  const order: ReadingOrder = { opening: [], stable: [], turns: [], volatile: [], newest: [] }
+  for (const piece of messages) sectionOf(piece, turnPosition, order).push(piece)
+  for (const piece of derived) sectionOf(piece, turnPosition, order).push(piece)
+  const byBand = (a: Piece, b: Piece): number =>
+    bandPosition(a, profile) - bandPosition(b, profile) || positionOf(a) - positionOf(b)
+  order.stable = groupByDay(order.stable.sort(byBand))
+  order.volatile = groupByDay(order.volatile.sort(byBand))
   return order
 }
 
-function partOf(piece: Piece, border: number, order: Order): Piece[] {
-  if (piece.part !== 'band') return piece.part === 'opening' ? order.opening : order.newest
+function sectionOf(piece: Piece, turnPosition: number, order: ReadingOrder): Piece[] {
+  if (piece.reason !== 'band') return piece.reason === 'opening' ? order.opening : order.newest
   if (piece.band?.show === 'block') return piece.band.volatile ? order.volatile : order.stable
-  return place(piece) < border ? order.turns : order.newest
+  return positionOf(piece) < turnPosition ? order.turns : order.newest
 }
 
-const rank = ({ band }: Piece, { bands }: Profile): number =>
+const bandPosition = ({ band }: Piece, { bands }: Profile): number =>
   band === undefined ? Number.MAX_SAFE_INTEGER : bands.indexOf(band)
 
-/** Conversation order within a band; summaries by what they cover, other entries as they were ranked. */
-function place(piece: Piece): number {
-  if (piece.unit !== undefined) return firstOf(piece.unit)
+/** Position within a band: messages by sequence, summaries by the messages they cover, other entries in the order of selection. */
+function positionOf(piece: Piece): number {
+  if (piece.unit !== undefined) return firstSequence(piece.unit)
   return piece.derived?.kind === 'summary' ? piece.derived.covers[0] : 0
 }
 
-/** Adds pieces with the heading of their band before its first, and the day before what was recalled from it. */
-function headed(pieces: readonly Piece[], lines: string[] = [], seen = new Set<Band>()): string[] {
-  let day = ''
+/** Appends the texts of pieces, with the heading before the first piece of each band and the date line before each day. */
+function toLines(pieces: readonly Piece[], lines: string[] = [], seenBands = new Set<Band>()): string[] {
+  let dayLine = ''
   for (const piece of pieces) {
-    // instructions stand before everything else, whichever band would have had them
-    if (piece.band !== undefined && piece.part !== 'opening' && !seen.has(piece.band)) {
-      lines.push(headingOf(piece.band))
-      seen.add(piece.band)
+    // Opening instructions precede everything, so they get no heading of their band.
+    if (piece.band !== undefined && piece.reason !== 'opening' && !seenBands.has(piece.band)) {
+      lines.push(headingLine(piece.band))
+      seenBands.add(piece.band)
     }
-    if (piece.day !== day) lines.push(piece.day)
-    day = piece.day
-    lines.push(piece.form.text)
+    if (piece.dayLine !== dayLine) lines.push(piece.dayLine)
+    dayLine = piece.dayLine
+    lines.push(piece.rendering.text)
   }
   return lines
 }
 
-/** Pieces of one day together: clocks go back, and a day is named, and paid, once. */
-function byDay(pieces: Piece[]): Piece[] {
+/** Groups pieces of the same day, because a date line is charged once and clocks may go back. */
+function groupByDay(pieces: Piece[]): Piece[] {
   if (pieces.length < 2) return pieces
   const days = new Map<string, Piece[]>()
-  for (const piece of pieces) kept(days, `${piece.band?.name ?? ''}\n${piece.day}`, () => []).push(piece)
+  for (const piece of pieces) kept(days, `${piece.band?.name ?? ''}\n${piece.dayLine}`, () => []).push(piece)
   return [...days.values()].flat()
 }
 
-/** The heading of the turns closes the block of memory: providers have no place for it between messages. */
-function turnHeading({ turns, newest }: Order): string {
-  const isHeaded = ({ band }: Piece): boolean => band?.heading !== undefined
-  const band = (turns.find(isHeaded) ?? newest.find(isHeaded))?.band
-  return band?.show === 'turns' ? headingOf(band) : ''
+/** Returns the heading of the turns. It ends the block before them, because chat formats have no heading between messages. */
+function turnHeading({ turns, newest }: ReadingOrder): string {
+  const hasHeading = ({ band }: Piece): boolean => band?.heading !== undefined
+  const band = (turns.find(hasHeading) ?? newest.find(hasHeading))?.band
+  return band?.show === 'turns' ? headingLine(band) : ''
 }
 
-function textOf(order: Order, words: Words, isMemory: boolean, renderer: Renderer): string {
-  const seen = new Set<Band>()
-  const lines = headed(order.opening, [], seen)
-  const tells = isMemory && order.stable.length > 0
-  if (tells) lines.push(words.memory)
-  headed(order.stable, lines, seen)
-  if (tells) lines.push(memoryEnd)
-  headed(order.turns, lines, seen)
+function buildText(order: ReadingOrder, framingText: FramingText, isMemory: boolean, renderer: Renderer): string {
+  const seenBands = new Set<Band>()
+  const lines = toLines(order.opening, [], seenBands)
+  const hasBlock = isMemory && order.stable.length > 0
+  if (hasBlock) lines.push(framingText.memory)
+  toLines(order.stable, lines, seenBands)
+  if (hasBlock) lines.push(memoryEnd)
+  toLines(order.turns, lines, seenBands)
   if (order.volatile.length > 0) {
-    lines.push(words.recalled)
-    headed(order.volatile, lines, seen).push(memoryEnd)
+    lines.push(framingText.recalled)
+    toLines(order.volatile, lines, seenBands).push(memoryEnd)
   }
-  headed(order.newest, lines, seen)
+  toLines(order.newest, lines, seenBands)
   if (lines.at(-1) === memoryEnd) return lines.join('').trimEnd()
   const last = [order.newest, order.turns, order.stable, order.opening].find((pieces) => pieces.length > 0) ?? []
-  return closed(lines, separatorOf(last), renderer, last.at(-1)?.form.tokens)
+  return joinLines(lines, separatorAfter(last), renderer, last.at(-1)?.rendering.tokens)
 }
 
-/** What the last of these pieces ends with; its own line ends are not taken for it. */
-function separatorOf(pieces: readonly Piece[]): '\n' | '\n\n' {
+/** Returns the separator at the end of the last piece, which may have newlines of its own before it. */
+function separatorAfter(pieces: readonly Piece[]): '\n' | '\n\n' {
   const last = pieces.at(-1)
-  return last !== undefined && (last.derived !== undefined || last.day !== '') ? '\n' : '\n\n'
+  return last !== undefined && (last.derived !== undefined || last.dayLine !== '') ? '\n' : '\n\n'
 }
 
-/** Joined, without the separator after the last piece unless that would cost more than was paid for it. */
-function closed(lines: readonly string[], separator: string, renderer: Renderer, paid = 0): string {
+/** Joins lines without the last separator, unless the last line would then cost more tokens than were charged. */
+function joinLines(lines: readonly string[], separator: string, renderer: Renderer, chargedTokens = 0): string {
   const last = lines.at(-1)
   if (last === undefined) return ''
-  const bare = last.slice(0, -separator.length)
-  // after a letter or a digit a line end is always a token of its own
-  const cheaper =
-    /[\p{L}\p{N}]$/u.test(bare.slice(-2)) || renderer.tokenizer.count(bare) <= (paid || renderer.tokenizer.count(last))
-  return lines.slice(0, -1).join('') + (cheaper ? bare : last)
+  const trimmed = last.slice(0, -separator.length)
+  // After a letter or digit, newlines are always separate tokens.
+  const isCheaper =
+    /[\p{L}\p{N}]$/u.test(trimmed.slice(-2)) ||
+    renderer.tokenizer.count(trimmed) <= (chargedTokens || renderer.tokenizer.count(last))
+  return lines.slice(0, -1).join('') + (isCheaper ? trimmed : last)
 }
 
-/** Claims whose entries keep their place and their form from turn to turn. */
+/** True if the entries of a band keep their position and form from turn to turn. */
 const isAnchored = (band: Band | undefined): boolean =>
   band !== undefined &&
   band.volatile !== true &&
   ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
 
-function cacheable(
-  order: Order,
+/** Measures the prefix that the next turn repeats. Empty with a sliding band: what it leaves for the others changes every turn. */
+function measureCacheable(
+  order: ReadingOrder,
   profile: Profile,
-  slides: boolean,
-  blocks: number,
+  hasSlidingBand: boolean,
+  blockMessages: number,
 ): { messages: number; tokens: Tokens } {
   const sum = { messages: 0, tokens: 0 }
-  // the others live on what a sliding band leaves them, and that is never the same
-  if (slides) return sum
-  const steady = profile.bands.every((band) => band.show === 'turns' || band.volatile || isAnchored(band))
-  const add = ({ form: { chat, tokens } }: Piece): void => {
+  if (hasSlidingBand) return sum
+  const isBlockStable = profile.bands.every((band) => band.show === 'turns' || band.volatile || isAnchored(band))
+  const add = ({ rendering: { chat, tokens } }: Piece): void => {
     sum.messages += 'role' in chat ? 1 : chat.length
     sum.tokens += tokens
   }
-  const stays = (piece: Piece): boolean => {
-    const isSteady = isAnchored(piece.band) && (steady || piece.band?.show === 'turns')
-    if (isSteady) add(piece)
-    return isSteady
+  const addIfStable = (piece: Piece): boolean => {
+    const isStable = isAnchored(piece.band) && (isBlockStable || piece.band?.show === 'turns')
+    if (isStable) add(piece)
+    return isStable
   }
   order.opening.forEach(add)
-  if (order.stable.every(stays)) order.turns.every(stays)
-  if (steady) sum.messages += blocks
+  if (order.stable.every(addIfStable)) order.turns.every(addIfStable)
+  if (isBlockStable) sum.messages += blockMessages
   return sum
 }

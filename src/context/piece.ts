@@ -1,34 +1,41 @@
-import type { Derived, Tokens } from '../domain/entry.ts'
-import type { Band } from '../domain/profile.ts'
-import type { Form } from './render.ts'
+import type { Derived, Run, Tokens } from '../domain/entry.ts'
+import type { Band, Rung } from '../domain/profile.ts'
+import type { Rendering } from './render.ts'
 import type { Unit } from './unit.ts'
 
-/** Why a piece is shown: the newest turn, the instructions the session opens with, what was said since the turn, or a band's wish. */
-export type Part = 'newest' | 'opening' | 'since' | 'band'
+/** Why a piece is shown: it is the newest turn, the opening system message, after the newest turn, or selected by a band. */
+export type PieceReason = 'newest' | 'opening' | 'since' | 'band'
 
-/** Something that is shown, with what it costs. */
+/** A rendered entry of the context. */
 export type Piece = {
-  readonly part: Part
+  readonly reason: PieceReason
   readonly band: Band | undefined
   readonly unit: Unit | undefined
   readonly derived: Derived | undefined
-  readonly form: Form
-  /** The rung it stands on, when it is not whole. */
-  readonly rung: string
-  /** The line with the day it stands under, or nothing. */
-  readonly day: string
+  readonly rendering: Rendering
+  readonly renderedAs: Rung['as']
+  /** Date line above the piece, or ''. */
+  readonly dayLine: string
 }
-export type Said = Piece & { readonly unit: Unit }
-export type Told = Piece & { readonly derived: Derived }
+export type MessagePiece = Piece & { readonly unit: Unit }
+export type DerivedPiece = Piece & { readonly derived: Derived }
 
-/** What is shown and what that costs, headings and the provider's additions included. */
-export type Fitted = {
-  /** What was said, in the order of the conversation. */
-  readonly said: readonly Said[]
-  /** Derived entries, in the order in which they were chosen. */
-  readonly told: readonly Told[]
-  readonly fees: Tokens
-  readonly spent: Tokens
-  /** Whether a band begins elsewhere with every turn. */
-  readonly slides: boolean
+/** Cause of a candidate not being shown. */
+export type MissCause = 'budget-used' | 'too-long' | 'band-limit' | 'tail-share' | 'after-miss' | 'empty'
+/** A run of candidate messages, or a derived entry, that is not shown. */
+export type Miss = { readonly run?: Run; readonly derived?: Derived; readonly cause: MissCause }
+
+/** Pieces selected for a context, with their total cost. */
+export type Allocation = {
+  /** In conversation order. */
+  readonly messages: readonly MessagePiece[]
+  /** In the order of selection. */
+  readonly derived: readonly DerivedPiece[]
+  readonly overheadTokens: Tokens
+  readonly spentTokens: Tokens
+  /** True if a band starts at a different message with every turn. */
+  readonly hasSlidingBand: boolean
+  readonly misses: readonly Miss[]
+  /** True if a band that recalls messages by relevance could not show all its candidates. */
+  readonly missedRecall: boolean
 }

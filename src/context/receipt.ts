@@ -1,14 +1,60 @@
 import { type Derived, type Message, messageId, type Run, sequenceOf, type Tokens } from '../domain/entry.ts'
 import type { Line, Origin, Verdict } from '../domain/ledger.ts'
+import type { Band, Rung } from '../domain/profile.ts'
 import { countBetween, type Gap, type Head, isWithin } from '../domain/session.ts'
-import type { Gathered } from './gather.ts'
-import type { Fitted, Said, Told } from './piece.ts'
-import { firstOf, lastOf, type Unit } from './unit.ts'
+import type { Gathered } from './gatherCandidates.ts'
+import type { Allocation, DerivedPiece, MessagePiece, MissCause } from './piece.ts'
+import { firstSequence, lastOf, type Unit } from './unit.ts'
 
-/** One line for each run of entries with the same fate: every entry of the session once, and what the words around them cost. */
-export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
-  const lines: Draft[] = []
-  const { fees: tokens } = fitted
+/** Reasons for leaving out a candidate of a band. */
+const missReasons: Readonly<Record<MissCause, string>> = {
+  'budget-used': 'budget used up',
+  'too-long': 'too long for the remaining budget',
+  'band-limit': "over this band's limit",
+  'tail-share': 'tail share used up',
+  'after-miss': 'comes after an entry that did not fit',
+  empty: 'empty entry',
+}
+/** Reasons for leaving out messages that no band selected. */
+const notRelevant = 'not relevant to the question'
+const lessRelevant = 'less relevant to the question than the messages shown'
+const outsideBands = 'outside the range of every band'
+const spaceReasons: ReadonlySet<string> = new Set([
+  ...Object.values(missReasons).filter((reason) => reason !== missReasons.empty),
+  notRelevant,
+  lessRelevant,
+  outsideBands,
+])
+
+/** True if the reason of a receipt line is that the entry did not fit or was not selected, false if it cannot be sent at all. */
+export const isSpaceReason = (why: string): boolean => spaceReasons.has(why)
+
+const pieceReasons = {
+  newest: 'the newest turn',
+  opening: 'opening instructions',
+  since: 'after the newest turn',
+} as const
+const derivedReasons = {
+  summary: 'summary of earlier messages',
+  fact: 'remembered fact',
+  knowledge: 'known from other sessions',
+  item: 'important item',
+} as const
+const shortenedBy: Readonly<Record<Rung['as'], string>> = {
+  whole: 'shortened',
+  squeeze: 'white space removed',
+  uncomment: 'comments removed',
+  digest: 'shortened to a digest',
+  sections: 'shortened to key sentences',
+  json: 'JSON compacted',
+  clip: 'clipped',
+  fit: 'middle left out',
+}
+
+/** Builds the lines of a receipt: one per run of entries with the same outcome, each entry once, and one for the overhead. */
+export function buildReceipt(candidates: Gathered, allocation: Allocation): Line[] {
+  const lines: DraftLine[] = []
+  const { overheadTokens: tokens } = allocation
   if (tokens > 0)
     lines.push({
       band: 'frame',
@@ -16,22 +62,22 @@ export function receipt(gathered: Gathered, fitted: Fitted): Line[] {
       count: 0,
       verdict: 'whole',
       tokens,
-      why: 'headings and what the provider adds',
+      why: 'headings and provider overhead',
     })
-  addMessages(lines, gathered, fitted)
-  return gathered.derived.length === 0 ? lines : [...lines, ...derivedLines(gathered, fitted.told)]
+  addMessages(lines, candidates, allocation)
+  return candidates.derived.length === 0 ? lines : [...lines, ...derivedLines(candidates, allocation)]
 }
 
-/** A line that may still grow. */
-type Draft = Omit<Line, 'entries' | 'count' | 'tokens'> & {
+/** A line that may still be extended. */
+type DraftLine = Omit<Line, 'entries' | 'count' | 'tokens'> & {
   readonly entries: [first: string, last: string] | null
   count: number
   tokens: Tokens
 }
 
-/** Neighbouring entries with the same fate become one line. */
-function add(
-  lines: Draft[],
+/** Adds a run of entries, merged into the last line if the outcome is the same. */
+function addLine(
+  lines: DraftLine[],
   first: string,
   end: string,
   count: number,
@@ -42,7 +88,7 @@ function add(
   from?: Origin,
 ): void {
   const last = lines.at(-1)
-  // passages of files are told one by one: what lies between two of them was not found
+  // File passages get a line each: the passages between two of them were not found.
   if (
     last?.entries &&
     last.band === band &&
@@ -57,95 +103,131 @@ function add(
   } else lines.push({ band, entries: [first, end], count, verdict, tokens, why, ...(from && { from }) })
 }
 
-/** Why a run of messages is not shown itself. */
+/** A run of messages that is not shown, with the reason. */
 type Absence = { readonly run: Run; readonly verdict: 'covered' | 'dropped'; readonly why: string }
 
-function absences({ pressure }: Gathered, told: readonly Told[]): Absence[] {
-  if (told.length + pressure.dropped.length === 0) return []
-  const covers = told.flatMap(({ derived }): Absence[] =>
-    derived.kind === 'summary' ? [{ run: derived.covers, verdict: 'covered', why: 'summary' }] : [],
-  )
-  const items = told.flatMap(({ derived }) => (derived.kind === 'item' ? derived.sources : []))
-  const promoted = items.flatMap(({ message }): Absence[] => {
-    const sequence = sequenceOf(message) ?? 0
-    return isWithin(pressure.promoted, sequence)
-      ? [{ run: [sequence, sequence], verdict: 'covered', why: 'long-term' }]
-      : []
-  })
-  return [
-    ...covers,
-    ...promoted,
-    ...pressure.dropped.map((run): Absence => ({ run, verdict: 'dropped', why: 'triage' })),
-  ]
+/** Collects the known absences; of overlapping ones the first counts. */
+function findAbsences({ pressure }: Gathered, { derived, misses }: Allocation): Absence[] {
+  if (derived.length + pressure.dropped.length + misses.length === 0) return []
+  const absences: Absence[] = []
+  for (const { derived: entry } of derived)
+    if (entry.kind === 'summary')
+      absences.push({ run: entry.covers, verdict: 'covered', why: `covered by summary ${entry.id}` })
+  for (const { derived: entry } of derived) {
+    if (entry.kind !== 'item') continue
+    for (const { message } of entry.sources) {
+      const sequence = sequenceOf(message) ?? 0
+      if (isWithin(pressure.promoted, sequence))
+        absences.push({ run: [sequence, sequence], verdict: 'covered', why: `shown as item ${entry.id}` })
+    }
+  }
+  for (const run of pressure.dropped) absences.push({ run, verdict: 'dropped', why: 'dropped by the optimizer' })
+  for (const { run, cause } of misses)
+    if (run !== undefined) absences.push({ run, verdict: 'dropped', why: missReasons[cause] })
+  return absences
 }
 
-type Stop = Said | { readonly unit: Unit; readonly form?: undefined }
+/** Returns the reason for messages that were no candidates of any band. */
+function unselectedReason({ bands }: Gathered, { missedRecall }: Allocation): string {
+  const claims = bands.map(({ band }) => band.claim)
+  if (claims.some((claim) => 'recalled' in claim)) return missedRecall ? lessRelevant : notRelevant
+  if (claims.some((claim) => 'rest' in claim)) return missReasons['budget-used']
+  return claims.some((claim) => 'tail' in claim) ? missReasons['tail-share'] : outsideBands
+}
 
-function addMessages(lines: Draft[], gathered: Gathered, { said, told }: Fitted): void {
-  const { head } = gathered
-  const absent = absences(gathered, told)
+/** A shown piece, or a unit that cannot be sent. */
+type Stop = MessagePiece | { readonly unit: Unit; readonly rendering?: undefined }
+
+function addMessages(lines: DraftLine[], candidates: Gathered, allocation: Allocation): void {
+  const { head } = candidates
+  const absences = findAbsences(candidates, allocation)
+  const otherwise = unselectedReason(candidates, allocation)
   let next = head.first?.sequence ?? 1
-  for (const stop of stopsIn(gathered, said)) {
-    addAbsent(lines, head, next, firstOf(stop.unit) - 1, absent)
-    if (stop.form === undefined) addUnit(lines, stop.unit, 0, 'none', 'dropped', stop.unit.fault as string)
+  for (const stop of findStops(candidates, allocation.messages)) {
+    addAbsent(lines, head, next, firstSequence(stop.unit) - 1, absences, otherwise)
+    if (stop.rendering === undefined) addUnit(lines, stop.unit, 0, 'none', 'dropped', stop.unit.fault as string)
     else addShown(lines, stop)
     next = lastOf(stop.unit) + 1
   }
-  addAbsent(lines, head, next, head.last, absent)
+  addAbsent(lines, head, next, head.last, absences, otherwise)
 }
 
-/** What is shown, and what is passed over because it is broken, in conversation order. */
-function stopsIn({ wishes, since }: Gathered, said: readonly Said[]): readonly Stop[] {
-  const broken: Unit[] = []
-  for (const { units } of wishes) for (const unit of units) if (unit.fault !== undefined) broken.push(unit)
-  for (const unit of since) if (unit.fault !== undefined) broken.push(unit)
-  if (broken.length === 0) return said
-  // message by message: one of a broken group may have been recalled by itself
+/** Returns the shown pieces and the units that cannot be sent, in conversation order. */
+function findStops({ bands, sinceNewestTurn }: Gathered, messages: readonly MessagePiece[]): readonly Stop[] {
+  const unsendable: Unit[] = []
+  for (const { units } of bands) for (const unit of units) if (unit.fault !== undefined) unsendable.push(unit)
+  for (const unit of sinceNewestTurn) if (unit.fault !== undefined) unsendable.push(unit)
+  if (unsendable.length === 0) return messages
+  // Message by message, because one message of such a unit may have been recalled by itself.
   const faults = new Map<number, Stop>()
-  for (const { fault, messages } of broken)
-    for (const message of messages) faults.set(message.sequence, { unit: { messages: [message], fault } })
-  for (const { unit } of said) for (const { sequence } of unit.messages) faults.delete(sequence)
-  return [...said, ...faults.values()].sort((a, b) => firstOf(a.unit) - firstOf(b.unit))
+  for (const { fault, messages: parts } of unsendable)
+    for (const message of parts) faults.set(message.sequence, { unit: { messages: [message], fault } })
+  for (const { unit } of messages) for (const { sequence } of unit.messages) faults.delete(sequence)
+  return [...messages, ...faults.values()].sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
 }
 
-const reasons = { newest: 'the newest turn', opening: 'the session opens with it', since: 'said since the newest turn' }
+function addShown(lines: DraftLine[], { reason, band, rendering, renderedAs, unit }: MessagePiece): void {
+  const name = band?.name ?? reason
+  const why = reason !== 'band' ? pieceReasons[reason] : band === undefined ? '' : bandReason(band)
+  const { shortened, tokens } = rendering
+  if (shortened) addUnit(lines, unit, tokens, name, 'shortened', `${why}; ${unit.fault ?? shortenedBy[renderedAs]}`)
+  else addUnit(lines, unit, tokens, name, 'whole', why)
+}
 
-function addShown(lines: Draft[], { part, band, form, rung, unit }: Said): void {
-  const name = band?.name
-  const why = part === 'band' ? (name ?? '') : reasons[part]
-  if (form.shortened) addUnit(lines, unit, form.tokens, name ?? part, 'shortened', `${why}; ${unit.fault ?? rung}`)
-  else addUnit(lines, unit, form.tokens, name ?? part, 'whole', why)
+/** Returns the reason for showing an entry that a band selected. */
+function bandReason({ claim }: Band): string {
+  if ('kind' in claim) return derivedReasons[claim.kind]
+  if ('first' in claim) return 'start of the conversation'
+  if ('recalled' in claim) return 'relevant to the question'
+  return 'rest' in claim ? 'older message' : 'recent message'
 }
 
 function addUnit(
-  lines: Draft[],
+  lines: DraftLine[],
   { messages }: Unit,
   tokens: Tokens,
   band: string,
   verdict: Verdict,
   why: string,
 ): void {
-  add(lines, (messages[0] as Message).id, (messages.at(-1) as Message).id, messages.length, tokens, band, verdict, why)
+  const [first, last] = [messages[0] as Message, messages.at(-1) as Message]
+  addLine(lines, first.id, last.id, messages.length, tokens, band, verdict, why)
 }
 
-/** The messages between two that are shown: stood for by something else, or left out. */
-function addAbsent(lines: Draft[], head: Head, first: number, last: number, known: readonly Absence[]): void {
+/** Adds the messages between two stops, split where the reason changes. */
+function addAbsent(
+  lines: DraftLine[],
+  head: Head,
+  first: number,
+  last: number,
+  absences: readonly Absence[],
+  otherwise: string,
+): void {
   for (let at = first; at <= last; ) {
-    const cover = known.find(({ run: [from, to] }) => from <= at && at <= to)
-    const ahead = known.filter(({ run: [from] }) => from > at).map(({ run: [from] }) => from - 1)
-    const end = Math.min(last, cover === undefined ? Math.min(last, ...ahead) : cover.run[1])
-    const [from, to] = trimmed(head.gaps, at, end)
+    let found: Absence | undefined
+    let end = last
+    // In order of precedence: the first absence that contains `at` counts, up to the start of one with higher precedence.
+    for (const absence of absences) {
+      const [from, to] = absence.run
+      if (from > end || to < at) continue
+      if (from > at) end = from - 1
+      else {
+        found = absence
+        end = Math.min(end, to)
+        break
+      }
+    }
+    const [from, to] = trimGaps(head.gaps, at, end)
     const count = countBetween(head.gaps, at, end)
-    if (count > 0)
-      add(lines, messageId(from), messageId(to), count, 0, 'none', cover?.verdict ?? 'dropped', cover?.why ?? 'no room')
+    const verdict = found?.verdict ?? 'dropped'
+    if (count > 0) addLine(lines, messageId(from), messageId(to), count, 0, 'none', verdict, found?.why ?? otherwise)
     at = end + 1
   }
 }
 
-/** The run without the gaps at its ends. */
-function trimmed(gaps: readonly Gap[], first: number, last: number): Gap {
+/** Shortens a run by the gaps at its ends. Gaps never touch, so there is at most one at each end. */
+function trimGaps(gaps: readonly Gap[], first: number, last: number): Gap {
   let [from, to] = [first, last]
-  // no gap touches another: at each end there is one at most
   for (const [start, end] of gaps) {
     if (start <= from && from <= end) from = end + 1
     if (start <= to && to <= end) to = start - 1
@@ -153,19 +235,36 @@ function trimmed(gaps: readonly Gap[], first: number, last: number): Gap {
   return [from, to]
 }
 
-function derivedLines({ derived, origins }: Gathered, told: readonly Told[]): Draft[] {
-  const lines: Draft[] = []
-  const shown = new Map(told.map((piece) => [piece.derived, piece]))
-  for (const entry of derived) {
-    const { band, form } = shown.get(entry) ?? {}
-    const verdict = form === undefined ? 'dropped' : form.shortened ? 'shortened' : 'whole'
-    const why = form === undefined ? reasonOf(entry) : (band?.name ?? '')
-    add(lines, entry.id, entry.id, 1, form?.tokens ?? 0, band?.name ?? 'none', verdict, why, origins.get(entry))
+function derivedLines(candidates: Gathered, { derived: pieces, misses }: Allocation): DraftLine[] {
+  const lines: DraftLine[] = []
+  const shown = new Map(pieces.map((piece) => [piece.derived, piece]))
+  const causes = new Map(misses.map((miss) => [miss.derived, miss.cause]))
+  for (const entry of candidates.derived) {
+    const piece = shown.get(entry)
+    const origin = candidates.origins.get(entry)
+    if (piece === undefined) {
+      const why = omissionReason(entry, candidates, causes.get(entry))
+      addLine(lines, entry.id, entry.id, 1, 0, 'none', 'dropped', why, origin)
+    } else addDerived(lines, piece, origin)
   }
   return lines
 }
 
-function reasonOf(entry: Derived): string {
-  if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded'
-  return entry.kind === 'knowledge' && entry.pending ? 'waits for approval' : 'no room'
+function addDerived(lines: DraftLine[], { derived, band, rendering, renderedAs }: DerivedPiece, origin?: Origin): void {
+  const why = origin === 'files' ? 'relevant file passage' : band === undefined ? '' : bandReason(band)
+  const { shortened, tokens } = rendering
+  const text = shortened ? `${why}; ${shortenedBy[renderedAs]}` : why
+  const verdict = shortened ? 'shortened' : 'whole'
+  addLine(lines, derived.id, derived.id, 1, tokens, band?.name ?? 'none', verdict, text, origin)
+}
+
+/** Returns why a derived entry is not shown. */
+function omissionReason(entry: Derived, { bands, passages }: Gathered, cause: MissCause | undefined): string {
+  if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded by a newer fact'
+  if (entry.kind === 'knowledge' && entry.pending) return 'waiting for approval'
+  if (cause !== undefined) return missReasons[cause]
+  const isCandidate = bands.some(({ derived }) => derived.includes(entry)) || passages?.derived.includes(entry)
+  if (isCandidate) return missReasons['after-miss']
+  const isKindShown = bands.some(({ band: { claim } }) => 'kind' in claim && claim.kind === entry.kind)
+  return isKindShown ? missReasons['band-limit'] : 'not used by this profile'
 }

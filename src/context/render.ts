@@ -11,213 +11,219 @@ import { compactJson } from '../text/json.ts'
 import { disarmed } from '../text/memoryTag.ts'
 import { selectSentences } from '../text/sections.ts'
 import { squeezeSpace, stripComments } from '../text/squeeze.ts'
-import { inputOf } from './anthropic.ts'
-import type { Fees } from './fees.ts'
-import { type Prices, pricers } from './pricers.ts'
-import { lineOfStatement, statement } from './statement.ts'
+import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
+import { parseArguments } from './anthropic.ts'
+import { formatDerived, formatLine, toChatMessage, toMemoryLine, withContent } from './entryText.ts'
+import type { OverheadTable } from './overhead.ts'
 import { isSendable, type Unit } from './unit.ts'
-import { chatOf, lineOf, mend } from './wording.ts'
 
 /**
- * A rendering with its price. `text` ends with its separator and begins with a character before which every tokenizer
- * splits, so that the price of a text made of such pieces is the sum of their prices.
+ * A rendered entry with its token count. `text` ends with its separator and starts with a character before which every tokenizer
+ * splits, so that the count of joined texts is the sum of their counts.
  */
-export type Form = {
+export type Rendering = {
   readonly text: string
-  /** As turns of the conversation: mostly one. */
+  /** As chat messages, mostly one. */
   readonly chat: ChatMessage | readonly ChatMessage[]
   readonly tokens: Tokens
   readonly shortened: boolean
   readonly exact: boolean
 }
 
-/** How a unit is shown: as turns of the conversation, or as lines of a block, each with a label before it. */
-export type Manner = { readonly show: 'turns' | 'block'; readonly label: string; readonly separator: '\n' | '\n\n' }
+/** Form of a unit in the context: chat turns, or labelled lines of a text block. */
+export type RenderMode = { readonly show: 'turns' | 'block'; readonly label: string; readonly separator: '\n' | '\n\n' }
 
-export const asTurn: Manner = { show: 'turns', label: '', separator: '\n\n' }
+/** Renders a unit as turns of the conversation. */
+export const asTurn: RenderMode = { show: 'turns', label: '', separator: '\n\n' }
 
-/** How a band shows its units. */
-export const mannerOf = (band: Band): Manner =>
+export const renderModeOf = (band: Band): RenderMode =>
   band.show === 'turns'
     ? asTurn
     : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }
 
-/** Renders entries and remembers what each rendering costs, for as long as the entry itself is in memory. */
+/** A digest has at least 200 characters, so it is not attempted with less room than this. */
+const minDigestTokens = 40
+/** Tokens of a memory line beside its text: prefix and newline. */
+const memoryLineOverheadTokens = 8
+const maxCachedFixedTexts = 4_096
+
+/** Renders entries within token limits. Caches renderings for as long as the entry object is in memory. */
 export class Renderer {
   readonly tokenizer: Tokenizer
-  /** What is paid once in the contexts of a profile. */
-  readonly known = new WeakMap<Profile, Map<string, Fees>>()
-  readonly #forms = new WeakMap<Message, Map<string, Form | null>>()
-  readonly #statements = new WeakMap<Derived, Map<string, Form>>()
-  readonly #wholes = new WeakMap<Derived, Form | null>()
-  readonly #fees = new Map<string, Tokens>()
+  readonly overheadTables = new WeakMap<Profile, Map<string, OverheadTable>>()
+  readonly #unitRenderings = new WeakMap<Message, Map<string, Rendering | null>>()
+  readonly #derivedRenderings = new WeakMap<Derived, Map<string, Rendering>>()
+  readonly #wholeDerived = new WeakMap<Derived, Rendering | null>()
+  readonly #fixedTexts = new Map<string, Tokens>()
 
   constructor(tokenizer: Tokenizer) {
     this.tokenizer = tokenizer
   }
 
-  /** What a fixed piece of text costs: headings, framing. */
-  fee(text: string): Tokens {
-    let tokens = this.#fees.get(text)
+  /** Counts a fixed text, such as a heading, with a cache. */
+  countFixed(text: string): Tokens {
+    let tokens = this.#fixedTexts.get(text)
     if (tokens === undefined) {
       tokens = this.tokenizer.count(text)
-      if (this.#fees.size < 4_096) this.#fees.set(text, tokens)
+      if (this.#fixedTexts.size < maxCachedFixedTexts) this.#fixedTexts.set(text, tokens)
     }
     return tokens
   }
 
-  /** The unit on this rung in at most `room` tokens, or null if it cannot be had. */
-  unit(unit: Unit, manner: Manner, rung: Rung, room: Tokens): Form | null {
-    if (rung.as === 'sections') return within(this.#sections(unit, manner, room), room)
-    // a digest has two hundred characters or more: not worth making for less room
-    if (rung.as === 'digest' && room < 40) return null
-    if (rung.as !== 'fit') return within(this.#cached(unit, manner, rung), room)
-    const whole = this.#cached(unit, manner, { as: 'whole' })
-    const most = Math.min(room, rung.tokens ?? room)
-    if (whole === null || whole.tokens <= most) return whole
-    return rung.tokens !== undefined && rung.tokens <= room
-      ? this.#remembered(unit, manner, `fit ${rung.tokens}`, () => this.#fitted(unit, manner, most))
-      : this.#fitted(unit, manner, most)
+  /** Renders a unit with one render step in at most `maxTokens`, or returns null. */
+  unit(unit: Unit, mode: RenderMode, step: Rung, maxTokens: Tokens): Rendering | null {
+    if (step.as === 'sections') return ifFits(this.#renderSections(unit, mode, maxTokens), maxTokens)
+    if (step.as === 'digest' && maxTokens < minDigestTokens) return null
+    if (step.as !== 'fit') return ifFits(this.#renderStep(unit, mode, step), maxTokens)
+    const whole = this.#renderStep(unit, mode, { as: 'whole' })
+    const limit = Math.min(maxTokens, step.tokens ?? maxTokens)
+    if (whole === null || whole.tokens <= limit) return whole
+    return step.tokens !== undefined && step.tokens <= maxTokens
+      ? this.#getOrRender(unit, mode, `fit ${step.tokens}`, () => this.#renderToFit(unit, mode, limit))
+      : this.#renderToFit(unit, mode, limit)
   }
 
-  /** The cheapest rendering of a unit that still shows some of it. */
-  shortest(unit: Unit, manner: Manner): Form | null {
-    return this.#remembered(unit, manner, 'shortest', () => {
-      const bare = this.#form(unit, manner, (content) => clip(content.trim(), 1))
-      const others = [this.#cached(unit, manner, { as: 'whole' }), this.#cached(unit, manner, { as: 'squeeze' })]
+  /** Returns the cheapest rendering of a unit that still shows part of it. */
+  renderShortest(unit: Unit, mode: RenderMode): Rendering | null {
+    return this.#getOrRender(unit, mode, 'shortest', () => {
+      const clipped = this.#render(unit, mode, (content) => clip(content.trim(), 1))
+      const others = [this.#renderStep(unit, mode, { as: 'whole' }), this.#renderStep(unit, mode, { as: 'squeeze' })]
       return others.reduce(
-        (best, form) => (best !== null && form !== null && form.tokens <= best.tokens ? form : best),
-        bare,
+        (best, rendering) =>
+          best !== null && rendering !== null && rendering.tokens <= best.tokens ? rendering : best,
+        clipped,
       )
     })
   }
 
-  derived(entry: Derived, rung: Rung, room: Tokens): Form | null {
-    if (rung.as === 'whole') return within(this.#whole(entry), room)
+  /** Renders a derived entry with one render step in at most `maxTokens`, or returns null. */
+  renderDerived(entry: Derived, step: Rung, maxTokens: Tokens): Rendering | null {
+    if (step.as === 'whole') return ifFits(this.#renderWholeDerived(entry), maxTokens)
     const text =
-      rung.as === 'sections'
-        ? statement(entry, (part) => this.#sentences(part, room - around))
-        : statement(entry, (part) => shorten(part, rung, entry.kind))
-    return within(this.#stated(entry, text), room)
+      step.as === 'sections'
+        ? formatDerived(entry, (part) => this.#selectSentences(part, maxTokens - memoryLineOverheadTokens))
+        : formatDerived(entry, (part) => shorten(part, step, entry.kind))
+    return ifFits(this.#renderDerivedText(entry, text), maxTokens)
   }
 
-  /** What a derived entry costs when it is shown whole. */
+  /** Returns the tokens of a derived entry shown whole; 0 if it has no text. */
   price(entry: Derived): Tokens {
-    return this.#whole(entry)?.tokens ?? 0
+    return this.#renderWholeDerived(entry)?.tokens ?? 0
   }
 
-  #whole(entry: Derived): Form | null {
-    return kept(this.#wholes, entry, () => this.#stated(entry, statement(entry, asSaid)))
+  #renderWholeDerived(entry: Derived): Rendering | null {
+    return kept(this.#wholeDerived, entry, () => this.#renderDerivedText(entry, formatDerived(entry, unchanged)))
   }
 
-  #stated(entry: Derived, text: string): Form | null {
+  #renderDerivedText(entry: Derived, text: string): Rendering | null {
     if (isBlank(text)) return null
-    const line = lineOfStatement(text)
-    const forms = kept(this.#statements, entry, () => new Map<string, Form>())
-    return kept(forms, line, () => ({
+    const line = toMemoryLine(text)
+    const renderings = kept(this.#derivedRenderings, entry, () => new Map<string, Rendering>())
+    return kept(renderings, line, () => ({
       text: line,
       chat: [],
       tokens: this.tokenizer.count(line),
-      shortened: text !== statement(entry, asSaid),
+      shortened: text !== formatDerived(entry, unchanged),
       exact: this.tokenizer.isExact(line),
     }))
   }
 
-  #cached(unit: Unit, manner: Manner, rung: Rung): Form | null {
-    const isWhole = rung.as === 'whole'
+  #renderStep(unit: Unit, mode: RenderMode, step: Rung): Rendering | null {
+    const isWhole = step.as === 'whole'
     const message = unit.messages[0] as Message
-    // Words alone are mostly sent as they were said, at the price they were stored with: that is made as fast as it is found, and need not be kept.
-    if (isWhole && manner === asTurn && isAlone(unit) && message.content.isWellFormed() && this.#isPriced(message))
-      return new AsSaid(message, this.tokenizer.isExact(message.content))
-    const name = rung.as === 'clip' ? `clip ${rung.characters}` : rung.as
-    return this.#remembered(unit, manner, name, () =>
-      this.#form(unit, manner, isWhole ? asSaid : (content, role) => shorten(content, rung, role)),
+    // Most messages are sent verbatim at their stored cost. That rendering is as cheap to create as to look up, so it is not cached.
+    if (isWhole && mode === asTurn && isSingle(unit) && message.content.isWellFormed() && this.#hasStoredCost(message))
+      return new VerbatimRendering(message, this.tokenizer.isExact(message.content))
+    const name = step.as === 'clip' ? `clip ${step.characters}` : step.as
+    return this.#getOrRender(unit, mode, name, () =>
+      this.#render(unit, mode, isWhole ? unchanged : (content, role) => shorten(content, step, role)),
     )
   }
 
-  #remembered(unit: Unit, manner: Manner, rung: string, make: () => Form | null): Form | null {
-    const forms = kept(this.#forms, unit.messages[0] as Message, () => new Map<string, Form | null>())
-    return kept(
-      forms,
-      `${rung}${manner.show}${manner.separator}${manner.label}${isAlone(unit) ? '' : `${unit.messages.length}${unit.fault}`}`,
-      make,
+  #getOrRender(unit: Unit, mode: RenderMode, step: string, render: () => Rendering | null): Rendering | null {
+    const renderings = kept(
+      this.#unitRenderings,
+      unit.messages[0] as Message,
+      () => new Map<string, Rendering | null>(),
     )
+    const group = isSingle(unit) ? '' : `${unit.messages.length}${unit.fault}`
+    return kept(renderings, `${step}${mode.show}${mode.separator}${mode.label}${group}`, render)
   }
 
-  #form(unit: Unit, manner: Manner, shortened: (content: string, role: string) => string): Form | null {
-    const shown = sendable(unit)
-    if (shown.length === 0) return null
-    const contents = shown.map((message) =>
-      isBlank(message.content) ? message.content : shortened(message.content, message.role),
+  #render(unit: Unit, mode: RenderMode, shortenContent: (content: string, role: string) => string): Rendering | null {
+    const sendable = sendableMessages(unit)
+    if (sendable.length === 0) return null
+    const contents = sendable.map((message) =>
+      isBlank(message.content) ? message.content : shortenContent(message.content, message.role),
     )
-    const mended = shown.map((message, at) => mend(message, contents[at] as string))
-    const calls = unit.fault === undefined
-    const { label, separator } = manner
-    const text = mended.map((message) => `${label}${lineOf(message, calls)}${separator}`).join('')
-    const chat = manner.show === 'turns' ? mended.map((message) => chatOf(message, calls)) : []
-    const changed =
-      shown.length < unit.messages.length ||
+    const messages = sendable.map((message, at) => withContent(message, contents[at] as string))
+    const withCalls = unit.fault === undefined
+    const { label, separator } = mode
+    const text = messages.map((message) => `${label}${formatLine(message, withCalls)}${separator}`).join('')
+    const chat = mode.show === 'turns' ? messages.map((message) => toChatMessage(message, withCalls)) : []
+    const isChanged =
+      sendable.length < unit.messages.length ||
       unit.fault !== undefined ||
-      shown.some((message, at) => message.content !== contents[at])
+      sendable.some((message, at) => message.content !== contents[at])
     return {
       text,
       chat,
-      tokens: (changed ? undefined : this.#priceIn(unit, manner)) ?? priceOf(this.tokenizer, text, chat),
-      shortened: changed,
+      tokens: (isChanged ? undefined : this.#storedCost(unit, mode)) ?? countRendering(this.tokenizer, text, chat),
+      shortened: isChanged,
       exact: this.tokenizer.isExact(text),
     }
   }
 
-  /** What whole messages cost was counted when they were stored. */
-  #priceIn({ messages }: Unit, manner: Manner): Tokens | undefined {
-    if (!messages.every((message) => this.#isPriced(message))) return undefined
-    if (manner.show === 'turns') return messages.reduce((sum, message) => sum + message.tokens, 0)
-    return manner.label === '' && manner.separator === '\n'
+  /** Returns the cost that was computed when the messages were stored, if it applies to this mode. */
+  #storedCost({ messages }: Unit, mode: RenderMode): Tokens | undefined {
+    if (!messages.every((message) => this.#hasStoredCost(message))) return undefined
+    if (mode.show === 'turns') return messages.reduce((sum, message) => sum + message.tokens, 0)
+    return mode.label === '' && mode.separator === '\n'
       ? messages.reduce((sum, message) => sum + message.lineTokens, 0)
       : undefined
   }
 
-  /** What would be shown otherwise than it was said may have been priced as it was said. */
-  #isPriced(message: Message): boolean {
-    return message.tokenizer === this.tokenizer.name && !isArmed(message)
+  /** False if the message contains a memory tag: it is rendered differently from the text that was counted. */
+  #hasStoredCost(message: Message): boolean {
+    return message.tokenizer === this.tokenizer.name && !hasMemoryTag(message)
   }
 
-  /** Beginning and end of each message, as much as `room` allows: a few probes around the length the price suggests. */
-  #fitted(unit: Unit, manner: Manner, room: Tokens): Form | null {
-    const shortest = within(this.shortest(unit, manner), room)
+  /** Keeps the start and end of each message, as much as fits. Probes a few lengths around the one the token count suggests. */
+  #renderToFit(unit: Unit, mode: RenderMode, maxTokens: Tokens): Rendering | null {
+    const shortest = ifFits(this.renderShortest(unit, mode), maxTokens)
     if (shortest === null) return null
     const longest = Math.max(...unit.messages.map((message) => message.content.length))
-    let best: Form | null = null
+    let best: Rendering | null = null
     let [low, high] = [0, longest]
-    let guess = Math.min(longest - 1, room * 4)
-    for (let probe = 0; probe < 12 && guess > low && guess < high; probe++) {
-      const form = this.#form(unit, manner, (content) => ends(content, guess))
-      if (form === null) return null
-      if (form.tokens <= room) {
-        best = form
-        low = guess
-        if (form.tokens >= room * 0.97) break
-      } else high = guess
-      const scaled = Math.floor((guess * room) / form.tokens)
-      guess = scaled > low && scaled < high && probe < 6 ? scaled : (low + high) >> 1
+    let characters = Math.min(longest - 1, maxTokens * 4)
+    for (let probe = 0; probe < 12 && characters > low && characters < high; probe++) {
+      const rendering = this.#render(unit, mode, (content) => keepEnds(content, characters))
+      if (rendering === null) return null
+      if (rendering.tokens <= maxTokens) {
+        best = rendering
+        low = characters
+        if (rendering.tokens >= maxTokens * 0.97) break
+      } else high = characters
+      const scaled = Math.floor((characters * maxTokens) / rendering.tokens)
+      characters = scaled > low && scaled < high && probe < 6 ? scaled : (low + high) >> 1
     }
     return best ?? shortest
   }
 
-  #sections(unit: Unit, manner: Manner, room: Tokens): Form | null {
-    const whole = this.#cached(unit, manner, { as: 'whole' })
-    if (whole === null || whole.tokens <= room) return whole
-    const share = Math.floor(room / unit.messages.length) - 16
-    return this.#form(unit, manner, (content) => this.#sentences(content, share) || clip(content, 1))
+  #renderSections(unit: Unit, mode: RenderMode, maxTokens: Tokens): Rendering | null {
+    const whole = this.#renderStep(unit, mode, { as: 'whole' })
+    if (whole === null || whole.tokens <= maxTokens) return whole
+    const tokensPerMessage = Math.floor(maxTokens / unit.messages.length) - 16
+    return this.#render(unit, mode, (content) => this.#selectSentences(content, tokensPerMessage) || clip(content, 1))
   }
 
-  #sentences(text: string, room: Tokens): string {
-    return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= room)
+  #selectSentences(text: string, maxTokens: Tokens): string {
+    return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= maxTokens)
   }
 }
 
-/** A message shown as it was said, at the price it was stored with. Its line is seldom asked for: nothing is made before it is. */
-class AsSaid implements Form {
+/** A message sent verbatim at its stored cost. Builds text and chat message on demand: the text is rarely needed. */
+class VerbatimRendering implements Rendering {
   readonly exact: boolean
   readonly #message: Message
 
@@ -227,13 +233,13 @@ class AsSaid implements Form {
   }
 
   get text(): string {
-    return `${lineOf(this.#message)}\n\n`
+    return `${formatLine(this.#message)}\n\n`
   }
 
   get chat(): ChatMessage {
     const { role, content, name } = this.#message
-    // what holds no tag need not be searched for one again
-    return role === 'tool' || name !== undefined ? chatOf(this.#message) : { role, content }
+    // The content has no memory tag, so most messages need no conversion.
+    return role === 'tool' || name !== undefined ? toChatMessage(this.#message) : { role, content }
   }
 
   get tokens(): Tokens {
@@ -245,21 +251,19 @@ class AsSaid implements Form {
   }
 }
 
-const isAlone = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined
-const asSaid = (content: string): string => content
+const isSingle = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined
+const unchanged = (content: string): string => content
 
-/** What a line has beside its words: what it begins with, and its end. */
-const around = 8
+const ifFits = (rendering: Rendering | null, maxTokens: Tokens): Rendering | null =>
+  rendering !== null && rendering.tokens <= maxTokens ? rendering : null
 
-const within = (form: Form | null, room: Tokens): Form | null => (form !== null && form.tokens <= room ? form : null)
-
-/** Whether something said could pass for the edge of memory. */
-const isArmed = ({ content, name = '', calls }: Message): boolean =>
+/** True if part of the message looks like a memory tag. */
+const hasMemoryTag = ({ content, name = '', calls }: Message): boolean =>
   hasTag(content) || hasTag(name) || calls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
 const hasTag = (text: string): boolean => disarmed(text) !== text
 
-/** White space around a text is the first to go: a cut that shows nothing else would show nothing. */
-function ends(content: string, characters: number): string {
+/** Trims white space first, so that a short cut never consists of white space only. */
+function keepEnds(content: string, characters: number): string {
   if (content.length <= characters) return content
   const text = content.trim()
   return characters < 60
@@ -267,49 +271,49 @@ function ends(content: string, characters: number): string {
     : clipMiddle(text, Math.ceil(characters / 2), Math.floor(characters / 2))
 }
 
-function shorten(content: string, rung: Rung, role: string): string {
-  if (rung.as === 'squeeze') return squeezeSpace(content)
-  if (rung.as === 'json') return compactJson(content)
-  if (rung.as === 'uncomment') return squeezeSpace(stripComments(content))
-  if (rung.as === 'digest') return digest(content, role)
-  return rung.as === 'clip' ? clip(content, rung.characters) : content
+function shorten(content: string, step: Rung, role: string): string {
+  if (step.as === 'squeeze') return squeezeSpace(content)
+  if (step.as === 'json') return compactJson(content)
+  if (step.as === 'uncomment') return squeezeSpace(stripComments(content))
+  if (step.as === 'digest') return digest(content, role)
+  return step.as === 'clip' ? clip(content, step.characters) : content
 }
 
-/** The messages of a unit that a provider takes. */
-function sendable(unit: Unit): readonly Message[] {
+/** Returns the messages of a unit that a provider accepts. */
+function sendableMessages(unit: Unit): readonly Message[] {
   if (!isSendable(unit)) return []
   return unit.fault === undefined ? unit.messages : unit.messages.slice(0, 1)
 }
 
-/** A turn is shown as a chat message or as text: it is paid for so that both fit. */
-function priceOf(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[]): Tokens {
-  let cost = 0
-  for (const message of chat) cost += chatCost(tokenizer, message) + restatement(tokenizer, message)
-  return Math.max(tokenizer.count(text), cost)
+/** Counts a turn as text and as chat messages and returns the larger count, so that both forms fit. */
+function countRendering(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[]): Tokens {
+  let tokens = 0
+  for (const message of chat) tokens += chatCost(tokenizer, message) + anthropicSurcharge(tokenizer, message)
+  return Math.max(tokenizer.count(text), tokens)
 }
 
-/** What it costs more to write calls as Anthropic's API wants them: arguments as an object whatever they were, ids that may be others. */
-function restatement(tokenizer: Tokenizer, message: ChatMessage): Tokens {
-  const renamed = (id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
-  const restated = (json: string): Tokens =>
-    Math.max(0, tokenizer.count(JSON.stringify(inputOf(json))) - tokenizer.count(json))
-  if (message.role === 'tool') return renamed(message.tool_call_id)
+/** Returns the extra tokens of tool calls in Anthropic's format: arguments become objects, and ids may be replaced. */
+function anthropicSurcharge(tokenizer: Tokenizer, message: ChatMessage): Tokens {
+  const extraForId = (id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
+  const extraForArguments = (json: string): Tokens =>
+    Math.max(0, tokenizer.count(JSON.stringify(parseArguments(json))) - tokenizer.count(json))
+  if (message.role === 'tool') return extraForId(message.tool_call_id)
   const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
-  return calls.reduce((sum, call) => sum + renamed(call.id) + restated(call.function.arguments), 0)
+  return calls.reduce((sum, call) => sum + extraForId(call.id) + extraForArguments(call.function.arguments), 0)
 }
 
-/** What was said with its prices: counted once, when it is stored. */
-export function weighed(tokenizer: Tokenizer, said: Parsed, cap = Number.POSITIVE_INFINITY): Said {
-  const [tokens, lineTokens] = pricers.get(tokenizer)?.(said) ?? prices(tokenizer, said)
-  return { ...said, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, cap) }
+/** Adds the token costs to a message before it is stored. `maxWeight` limits its weight. */
+export function weighed(tokenizer: Tokenizer, message: Parsed, maxWeight = Number.POSITIVE_INFINITY): Said {
+  const [tokens, lineTokens] = fastTokenCounters.get(tokenizer)?.(message) ?? countMessage(tokenizer, message)
+  return { ...message, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, maxWeight) }
 }
 
-function prices(tokenizer: Tokenizer, said: Parsed): Prices {
-  const text = `${lineOf(said)}\n\n`
-  return [priceOf(tokenizer, text, [chatOf(said)]), tokenizer.count(text.slice(0, -1))]
+function countMessage(tokenizer: Tokenizer, message: Parsed): MessageCosts {
+  const text = `${formatLine(message)}\n\n`
+  return [countRendering(tokenizer, text, [toChatMessage(message)]), tokenizer.count(text.slice(0, -1))]
 }
 
-/** What a message costs a provider's client, exactly as it is sent. */
+/** Counts a message exactly as it is sent to OpenAI. */
 export function chatCost(tokenizer: Tokenizer, message: ChatMessage): Tokens {
   if (message.role === 'tool')
     return messageCost(tokenizer, { role: 'tool', content: message.content, answers: message.tool_call_id })

@@ -3,18 +3,18 @@ import type { Key } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import { SearchIndex, unlimited } from '../search/score.ts'
+import { noLimits, Ranker } from '../search/ranking.ts'
 import { searchTerms } from '../search/terms.ts'
 import type { Stretch } from '../text/when/calendar.ts'
-import type { Answer, Need, Walk } from './gather.ts'
-import type { Shared } from './shared.ts'
+import type { Answer, Need, Walk } from './gatherCandidates.ts'
+import type { Shared } from './sharedEntries.ts'
 
-/** A context as it was asked for, with everything it was made from: plain data, so that it can be kept and asked for again. */
+/** A context request with all its input, as plain data that can be stored and replayed. */
 export type Trace = {
   readonly head: Head
   readonly messages: readonly Message[]
   readonly shared: readonly Shared[]
-  /** The time that the question named. */
+  /** Period that the question named. */
   readonly when?: Stretch
   readonly query: string | undefined
   readonly budget: Tokens
@@ -22,7 +22,7 @@ export type Trace = {
   readonly ledger: Ledger
 }
 
-/** Messages whose fate differs between two receipts. */
+/** A run of messages whose verdict differs between two receipts. */
 export type Difference = {
   readonly entries: readonly [first: string, last: string]
   readonly count: number
@@ -30,26 +30,26 @@ export type Difference = {
   readonly is: Verdict
 }
 
-/** Answers a walk from messages at hand. */
+/** Creates a function that answers reads from an in-memory list of messages. */
 export function answersFrom(key: Key, messages: readonly Message[]): (need: Need) => Answer {
   return (need) => {
     if ('page' in need) {
       const { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false } = need.page
-      const within = messages.filter((message) => message.sequence > after && message.sequence < before)
-      return { messages: newest ? within.slice(-limit) : within.slice(0, limit), hits: [] }
+      const inRange = messages.filter((message) => message.sequence > after && message.sequence < before)
+      return { messages: newest ? inRange.slice(-limit) : inRange.slice(0, limit), hits: [] }
     }
     const { limit, text = '', ...limits } = need.search
-    const index = new SearchIndex()
+    const ranker = new Ranker()
     for (const message of messages)
-      index.add({ ...message, owner: 0, name: message.name, terms: searchTerms(message.content) })
-    const hits = index
-      .rank(text, { ...unlimited, ...limits, most: limit })
-      .map(({ place, score, why }) => ({ key, entry: messages[place] as Message, score, why }))
+      ranker.add({ ...message, owner: 0, name: message.name, terms: searchTerms(message.content) })
+    const hits = ranker
+      .rank(text, { ...noLimits, ...limits, maxResults: limit })
+      .map(({ row, score, why }) => ({ key, entry: messages[row] as Message, score, why }))
     return { messages: [], hits }
   }
 }
 
-/** Runs a walk whose needs can be answered at once. */
+/** Runs a generator whose reads are answered synchronously. */
 export function walked<T>(walk: Walk<T>, answer: (need: Need) => Answer): T {
   for (let step = walk.next(); ; ) {
     if (step.done) return step.value
@@ -57,25 +57,24 @@ export function walked<T>(walk: Walk<T>, answer: (need: Need) => Answer): T {
   }
 }
 
-/** What another receipt shows differently, in conversation order. */
+/** Lists the messages whose verdicts differ between two receipts, in conversation order. */
 export function differences(messages: readonly Message[], was: Ledger, is: Ledger): Difference[] {
-  const [before, after] = [verdicts(was), verdicts(is)]
+  const [verdictBefore, verdictAfter] = [verdictLookup(was), verdictLookup(is)]
   const result: Difference[] = []
   let previous = -1
-  messages.forEach((message, place) => {
-    const [old, now] = [before(message.sequence), after(message.sequence)]
-    if (old === undefined || now === undefined || old === now) return
+  messages.forEach((message, index) => {
+    const [before, after] = [verdictBefore(message.sequence), verdictAfter(message.sequence)]
+    if (before === undefined || after === undefined || before === after) return
     const last = result.at(-1)
-    if (last !== undefined && previous === place - 1 && last.was === old && last.is === now) {
+    if (last !== undefined && previous === index - 1 && last.was === before && last.is === after) {
       result[result.length - 1] = { ...last, entries: [last.entries[0], message.id], count: last.count + 1 }
-    } else result.push({ entries: [message.id, message.id], count: 1, was: old, is: now })
-    previous = place
+    } else result.push({ entries: [message.id, message.id], count: 1, was: before, is: after })
+    previous = index
   })
   return result
 }
 
-/** Looks up what a receipt says of a message. */
-function verdicts(ledger: Ledger): (sequence: number) => Verdict | undefined {
+function verdictLookup(ledger: Ledger): (sequence: number) => Verdict | undefined {
   const runs = ledger.lines.flatMap((line) => {
     const [first, last] = [sequenceOf(line.entries?.[0] ?? ''), sequenceOf(line.entries?.[1] ?? '')]
     return first === undefined || last === undefined ? [] : [{ first, last, verdict: line.verdict }]

@@ -1,70 +1,82 @@
 import type { Tokens } from '../domain/entry.ts'
-import type { Piece } from './pieces.ts'
+import type { TextSegment } from './segments.ts'
 
-/** A part of a text that is stored and found by itself; `place` are the headings and the page it begins under. */
-export type Chunk = { readonly body: string; readonly place: string }
+/** A part of a text that is stored and searched as a unit; `location` are the headings and the page above its start. */
+export type Chunk = { readonly body: string; readonly location: string }
 
-/** What a chunk is to hold: enough to be understood alone, and little enough to say one thing. */
-const wanted: Tokens = 350
+type CountedSegment = { readonly segment: TextSegment; readonly tokens: Tokens }
+
+/** Target size: large enough to be understood alone, small enough to be about one thing. */
+const targetTokens: Tokens = 350
 
 /**
- * Packs pieces into chunks in their order: nothing is lost, and the bodies joined give the text. A chunk ends where its
- * headings or page do, unless it is still small and what follows is a section of it, and is cut at the best place it has.
+ * Packs segments into chunks in order; the joined bodies give the text. A chunk ends with its section or page, except
+ * that a chunk under half the target size continues into subsections. A full chunk is divided at its best break.
  */
-export class Packer {
-  private readonly count: (text: string) => Tokens
-  private held: { readonly piece: Piece; readonly tokens: Tokens }[] = []
+export class ChunkBuilder {
+  private readonly countTokens: (text: string) => Tokens
+  private segments: CountedSegment[] = []
   private tokens: Tokens = 0
 
-  constructor(count: (text: string) => Tokens) {
-    this.count = count
+  constructor(countTokens: (text: string) => Tokens) {
+    this.countTokens = countTokens
   }
 
-  /** Takes in the next piece, and gives what is complete without it. */
-  take(piece: Piece): readonly Chunk[] {
-    const done: Chunk[] = []
-    const first = this.held[0]?.piece
-    if (
-      first !== undefined &&
-      piece.place !== first.place &&
-      !(this.tokens < wanted / 2 && isUnder(piece.place, first.place))
-    )
-      done.push(...this.rest())
-    const tokens = this.count(piece.text)
-    while (this.held.length > 0 && this.tokens + tokens > wanted) done.push(this.cut(this.bestBefore(piece)))
-    this.held.push({ piece, tokens })
+  /** Adds a segment and returns the chunks that are complete without it. */
+  add(segment: TextSegment): readonly Chunk[] {
+    const chunks: Chunk[] = []
+    if (this.endsBefore(segment)) chunks.push(...this.flush())
+    const tokens = this.countTokens(segment.text)
+    while (this.segments.length > 0 && this.tokens + tokens > targetTokens)
+      chunks.push(this.take(this.findBestBreak(segment)))
+    this.segments.push({ segment, tokens })
     this.tokens += tokens
-    return done
+    return chunks
   }
 
-  /** What is left when there are no more pieces. */
-  rest(): readonly Chunk[] {
-    return this.held.length === 0 ? [] : [this.cut(this.held.length)]
+  /** Returns the last chunk, if any segments are left. */
+  flush(): readonly Chunk[] {
+    return this.segments.length === 0 ? [] : [this.take(this.segments.length)]
   }
 
-  /** How many pieces go into the chunk: the best place to cut in its second half, the last one of those that are alike. */
-  private bestBefore(next: Piece): number {
-    let [best, bestCut, sum] = [this.held.length, next.cut as number, this.tokens]
-    for (let at = this.held.length - 1; at > 0; at--) {
-      const { piece, tokens } = this.held[at] as (typeof this.held)[number]
-      sum -= tokens
-      if (sum < this.tokens / 2) break
-      if (piece.cut > bestCut) [best, bestCut] = [at, piece.cut]
+  private endsBefore(next: TextSegment): boolean {
+    const first = this.segments[0]?.segment
+    if (first === undefined || next.location === first.location) return false
+    return this.tokens >= targetTokens / 2 || !isBelow(next.location, first.location)
+  }
+
+  /** Returns how many segments to take: up to the best break in the second half, the last one among equals. */
+  private findBestBreak(next: TextSegment): number {
+    let best = this.segments.length
+    let bestQuality: number = next.breakQuality
+    let tokensBefore = this.tokens
+    for (let index = this.segments.length - 1; index > 0; index--) {
+      const { segment, tokens } = this.segments[index] as CountedSegment
+      tokensBefore -= tokens
+      if (tokensBefore < this.tokens / 2) break
+      if (segment.breakQuality > bestQuality) {
+        best = index
+        bestQuality = segment.breakQuality
+      }
     }
     return best
   }
 
-  private cut(many: number): Chunk {
-    const pieces = this.held.splice(0, many)
-    this.tokens -= pieces.reduce((sum, { tokens }) => sum + tokens, 0)
-    return { body: pieces.map(({ piece }) => piece.text).join(''), place: pieces[0]?.piece.place ?? '' }
+  private take(count: number): Chunk {
+    const taken = this.segments.splice(0, count)
+    this.tokens -= taken.reduce((sum, { tokens }) => sum + tokens, 0)
+    return {
+      body: taken.map(({ segment }) => segment.text).join(''),
+      location: taken[0]?.segment.location ?? '',
+    }
   }
 }
 
-const isUnder = (place: string, above: string): boolean => above === '' || place.startsWith(`${above} › `)
+const isBelow = (location: string, ancestor: string): boolean =>
+  ancestor === '' || location.startsWith(`${ancestor} › `)
 
-/** A chunk as it is stored: where it stands, on a line of its own, then what it says. */
-export const contentOf = ({ place, body }: Chunk): string => (place === '' ? body : `${place}\n${body}`)
+/** Formats a chunk for storage: the location on a line of its own, then the body. */
+export const formatChunk = ({ location, body }: Chunk): string => (location === '' ? body : `${location}\n${body}`)
 
-/** What a chunk says, without the line that tells where. */
-export const bodyOf = (content: string): string => content.slice(content.indexOf('\n') + 1)
+/** Returns the body of a stored chunk that has a location line. */
+export const parseChunkBody = (content: string): string => content.slice(content.indexOf('\n') + 1)

@@ -1,51 +1,62 @@
-/** The encodings that begin with a mark of their own. */
-const marked: readonly (readonly [encoding: string, ...mark: readonly number[]])[] = [
+/** Byte order marks. */
+const byteOrderMarks: readonly (readonly [encoding: string, ...mark: readonly number[]])[] = [
   ['utf-8', 0xef, 0xbb, 0xbf],
   ['utf-16le', 0xff, 0xfe],
   ['utf-16be', 0xfe, 0xff],
 ]
 
+/** Bytes examined by `isTextLike`. */
+const textSampleBytes = 65_536
+/** Bytes examined for UTF-16 without a byte order mark. */
+const utf16SampleBytes = 1_024
+
 /**
- * The text of bytes: in the encoding they are marked with, else in the one that is told, else UTF-16 if they look like it, else
- * UTF-8. Bytes that mean nothing become U+FFFD, and every line ends with a line feed alone.
+ * Decodes text in the encoding of its byte order mark, otherwise in `charset`, otherwise in UTF-16 if it looks like it,
+ * otherwise in UTF-8. Invalid bytes become U+FFFD; line ends become LF.
  *
  * @example
- * decoded(Buffer.from('\ufeffcafé\r\n')) // 'café\n'
+ * decodeText(Buffer.from('\ufeffcafé\r\n')) // 'café\n'
  */
-export function decoded(bytes: Uint8Array, charset?: string): string {
-  const encoding = marked.find(([, ...mark]) => mark.every((byte, at) => bytes[at] === byte))?.[0]
-  const decoder = decoderOf(encoding ?? charset) ?? decoderOf(wide(bytes)) ?? new TextDecoder()
+export function decodeText(bytes: Uint8Array, charset?: string): string {
+  const marked = byteOrderMarks.find(([, ...mark]) => mark.every((byte, index) => bytes[index] === byte))?.[0]
+  const decoder = createDecoder(marked ?? charset) ?? createDecoder(detectUtf16(bytes)) ?? new TextDecoder()
   return decoder.decode(bytes).replace(/\r\n?/g, '\n')
 }
 
-/** Whether bytes are text in some encoding: few control characters, and not too much that means nothing. */
+/** Checks for text in any encoding: at most 1 % control characters and 30 % undecodable ones. */
 export function isTextLike(bytes: Uint8Array): boolean {
-  // A character may be cut at the end of the sample: one among thousands.
-  const sample = decoded(bytes.subarray(0, 65_536))
-  let [controls, unknown] = [0, 0]
-  for (let at = 0; at < sample.length; at++) {
-    const code = sample.charCodeAt(at)
-    if (code === 0xfffd) unknown++
-    else if (code < 32 && !isLayout(code)) controls++
+  // The sample may end inside a character, which adds at most one undecodable character.
+  const sample = decodeText(bytes.subarray(0, textSampleBytes))
+  let controls = 0
+  let undecodable = 0
+  for (let index = 0; index < sample.length; index++) {
+    const code = sample.charCodeAt(index)
+    if (code === 0xfffd) undecodable++
+    else if (code < 32 && !isLayoutControl(code)) controls++
   }
-  return controls <= sample.length * 0.01 && unknown <= sample.length * 0.3
+  return controls <= sample.length * 0.01 && undecodable <= sample.length * 0.3
 }
 
-/** Tabs, line ends, page breaks, and the escapes that colour a terminal's output. */
-const isLayout = (code: number): boolean => (code >= 9 && code <= 13) || code === 27
+/** Checks for tabs, line ends, page breaks and the escape character of terminal colours. */
+const isLayoutControl = (code: number): boolean => (code >= 9 && code <= 13) || code === 27
 
-/** UTF-16 without a mark: of Latin text every other byte is zero. */
-function wide(bytes: Uint8Array): string | undefined {
-  const length = Math.min(bytes.length & ~1, 1_024)
-  const zeros = [0, 0] as [number, number]
-  for (let at = 0; at < length; at++) if (bytes[at] === 0) zeros[(at & 1) as 0 | 1]++
-  const many = length * 0.2
-  if (zeros[1] > many && zeros[0] < many / 4) return 'utf-16le'
-  return zeros[0] > many && zeros[1] < many / 4 ? 'utf-16be' : undefined
+/** Detects UTF-16 without a byte order mark: in Latin text every other byte is zero. */
+function detectUtf16(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | undefined {
+  const length = Math.min(bytes.length & ~1, utf16SampleBytes)
+  let evenZeros = 0
+  let oddZeros = 0
+  for (let index = 0; index < length; index++) {
+    if (bytes[index] !== 0) continue
+    if (index % 2 === 0) evenZeros++
+    else oddZeros++
+  }
+  const threshold = length * 0.2
+  if (oddZeros > threshold && evenZeros < threshold / 4) return 'utf-16le'
+  return evenZeros > threshold && oddZeros < threshold / 4 ? 'utf-16be' : undefined
 }
 
-/** Nothing for a name that is no encoding: what a client says about its file may be wrong. */
-function decoderOf(encoding: string | undefined): TextDecoder | undefined {
+/** Creates a decoder; returns undefined for unknown encodings, because a client may declare a wrong one. */
+function createDecoder(encoding: string | undefined): TextDecoder | undefined {
   try {
     return encoding === undefined ? undefined : new TextDecoder(encoding)
   } catch {

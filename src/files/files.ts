@@ -1,224 +1,229 @@
-import { randomBytes as randomBytesOfNode } from 'node:crypto'
+import { randomBytes as nodeRandomBytes } from 'node:crypto'
 import { wellFormed } from '../domain/chat.ts'
 import type { Message } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import { filesKey, formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { Clock, Index, Store, Tokenizer } from '../domain/ports.ts'
 import type { Barrier } from '../memory/secretMasker.ts'
-import { Catalogue } from './catalogue.ts'
-import { bodyOf } from './chunk.ts'
-import { type Entered, Indexer } from './indexer.ts'
-import { type Kind, kindOf, mediaTypes, type Upload } from './kind.ts'
-import { defaultLimits, type FileLimits } from './limits.ts'
+import { FileCatalog } from './catalog.ts'
+import { parseChunkBody } from './chunk.ts'
+import { unreadableFileError } from './errors.ts'
+import { Indexer, type IndexJob } from './indexer.ts'
+import { detectKind, type FileKind, mediaTypes, type Upload } from './kind.ts'
+import { defaultFileLimits, type FileLimits } from './limits.ts'
 import { Reader } from './reader.ts'
-import { type FileInfo, type FileRecord, sequencesOf } from './record.ts'
-import { unreadable } from './unreadable.ts'
+import { chunkSequences, type FileInfo, type FileRecord } from './record.ts'
 
 export type FilesParts = {
-  /** The durable one: files are a tenant's, not a session's. */
+  /** The durable store: files belong to a tenant, not to a session. */
   readonly store: Store & Index
   readonly tokenizer: Tokenizer
   readonly barrier: Barrier | undefined
   readonly clock: Clock
+  /** Overrides of `defaultFileLimits`. */
   readonly limits?: Partial<FileLimits>
-  /** Told of chunks as soon as they are stored, so that they get their vectors. */
-  readonly onStored?: (key: Key, epoch: number, stored: readonly Message[]) => void
+  /** Source of ids. Default: `node:crypto`. */
   readonly randomBytes?: (length: number) => Uint8Array
 }
 
-export type Listing = { readonly items: readonly FileInfo[]; readonly next: string | null }
+/** A page of a listing; `next` is the cursor of the next page, or null. */
+export type FilePage = { readonly items: readonly FileInfo[]; readonly next: string | null }
 
-type Work = { readonly key: Key; readonly result: Promise<FileInfo> }
-type Started = { readonly info: FileInfo; readonly work: Promise<FileInfo> | undefined }
+type RunningJob = { readonly key: Key; readonly result: Promise<FileInfo> }
+type StartedUpload = { readonly info: FileInfo; readonly result: Promise<FileInfo> | undefined }
 
-/** How many characters of a name are kept. */
-const longestName = 255
-/** So many sessions, and chunks, are read at once. */
-const page = 500
+const maxNameChars = 255
+/** Sessions or chunks read at a time. */
+const pageSize = 500
+/** Time for storing chunks between two renewals of a lease, on top of the parse timeout. */
+const storeAllowanceMs = 60_000
 
 /**
- * The files of tenants: read in a process of their own, one after the other, and kept as chunks that a search finds like
- * anything said. `sweep` cleans up what a process that was killed has left half done.
+ * Stores the files of tenants. Files are parsed in a child process, one at a time, and stored as chunks that searches
+ * find like messages. `sweep` cleans up after processes that were killed.
  *
  * @example
- * const files = new Files({ store, tokenizer, barrier: undefined, clock: Date.now })
+ * const files = new FileService({ store, tokenizer, barrier: undefined, clock: Date.now })
  * await files.add('acme', { name: 'handbook.pdf', bytes: await readFile('handbook.pdf') })
  * await store.search(filesKey('acme'), { text: 'refunds', limit: 5 })
  */
 export class Files {
-  private readonly parts: FilesParts
+  private readonly deps: FilesParts
   private readonly limits: FileLimits
-  private readonly catalogue: Catalogue
+  private readonly catalog: FileCatalog
   private readonly reader: Reader
   private readonly indexer: Indexer
-  /** What is under way, by the id of the file. */
-  private readonly works = new Map<string, Work>()
-  private entering = 0
-  private turn: Promise<unknown> = Promise.resolve()
+  /** Queued and running jobs by file id. */
+  private readonly jobs = new Map<string, RunningJob>()
+  private registering = 0
+  private lastJob: Promise<unknown> = Promise.resolve()
   private isClosed = false
 
-  constructor(parts: FilesParts) {
-    this.parts = parts
-    this.limits = { ...defaultLimits, ...parts.limits }
-    const { milliseconds, files, waiting } = this.limits
-    // Between two signs of life lie the reading of a file, at most, and some time to store it.
-    const indexing = milliseconds + 60_000
-    const patience = { indexing, waiting: indexing * (waiting + 1) }
-    this.catalogue = new Catalogue({ ...parts, holder: this.random(), patience, most: files })
+  constructor(deps: FilesParts) {
+    const { store, tokenizer, clock } = deps
+    this.deps = deps
+    this.limits = { ...defaultFileLimits, ...deps.limits }
+    const { parseTimeoutMs, maxFiles, maxQueued } = this.limits
+    const indexing = parseTimeoutMs + storeAllowanceMs
+    const leaseDurations = { indexing, waiting: indexing * (maxQueued + 1) }
+    this.catalog = new FileCatalog({ store, clock, holder: this.createId(), leaseDurations, maxFiles })
     this.reader = new Reader(this.limits)
-    this.indexer = new Indexer({ ...parts, catalogue: this.catalogue, reader: this.reader, onStored: parts.onStored })
+    this.indexer = new Indexer({
+      catalog: this.catalog,
+      reader: this.reader,
+      tokenizer,
+      secretMasker: deps.barrier,
+      clock,
+    })
   }
 
   /**
-   * Takes in a file, and resolves when all of it can be found. The same name with the same bytes again is the file that is
-   * there; one that another process is indexing is not waited for.
+   * Adds a file and resolves when it is indexed. An upload with the same name and content as an existing file returns
+   * that file; a file that another process is indexing is returned at once.
    */
   async add(
     scope: Scope,
-    file: Upload,
+    upload: Upload,
     options: { readonly onProgress?: (info: FileInfo) => void } = {},
   ): Promise<FileInfo> {
-    const { info, work } = await this.start(scope, file, options.onProgress)
-    return work ?? info
+    const { info, result } = await this.startUpload(scope, upload, options.onProgress)
+    return result ?? info
   }
 
-  /** Takes in a file and answers at once; `get` tells how far it has come, and why if it failed. */
-  async begin(scope: Scope, file: Upload): Promise<FileInfo> {
-    return (await this.start(scope, file)).info
+  /** Adds a file and resolves when it is registered; `get` returns the progress of indexing. */
+  async begin(scope: Scope, upload: Upload): Promise<FileInfo> {
+    return (await this.startUpload(scope, upload)).info
   }
 
-  /** The files of a tenant in order of upload; `next` is where to go on, or null. */
+  /** Lists the files of a tenant in order of upload. */
   async list(
     scope: Scope,
     { after = '0', limit = 100 }: { readonly after?: string; readonly limit?: number } = {},
-  ): Promise<Listing> {
-    check('after', after, /^\d{1,15}$/.test(after), 'what next was on the page before')
+  ): Promise<FilePage> {
+    check('after', after, /^\d{1,15}$/.test(after), 'the value of next on the previous page')
     check('limit', limit, Number.isSafeInteger(limit) && limit > 0, 'a whole number, 1 or more')
-    const records = (await this.catalogue.records(keyOf(scope))).filter(({ place }) => place > Number(after))
+    const records = (await this.catalog.records(toFilesKey(scope))).filter(({ order }) => order > Number(after))
     const last = records[limit - 1]
     return {
       items: records.slice(0, limit).map(({ info }) => info),
-      next: records.length > limit && last !== undefined ? `${last.place}` : null,
+      next: records.length > limit && last !== undefined ? `${last.order}` : null,
     }
   }
 
   async get(scope: Scope, id: string): Promise<FileInfo | undefined> {
-    return (await this.record(scope, id))?.info
+    return (await this.findRecord(scope, id))?.info
   }
 
-  /** The text of a file as it was read, without its secrets. */
+  /** Returns the extracted text of a file with masked secrets. */
   async text(scope: Scope, id: string): Promise<string> {
-    const record = await this.record(scope, id)
+    const record = await this.findRecord(scope, id)
     if (record === undefined)
-      throw new MemoryError(
-        'bad-option',
-        `There is no file ${JSON.stringify(id)} here; list tells which ones there are.`,
-        { param: 'id' },
-      )
-    const bare = new Set([...sequencesOf(record)].slice(0, record.bare))
+      throw new MemoryError('bad-option', `Unknown file ${JSON.stringify(id)}. Use an id from the list of files.`, {
+        param: 'id',
+      })
+    const unlabelled = new Set([...chunkSequences(record)].slice(0, record.unlabelledChunks))
     const bodies: string[] = []
     for (const [first, last] of record.runs) {
-      for await (const { sequence, content } of this.messages(keyOf(scope), first, last))
-        bodies.push(bare.has(sequence) ? content : bodyOf(content))
+      for await (const { sequence, content } of this.readMessages(toFilesKey(scope), first, last))
+        bodies.push(unlabelled.has(sequence) ? content : parseChunkBody(content))
     }
     return bodies.join('')
   }
 
-  /** Removes a file with everything that was kept of it, also while it is being indexed; whether there was one. */
+  /** Removes a file with its chunks, even while it is being indexed; returns false if there was none. */
   remove(scope: Scope, id: string): Promise<boolean> {
-    return this.catalogue.remove(keyOf(scope), id)
+    return this.catalog.remove(toFilesKey(scope), id)
   }
 
-  /** Cleans up after processes that ended while they indexed or removed files, of all tenants. The host decides how often. */
+  /** Cleans up files of all tenants that dead processes left half indexed or half removed. The host schedules it. */
   async sweep(): Promise<void> {
-    const { store } = this.parts
+    const { store } = this.deps
     for (let after = ''; ; ) {
-      const listed = await store.list({ after, limit: page })
-      for (const { key } of listed) if (key.id === filesKey(key.scope).id) await this.catalogue.clean(key)
-      const last = listed.at(-1)
+      const sessions = await store.list({ after, limit: pageSize })
+      for (const { key } of sessions) if (key.id === filesKey(key.scope).id) await this.catalog.cleanUp(key)
+      const last = sessions.at(-1)
       if (last === undefined) return
       after = formatKey(last.key)
     }
   }
 
-  /** Resolves when nothing is under way any more, of one tenant or of all. */
-  async settled(scope?: Scope): Promise<void> {
-    const key = scope === undefined ? undefined : keyOf(scope)
-    const wanted = (): readonly Work[] =>
-      [...this.works.values()].filter((work) => key === undefined || work.key.scope === key.scope)
-    for (let works = wanted(); works.length > 0; works = wanted())
-      await Promise.allSettled(works.map(({ result }) => result))
+  /** Resolves when no file of the tenant, or of any tenant, is queued or being indexed. */
+  async waitUntilIdle(scope?: Scope): Promise<void> {
+    const key = scope === undefined ? undefined : toFilesKey(scope)
+    const findJobs = (): readonly RunningJob[] =>
+      [...this.jobs.values()].filter((job) => key === undefined || job.key.scope === key.scope)
+    for (let jobs = findJobs(); jobs.length > 0; jobs = findJobs())
+      await Promise.allSettled(jobs.map(({ result }) => result))
   }
 
-  /** Ends the reading process. What is under way is given up, and its record says so. */
+  /** Stops the reader process. Files that are queued or being indexed fail. */
   async close(): Promise<void> {
     this.isClosed = true
     await this.reader.close()
-    await this.settled()
+    await this.waitUntilIdle()
   }
 
-  private async start(
+  private async startUpload(
     scope: Scope,
-    file: Upload,
+    upload: Upload,
     onProgress: (info: FileInfo) => void = () => undefined,
-  ): Promise<Started> {
-    const key = keyOf(scope)
-    const kind = this.checked(file)
-    this.entering++
+  ): Promise<StartedUpload> {
+    const key = toFilesKey(scope)
+    const kind = this.validate(upload)
+    this.registering++
     try {
-      // Whoever gave them may write over them.
-      const bytes = new Uint8Array(file.bytes)
-      const name = (await this.parts.barrier?.text(key, file.name)) ?? file.name
-      const draft = {
-        id: this.random(),
+      // Copied, because the caller may reuse the buffer.
+      const bytes = new Uint8Array(upload.bytes)
+      const name = (await this.deps.barrier?.text(key, upload.name)) ?? upload.name
+      const { info, isNew } = await this.catalog.register(key, {
+        id: this.createId(),
         name,
         type: mediaTypes[kind],
         bytes: bytes.length,
         sha256: await sha256(bytes),
-      }
-      const { info, isNew } = await this.catalogue.enter(key, draft)
-      const work = isNew
-        ? this.enqueue({ key, id: info.id, name, kind, file: { ...file, bytes } }, onProgress)
-        : this.works.get(info.id)?.result
-      return { info, work }
+      })
+      const result = isNew
+        ? this.enqueue({ key, id: info.id, name, kind, upload: { ...upload, bytes } }, onProgress)
+        : this.jobs.get(info.id)?.result
+      return { info, result }
     } finally {
-      this.entering--
+      this.registering--
     }
   }
 
-  /** What a file is, if it may be taken in at all. */
-  private checked({ name, bytes, ...rest }: Upload): Kind {
-    const { waiting, bytes: most } = this.limits
-    if (this.isClosed) throw new MemoryError('closed', 'These files are closed; open them again.')
-    if (typeof name !== 'string' || name.trim() === '' || name.length > longestName || wellFormed(name) !== name)
-      throw unreadable(`needs a name of at most ${longestName} characters`)
-    if (bytes.length > most)
-      throw unreadable(
-        `has ${bytes.length.toLocaleString('en')} bytes; at most ${most.toLocaleString('en')} are read. Split it into smaller ones`,
+  /** Returns the kind of an upload; throws if it cannot be accepted. */
+  private validate(upload: Upload): FileKind {
+    const { name, bytes } = upload
+    const { maxQueued, bytes: maxFileBytes } = this.limits
+    if (this.isClosed) throw new MemoryError('closed', 'The file service is closed. Start the server again.')
+    if (typeof name !== 'string' || name.trim() === '' || name.length > maxNameChars || wellFormed(name) !== name)
+      throw unreadableFileError(`needs a name of at most ${maxNameChars} characters`)
+    if (bytes.length > maxFileBytes)
+      throw unreadableFileError(
+        `has ${bytes.length.toLocaleString('en')} bytes; the limit is ${maxFileBytes.toLocaleString('en')}. Split it into smaller files`,
       )
-    if (this.works.size + this.entering >= waiting)
-      throw new MemoryError('busy', `${waiting} files are waiting to be read already. Upload it again in a moment.`, {
+    if (this.jobs.size + this.registering >= maxQueued)
+      throw new MemoryError('busy', `The queue of ${maxQueued} files is full. Upload the file again in a moment.`, {
         param: 'file',
       })
-    return kindOf({ name, bytes, ...rest })
+    return detectKind(upload)
   }
 
-  private enqueue(entered: Entered, onProgress: (info: FileInfo) => void): Promise<FileInfo> {
-    const { key, id } = entered
-    const result = this.turn.then(() => this.indexer.index(entered, onProgress))
-    // If it fails its record says so, and whoever waits for it is told.
-    this.turn = result.catch(() => undefined).finally(() => this.works.delete(id))
-    this.works.set(id, { key, result })
+  private enqueue(job: IndexJob, onProgress: (info: FileInfo) => void): Promise<FileInfo> {
+    const result = this.lastJob.then(() => this.indexer.index(job, onProgress))
+    // A failure is recorded in the file's record and rejects `result`; the next job runs in any case.
+    this.lastJob = result.catch(() => undefined).finally(() => this.jobs.delete(job.id))
+    this.jobs.set(job.id, { key: job.key, result })
     return result
   }
 
-  private async record(scope: Scope, id: string): Promise<FileRecord | undefined> {
-    return (await this.catalogue.records(keyOf(scope))).find(({ info }) => info.id === id)
+  private async findRecord(scope: Scope, id: string): Promise<FileRecord | undefined> {
+    return (await this.catalog.records(toFilesKey(scope))).find(({ info }) => info.id === id)
   }
 
-  private async *messages(key: Key, first: number, last: number): AsyncGenerator<Message> {
+  private async *readMessages(key: Key, first: number, last: number): AsyncGenerator<Message> {
     for (let after = first - 1; ; ) {
-      const messages = await this.parts.store.page(key, { after, before: last + 1, limit: page })
+      const messages = await this.deps.store.page(key, { after, before: last + 1, limit: pageSize })
       yield* messages
       const newest = messages.at(-1)
       if (newest === undefined) return
@@ -226,13 +231,13 @@ export class Files {
     }
   }
 
-  private random(): string {
-    return Buffer.from((this.parts.randomBytes ?? randomBytesOfNode)(6)).toString('hex')
+  private createId(): string {
+    return Buffer.from((this.deps.randomBytes ?? nodeRandomBytes)(6)).toString('hex')
   }
 }
 
-/** Where a tenant's files are kept. A session has none, whatever its profile. */
-function keyOf(scope: Scope): Key {
+/** Returns the key under which a tenant's files are stored; throws for the key of a session. */
+function toFilesKey(scope: Scope): Key {
   const key = parseKey(scope)
   if (key.id !== '')
     throw new MemoryError('bad-key', 'File uploads not allowed for ephemeral sessions', { param: 'key' })

@@ -1,117 +1,109 @@
-import { setImmediate as pause } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { weighed } from '../context/render.ts'
-import type { Message, Said } from '../domain/entry.ts'
+import type { Said } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock, Tokenizer } from '../domain/ports.ts'
 import type { Barrier } from '../memory/secretMasker.ts'
-import type { Batch, Catalogue } from './catalogue.ts'
-import { type Chunk, contentOf, Packer } from './chunk.ts'
-import type { Kind, Upload } from './kind.ts'
+import type { ChunkBatch, FileCatalog } from './catalog.ts'
+import { type Chunk, ChunkBuilder, formatChunk } from './chunk.ts'
+import type { FileKind, Upload } from './kind.ts'
 import type { Reader } from './reader.ts'
-import type { Portion } from './readerProcess.ts'
+import type { SegmentBatch } from './readerProcess.ts'
 import type { FileInfo } from './record.ts'
 
-type Means = {
-  readonly catalogue: Catalogue
+type IndexerDeps = {
+  readonly catalog: FileCatalog
   readonly reader: Reader
   readonly tokenizer: Tokenizer
-  readonly barrier: Barrier | undefined
+  readonly secretMasker: Barrier | undefined
   readonly clock: Clock
-  /** Told of chunks as soon as they are stored. */
-  readonly onStored: ((key: Key, epoch: number, stored: readonly Message[]) => void) | undefined
 }
 
-/** A file that was entered and is now to be indexed. */
-export type Entered = {
+/** A registered file to be indexed. */
+export type IndexJob = {
   readonly key: Key
   readonly id: string
   readonly name: string
-  readonly kind: Kind
-  readonly file: Upload
+  readonly kind: FileKind
+  readonly upload: Upload
 }
 
-/** Reads files and stores what they say, chunk by chunk. */
+/** Parses files and stores their text in chunks. */
 export class Indexer {
-  private readonly means: Means
+  private readonly deps: IndexerDeps
 
-  constructor(means: Means) {
-    this.means = means
+  constructor(deps: IndexerDeps) {
+    this.deps = deps
   }
 
-  /** Resolves when all of a file can be found. If that fails nothing of it can, and its record says why. */
-  async index(entered: Entered, onProgress: (info: FileInfo) => void): Promise<FileInfo> {
-    const { catalogue, barrier } = this.means
-    const { key, id } = entered
+  /** Indexes a file. On failure its chunks are erased and its record names the error. */
+  async index(job: IndexJob, onProgress: (info: FileInfo) => void): Promise<FileInfo> {
+    const { catalog, secretMasker } = this.deps
+    const { key, id } = job
     try {
-      return await this.stored(entered, onProgress)
+      return await this.storeChunks(job, onProgress)
     } catch (error) {
-      const why = error instanceof MemoryError ? error.message : 'It could not be stored. Upload it again.'
-      // A store that fails here as well leaves it to whoever cleans up.
-      await catalogue.fail(key, id, why).catch(() => undefined)
+      const why = error instanceof MemoryError ? error.message : 'The file could not be stored. Upload it again.'
+      // If the store fails here too, a later cleanUp marks the file as failed.
+      await catalog.fail(key, id, why).catch(() => undefined)
       throw error
     } finally {
-      // Nobody is shown what stands behind a mark in a file: its values are not held.
-      barrier?.drop(key.scope, key.id)
+      // Secrets of files are never revealed, so their values need not be kept.
+      secretMasker?.drop(key.scope, key.id)
     }
   }
 
-  private async stored(
-    { key, id, name, kind, file }: Entered,
+  private async storeChunks(
+    { key, id, name, kind, upload }: IndexJob,
     onProgress: (info: FileInfo) => void,
   ): Promise<FileInfo> {
-    const { catalogue, reader, tokenizer, onStored } = this.means
-    let info = await catalogue.takeUp(key, id)
-    if (info === undefined) throw removed()
-    const packer = new Packer((text) => tokenizer.count(text))
-    let read = 0
-    for await (const portion of reader.read(kind, file)) {
-      const append: Said[] = []
-      let bare = 0
-      for (const chunk of packed(packer, portion)) {
-        append.push(await this.said(key, name, chunk))
-        if (chunk.place === '') bare++
-        read += chunk.body.length
-        // Others get their turn after each one.
-        await pause()
+    const { catalog, reader, tokenizer } = this.deps
+    let info = await catalog.claim(key, id)
+    if (info === undefined) throw removedError()
+    const builder = new ChunkBuilder((text) => tokenizer.count(text))
+    let charsRead = 0
+    for await (const batch of reader.read(kind, upload)) {
+      const chunks: Said[] = []
+      let unlabelled = 0
+      for (const chunk of buildChunks(builder, batch)) {
+        chunks.push(await this.toMessage(key, name, chunk))
+        if (chunk.location === '') unlabelled++
+        charsRead += chunk.body.length
+        await yieldToEventLoop()
       }
-      const added = await catalogue.add(key, id, {
-        append,
-        bare,
-        known: knownOf(portion, info.done + append.length, read),
-      })
-      if (added === undefined) throw removed()
-      onStored?.(key, added.epoch, added.stored)
-      onProgress(added.info)
-      info = added.info
+      const progress = progressAfter(batch, info.done + chunks.length, charsRead)
+      info = await catalog.appendChunks(key, id, { chunks, unlabelled, progress })
+      if (info === undefined) throw removedError()
+      onProgress(info)
     }
     return info
   }
 
-  /** A chunk as a message, without its secrets. */
-  private async said(key: Key, name: string, { place, body }: Chunk): Promise<Said> {
-    const { barrier, tokenizer, clock } = this.means
-    const masked = async (text: string): Promise<string> => (await barrier?.text(key, text)) ?? text
-    // Each for itself: a heading says nothing about the first words below it.
-    const content = contentOf({ place: await masked(place), body: await masked(body) })
+  /** Converts a chunk to a message with masked secrets. */
+  private async toMessage(key: Key, name: string, { location, body }: Chunk): Promise<Said> {
+    const { secretMasker, tokenizer, clock } = this.deps
+    const mask = async (text: string): Promise<string> => (await secretMasker?.text(key, text)) ?? text
+    // Masked separately: a heading does not label the first words below it.
+    const content = formatChunk({ location: await mask(location), body: await mask(body) })
     return weighed(tokenizer, { at: clock(), role: 'tool', name, content })
   }
 }
 
-/** The chunks that are complete with a portion, made as they are asked for. */
-function* packed(packer: Packer, { pieces, isLast }: Portion): Generator<Chunk> {
-  for (const piece of pieces) yield* packer.take(piece)
-  if (isLast) yield* packer.rest()
+/** Yields the chunks that a batch completes. */
+function* buildChunks(builder: ChunkBuilder, { segments, isLast }: SegmentBatch): Generator<Chunk> {
+  for (const segment of segments) yield* builder.add(segment)
+  if (isLast) yield* builder.flush()
 }
 
-/** What is known of a file with a portion of it: how many chunks there will be is told by those so far. */
-function knownOf({ characters, isLast }: Portion, done: number, read: number): Batch['known'] {
+/** Estimates the total number of chunks from those built so far. */
+function progressAfter({ characters, isLast }: SegmentBatch, done: number, charsRead: number): ChunkBatch['progress'] {
   return {
     characters,
-    chunks: isLast || read === 0 ? done : Math.ceil((done * characters) / read),
+    chunks: isLast || charsRead === 0 ? done : Math.ceil((done * characters) / charsRead),
     status: isLast ? 'ready' : 'indexing',
   }
 }
 
-const removed = (): MemoryError =>
-  new MemoryError('erased', 'The file was removed while it was being indexed. Upload it again if it is still wanted.')
+const removedError = (): MemoryError =>
+  new MemoryError('erased', 'The file was removed while it was being indexed. Upload it again if you still need it.')

@@ -1,14 +1,14 @@
-import { decoded, isTextLike } from './decode.ts'
-import { unreadable } from './unreadable.ts'
+import { decodeText, isTextLike } from './decode.ts'
+import { unreadableFileError } from './errors.ts'
 
-/** What a file is read as. */
-export type Kind = 'text' | 'markdown' | 'html' | 'json' | 'csv' | 'pdf' | 'docx'
+/** Formats that can be parsed. */
+export type FileKind = 'text' | 'markdown' | 'html' | 'json' | 'csv' | 'pdf' | 'docx'
 
-/** A file as it comes; `type` is what the client says it is, with parameters such as `charset`. */
+/** An uploaded file; `type` is the media type the client declares, with parameters such as `charset`. */
 export type Upload = { readonly name: string; readonly type?: string; readonly bytes: Uint8Array }
 
-/** The media type each kind is listed with. */
-export const mediaTypes: Readonly<Record<Kind, string>> = {
+/** Media type under which each kind is listed. */
+export const mediaTypes: Readonly<Record<FileKind, string>> = {
   text: 'text/plain',
   markdown: 'text/markdown',
   html: 'text/html',
@@ -18,8 +18,7 @@ export const mediaTypes: Readonly<Record<Kind, string>> = {
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
 }
 
-/** Texts that mean something by their name, and by the type a client tells. */
-const endings: Readonly<Record<string, Kind>> = {
+const kindByExtension: Readonly<Record<string, FileKind>> = {
   md: 'markdown',
   markdown: 'markdown',
   html: 'html',
@@ -31,7 +30,7 @@ const endings: Readonly<Record<string, Kind>> = {
   tsv: 'csv',
   txt: 'text',
 }
-const types: Readonly<Record<string, Kind>> = {
+const kindByMediaType: Readonly<Record<string, FileKind>> = {
   'text/markdown': 'markdown',
   'text/html': 'html',
   'application/xhtml+xml': 'html',
@@ -40,31 +39,37 @@ const types: Readonly<Record<string, Kind>> = {
   'text/tab-separated-values': 'csv',
 }
 
-const readable = 'text, Markdown, HTML, JSON, CSV, PDF and DOCX are read'
+const supportedFormats = 'text, Markdown, HTML, JSON, CSV, PDF and DOCX'
 
 /**
- * What a file is read as. PDF and DOCX are known by their bytes, texts by name and type; a text nobody knows is plain text.
+ * Detects the kind of a file: PDF and DOCX by their bytes, text formats by file extension, then by declared media type.
+ * Other text is plain text.
+ *
+ * @throws MemoryError `bad-message` for binary files of other formats.
  *
  * @example
- * kindOf({ name: 'prices.tsv', bytes }) // 'csv'
+ * detectKind({ name: 'prices.tsv', bytes }) // 'csv'
  */
-export function kindOf({ name, type = '', bytes }: Upload): Kind {
+export function detectKind({ name, type = '', bytes }: Upload): FileKind {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1_024)).toString('latin1')
   if (start.includes('%PDF-')) return 'pdf'
   if (start.startsWith('PK\u0003\u0004')) {
-    // The names of its parts stand in an archive as they are.
+    // The names of the parts are not compressed in a ZIP archive.
     if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes('word/document')) return 'docx'
-    throw unreadable(`is an archive and not a DOCX; ${readable}. Upload what is in it`)
+    throw unreadableFileError(
+      `is an archive but not a DOCX. Supported formats: ${supportedFormats}. Upload its contents instead`,
+    )
   }
-  if (!isTextLike(bytes)) throw unreadable(`is none that can be read: ${readable}. Convert it to one of these`)
-  const ending = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
-  const told = type.split(';')[0]?.trim().toLowerCase() ?? ''
-  const known =
-    (Object.hasOwn(endings, ending) ? endings[ending] : undefined) ??
-    (Object.hasOwn(types, told) ? types[told] : undefined)
-  return known ?? (/^\s*<(?:!doctype\s+html|html)\b/i.test(decoded(bytes.subarray(0, 1_024))) ? 'html' : 'text')
+  if (!isTextLike(bytes))
+    throw unreadableFileError(`has an unsupported format. Convert it to one of: ${supportedFormats}`)
+  const extension = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
+  const mediaType = type.split(';')[0]?.trim().toLowerCase() ?? ''
+  const kind =
+    (Object.hasOwn(kindByExtension, extension) ? kindByExtension[extension] : undefined) ??
+    (Object.hasOwn(kindByMediaType, mediaType) ? kindByMediaType[mediaType] : undefined)
+  return kind ?? (/^\s*<(?:!doctype\s+html|html)\b/i.test(decodeText(bytes.subarray(0, 1_024))) ? 'html' : 'text')
 }
 
-/** The encoding a media type tells: `latin1` of `text/plain; charset=latin1`. */
-export const charsetOf = (type: string | undefined): string | undefined =>
+/** Parses the charset parameter of a media type: `latin1` in `text/plain; charset=latin1`. */
+export const parseCharset = (type: string | undefined): string | undefined =>
   /;\s*charset="?([\w:.-]+)/i.exec(type ?? '')?.[1]

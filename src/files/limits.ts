@@ -1,26 +1,30 @@
-/** How much is taken on: a file that would need more ends in an error that says so. */
+/** Limits of file ingestion; exceeding one fails with an error that names it. */
 export type FileLimits = {
-  /** Of a file as it comes, and of what its packed parts unfold to. */
+  /** Size of an upload. Default: 20 MB. */
   readonly bytes: number
-  readonly unpackedBytes: number
-  /** Of the text read from it. */
-  readonly characters: number
-  readonly pages: number
-  /** For reading one file, and how much memory may be used for it. */
-  readonly milliseconds: number
-  readonly heapMegabytes: number
-  /** Files of one tenant, and files of all tenants that wait for their turn. */
-  readonly files: number
-  readonly waiting: number
+  /** Total size of the compressed parts of a file after decompression. Default: 100 MB. */
+  readonly maxUnpackedBytes: number
+  /** Length of the extracted text. Default: 5,000,000. */
+  readonly maxCharacters: number
+  /** Pages of a PDF. Default: 5,000. */
+  readonly maxPages: number
+  /** Time for parsing a file, until its first and between two batches of text. Default: 60,000. */
+  readonly parseTimeoutMs: number
+  /** Heap of the parser process. Default: 256. */
+  readonly maxHeapMegabytes: number
+  /** Files per tenant. Default: 2,000. */
+  readonly maxFiles: number
+  /** Files of all tenants that are being indexed or waiting for it. Default: 16. */
+  readonly maxQueued: number
 }
 
-export const defaultLimits: FileLimits = {
+export const defaultFileLimits: FileLimits = {
   bytes: 20_000_000,
-  unpackedBytes: 100_000_000,
-  characters: 5_000_000,
-  pages: 5_000,
-  milliseconds: 60_000,
-  heapMegabytes: 256,
-  files: 2_000,
-  waiting: 16,
+  maxUnpackedBytes: 100_000_000,
+  maxCharacters: 5_000_000,
+  maxPages: 5_000,
+  parseTimeoutMs: 60_000,
+  maxHeapMegabytes: 256,
+  maxFiles: 2_000,
+  maxQueued: 16,
 }

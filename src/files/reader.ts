@@ -1,109 +1,111 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { MemoryError } from '../domain/error.ts'
-import type { Kind, Upload } from './kind.ts'
+import { unreadableFileError } from './errors.ts'
+import type { FileKind, Upload } from './kind.ts'
 import type { FileLimits } from './limits.ts'
-import type { Answer, Asked, Portion } from './readerProcess.ts'
-import { unreadable } from './unreadable.ts'
+import type { ReaderRequest, ReaderResponse, SegmentBatch } from './readerProcess.ts'
 
-type Waiting = { readonly resolve: (portion: Portion) => void; readonly reject: (error: MemoryError) => void }
+type PendingRequest = {
+  readonly resolve: (batch: SegmentBatch) => void
+  readonly reject: (error: MemoryError) => void
+}
 
-/** Reads files in a process of its own, one after the other; it begins with the first one, and anew after a fault. */
+/** Parses files in a child process, one at a time. Starts the process on first use and again after a crash. */
 export class Reader {
   private readonly limits: FileLimits
   private child: ChildProcess | undefined
-  private waiting: Waiting | undefined
+  private pending: PendingRequest | undefined
   private isClosed = false
 
   constructor(limits: FileLimits) {
     this.limits = limits
   }
 
-  /** The pieces of a file, a portion at a time; the next file is for when this one is done with. */
-  async *read(kind: Kind, file: Upload): AsyncGenerator<Portion> {
+  /** Yields the segments of a file in batches; must be finished before the next file is read. */
+  async *read(kind: FileKind, upload: Upload): AsyncGenerator<SegmentBatch> {
     let isDone = false
+    let request: ReaderRequest = { type: 'read', kind, upload, limits: this.limits }
     try {
-      for (let asked: Asked = { read: kind, file, limits: this.limits }; !isDone; asked = { next: true }) {
-        const portion = await this.ask(asked)
-        isDone = portion.isLast
-        yield portion
+      while (!isDone) {
+        const batch = await this.request(request)
+        isDone = batch.isLast
+        yield batch
+        request = { type: 'next' }
       }
     } finally {
-      if (!isDone && this.child?.connected === true) this.child.send({ drop: true } satisfies Asked)
+      if (!isDone && this.child?.connected === true) this.child.send({ type: 'discard' } satisfies ReaderRequest)
     }
   }
 
-  /** Ends the process; what is being read is given up. */
+  /** Kills the process; a pending read fails. */
   async close(): Promise<void> {
     this.isClosed = true
-    await this.end(closed())
+    await this.kill(closedError())
   }
 
-  private async ask(asked: Asked): Promise<Portion> {
-    if (this.isClosed) throw closed()
-    const child = this.process()
-    // This process stays alive for as long as something is being read, and no longer.
-    keepAlive(child, true)
-    const late = setTimeout(() => this.end(tooSlow(this.limits)), this.limits.milliseconds)
+  private async request(request: ReaderRequest): Promise<SegmentBatch> {
+    if (this.isClosed) throw closedError()
+    const child = this.ensureChild()
+    setRef(child, true)
+    const timeout = setTimeout(() => this.kill(timeoutError(this.limits)), this.limits.parseTimeoutMs)
     try {
-      return await new Promise<Portion>((resolve, reject) => {
-        this.waiting = { resolve, reject }
-        child.send(asked, (error) => error && this.lose(child, error))
+      return await new Promise<SegmentBatch>((resolve, reject) => {
+        this.pending = { resolve, reject }
+        child.send(request, (error) => error && this.handleExit(child, error))
       })
     } finally {
-      clearTimeout(late)
-      this.waiting = undefined
-      keepAlive(child, false)
+      clearTimeout(timeout)
+      this.pending = undefined
+      setRef(child, false)
     }
   }
 
-  private process(): ChildProcess {
+  private ensureChild(): ChildProcess {
     if (this.child !== undefined) return this.child
-    const name = import.meta.url.endsWith('.ts') ? './readerProcess.ts' : './readerProcess.js'
-    const child = fork(new URL(name, import.meta.url), [], {
-      // What this process was started with, and the keys in its environment, are none of a file's business; Windows needs one name of it.
-      execArgv: [`--max-old-space-size=${this.limits.heapMegabytes}`],
+    const fileName = import.meta.url.endsWith('.ts') ? './readerProcess.ts' : './readerProcess.js'
+    const child = fork(new URL(fileName, import.meta.url), [], {
+      // Parsers get neither the flags nor the environment of this process, which may hold keys. Windows needs SystemRoot.
+      execArgv: [`--max-old-space-size=${this.limits.maxHeapMegabytes}`],
       env: { SystemRoot: process.env.SystemRoot },
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    child.on('message', (answer: Answer) => this.hear(answer))
-    child.on('error', (cause) => this.lose(child, cause))
-    child.on('exit', () => this.lose(child, undefined))
+    child.on('message', (response: ReaderResponse) => this.handleResponse(response))
+    child.on('error', (cause) => this.handleExit(child, cause))
+    child.on('exit', () => this.handleExit(child, undefined))
     this.child = child
     return child
   }
 
-  private hear(answer: Answer): void {
-    if ('failed' in answer) this.waiting?.reject(new MemoryError('bad-message', answer.failed, { param: 'file' }))
-    else this.waiting?.resolve(answer)
+  private handleResponse(response: ReaderResponse): void {
+    if ('error' in response) this.pending?.reject(new MemoryError('bad-message', response.error, { param: 'file' }))
+    else this.pending?.resolve(response)
   }
 
-  private lose(child: ChildProcess, cause: unknown): void {
+  private handleExit(child: ChildProcess, cause: unknown): void {
     if (this.child !== child) return
     this.child = undefined
-    this.waiting?.reject(
-      unreadable(
-        'takes more memory to read than there is for it. Split it into smaller ones, or save it as text',
-        cause,
-      ),
+    this.pending?.reject(
+      unreadableFileError('needs too much memory to read. Split it into smaller files, or save it as text', cause),
     )
   }
 
-  private async end(why: MemoryError): Promise<void> {
+  private async kill(reason: MemoryError): Promise<void> {
     const { child } = this
     this.child = undefined
-    this.waiting?.reject(why)
+    this.pending?.reject(reason)
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    keepAlive(child, true)
-    const gone = once(child, 'exit')
+    setRef(child, true)
+    const exited = once(child, 'exit')
     child.kill('SIGKILL')
-    await gone
+    await exited
   }
 }
 
-function keepAlive(child: ChildProcess, isWanted: boolean): void {
-  if (isWanted) {
+/** Keeps this process alive while a request is pending, and only then. */
+function setRef(child: ChildProcess, isReferenced: boolean): void {
+  if (isReferenced) {
     child.ref()
     child.channel?.ref()
   } else {
@@ -112,8 +114,10 @@ function keepAlive(child: ChildProcess, isWanted: boolean): void {
   }
 }
 
-const closed = (): MemoryError =>
+const closedError = (): MemoryError =>
   new MemoryError('closed', 'The server was stopped before the file was read. Upload it again.')
 
-const tooSlow = ({ milliseconds }: FileLimits): MemoryError =>
-  unreadable(`took more than ${milliseconds / 1_000} s to read. Split it into smaller ones, or save it as text`)
+const timeoutError = ({ parseTimeoutMs }: FileLimits): MemoryError =>
+  unreadableFileError(
+    `took more than ${parseTimeoutMs / 1_000} s to read. Split it into smaller files, or save it as text`,
+  )

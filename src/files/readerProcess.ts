@@ -1,78 +1,84 @@
 import { MemoryError } from '../domain/error.ts'
-import type { Kind, Upload } from './kind.ts'
+import type { FileKind, Upload } from './kind.ts'
 import type { FileLimits } from './limits.ts'
-import { type Piece, piecesOf } from './pieces.ts'
-import { read } from './read.ts'
+import { parseFile } from './parseFile.ts'
+import { splitDocument, type TextSegment } from './segments.ts'
 
-/** What the process is asked: to read a file, to go on with it, or to let go of it. */
-export type Asked =
-  | { readonly read: Kind; readonly file: Upload; readonly limits: FileLimits }
-  | { readonly next: true }
-  | { readonly drop: true }
+/** Messages to the reader process: parse a file, send the next batch, discard the current file. */
+export type ReaderRequest =
+  | { readonly type: 'read'; readonly kind: FileKind; readonly upload: Upload; readonly limits: FileLimits }
+  | { readonly type: 'next' }
+  | { readonly type: 'discard' }
 
-/** A portion of a file's pieces; the last one is told for it. `characters` is how long the whole text is. */
-export type Portion = { readonly characters: number; readonly pieces: readonly Piece[]; readonly isLast: boolean }
-export type Answer = Portion | { readonly failed: string }
+/** A batch of a file's segments; `characters` is the length of the whole text. */
+export type SegmentBatch = {
+  readonly characters: number
+  readonly segments: readonly TextSegment[]
+  readonly isLast: boolean
+}
+export type ReaderResponse = SegmentBatch | { readonly error: string }
 
-/** So much at once: whoever gets it should not have to stop for it. */
-const portionCharacters = 32_768
+/** Size of a batch; small, so that receiving one does not block the main process. */
+const batchChars = 32_768
 
-let pieces: Iterator<Piece> = [][Symbol.iterator]()
+const noSegments = (): Iterator<TextSegment> => [][Symbol.iterator]()
+let segments = noSegments()
 let characters = 0
 
 /**
- * A process that reads files, so that one that takes long, or all the memory it can get, holds up nobody else. A thread would
- * not do: where a single list outgrows its heap, the process around it ends as well.
+ * Parses files in a child process, so that a file that takes too long or too much memory affects nothing else. A worker
+ * thread is not enough: when one array outgrows its heap, the whole process ends.
  */
-process.on('message', async (asked: Asked) => {
-  if ('drop' in asked) pieces = [][Symbol.iterator]()
-  else process.send?.(await answer(asked))
+process.on('message', async (request: ReaderRequest) => {
+  if (request.type === 'discard') segments = noSegments()
+  else process.send?.(await handleRequest(request))
 })
 
-// Whoever asked is gone, however it ended.
 process.on('disconnect', () => process.exit())
 
-async function answer(asked: Exclude<Asked, { drop: true }>): Promise<Answer> {
+async function handleRequest(request: Exclude<ReaderRequest, { type: 'discard' }>): Promise<ReaderResponse> {
   try {
-    if ('read' in asked) {
-      bound(asked.limits.unpackedBytes)
-      const document = await read(asked.read, asked.file, asked.limits)
+    if (request.type === 'read') {
+      limitByteArrays(request.limits.maxUnpackedBytes)
+      const document = await parseFile(request.kind, request.upload, request.limits)
       characters = document.text.length
-      pieces = piecesOf(document)
+      segments = splitDocument(document)
     }
-    return portion()
+    return nextBatch()
   } catch (error) {
-    if (error instanceof MemoryError) return { failed: error.message }
+    if (error instanceof MemoryError) return { error: error.message }
     throw error
   }
 }
 
-function portion(): Portion {
-  const taken: Piece[] = []
-  for (let length = 0; length < portionCharacters; ) {
-    const { value, done } = pieces.next()
-    if (done === true) return { characters, pieces: taken, isLast: true }
-    taken.push(value)
+function nextBatch(): SegmentBatch {
+  const batch: TextSegment[] = []
+  for (let length = 0; length < batchChars; ) {
+    const { value, done } = segments.next()
+    if (done === true) return { characters, segments: batch, isLast: true }
+    batch.push(value)
     length += value.text.length
   }
-  return { characters, pieces: taken, isLast: false }
+  return { characters, segments: batch, isLast: false }
 }
 
-let most = Number.POSITIVE_INFINITY
+let maxArrayBytes = Number.POSITIVE_INFINITY
 
 /**
- * Bytes lie outside the heap and its limit: a few kilobytes may unfold to gigabytes in a PDF. So nobody gets more of them at
- * once than this, and the one decoder that does not ask here is taken away; there is another that does.
+ * Limits the size of byte arrays. They are allocated outside the heap, so the heap limit does not cover them, and a few
+ * kilobytes of a PDF may decompress to gigabytes. `DecompressionStream` is removed because it bypasses the check; the
+ * PDF library then falls back to a decoder that does not.
  */
-function bound(bytes: number): void {
-  const isFirst = most === Number.POSITIVE_INFINITY
-  most = bytes
-  if (!isFirst) return
+function limitByteArrays(maxBytes: number): void {
+  const isInstalled = maxArrayBytes !== Number.POSITIVE_INFINITY
+  maxArrayBytes = maxBytes
+  if (isInstalled) return
   Reflect.deleteProperty(globalThis, 'DecompressionStream')
   globalThis.Uint8Array = new Proxy(Uint8Array, {
-    construct(target, given: readonly unknown[], made) {
-      if (typeof given[0] === 'number' && given[0] > most) throw new RangeError('more bytes than may be unfolded')
-      return Reflect.construct(target, given, made) as Uint8Array
+    construct(target, args: readonly unknown[], newTarget) {
+      if (typeof args[0] === 'number' && args[0] > maxArrayBytes)
+        throw new RangeError('The array exceeds the limit of decompressed bytes.')
+      return Reflect.construct(target, args, newTarget) as Uint8Array
     },
   })
 }

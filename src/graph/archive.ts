@@ -1,23 +1,31 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
 import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
-import type { GraphFile } from './file.ts'
+import type { GraphDatabase } from './database.ts'
 import type { Link, Node } from './graph.ts'
-import type { Home, Homes } from './home.ts'
-import { addLink, addNode, type Held, heldLinks, heldNodes, heldObservations, observe, retype } from './nodeRows.ts'
+import {
+  type Held,
+  insertLink,
+  insertNode,
+  insertObservation,
+  selectLinks,
+  selectNodes,
+  selectObservations,
+  updateNodeType,
+} from './nodeRows.ts'
 import {
   columns,
   type EntityRow,
-  entityOf,
   type Origin,
+  parseEntity,
+  parseRelationship,
   type RelationshipRow,
   type Row,
-  relationshipOf,
 } from './rows.ts'
-import { isSaid, saying } from './saying.ts'
+import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { putEntity, putRelationship } from './write.ts'
 
-/** One piece of a graph as it is carried elsewhere; `adopted` is when the file of the reference memory server was taken in. */
+/** Exported piece of a graph. `adopted` is the time at which a file of the reference memory server was imported. */
 export type GraphRow =
   | { readonly entity: EntityRow }
   | { readonly relationship: RelationshipRow }
@@ -27,83 +35,109 @@ export type GraphRow =
 
 export type HeldRow = Held<GraphRow>
 
-/** A row that is added, or that takes the place of another: of a node then the type, and its observations are added to those it has. */
+/**
+ * Row to insert or, with a row id, to replace. Replacing a node sets its type and adds the observations to the existing
+ * ones.
+ */
 export type GraphWrite = { readonly row: GraphRow; readonly place?: number }
 
-/** The whole graph of a workspace, entities and nodes, for whoever carries it elsewhere. */
+/** Reads and writes the whole graph of a workspace, for export, import and erasure by text. */
 export class Archive {
-  private readonly file: GraphFile
-  private readonly homes: Homes
+  private readonly database: GraphDatabase
+  private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
 
-  constructor(file: GraphFile, homes: Homes, clock: Clock) {
-    this.file = file
-    this.homes = homes
+  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
+    this.database = database
+    this.workspaces = workspaces
     this.clock = clock
   }
 
-  /** Everything there is at one moment, each kind in the order in which it was first written. */
-  rows(workspace: string): Promise<readonly HeldRow[]> {
-    return this.file.read(() => {
-      const home = this.homes.find(workspace)
-      return home === undefined ? [] : this.held(home)
+  /** Returns a consistent snapshot, each kind of row in insertion order. */
+  rows(workspaceName: string): Promise<readonly HeldRow[]> {
+    return this.database.read(() => {
+      const workspace = this.workspaces.find(workspaceName)
+      return workspace === undefined ? [] : this.selectAll(workspace)
     })
   }
 
-  /** Shows everything there is to whoever decides what is written, which happens at once, all or nothing; how many rows. */
-  change(workspace: string, decide: (held: readonly HeldRow[]) => readonly GraphWrite[]): Promise<number> {
-    return this.file.write(() => {
-      const home = this.homes.make(workspace, this.clock())
-      const writes = decide(this.held(home))
-      for (const write of writes) this.put(home, write)
+  /** Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes. */
+  change(workspaceName: string, decide: (held: readonly HeldRow[]) => readonly GraphWrite[]): Promise<number> {
+    return this.database.write(() => {
+      const workspace = this.workspaces.findOrCreate(workspaceName, this.clock())
+      const writes = decide(this.selectAll(workspace))
+      for (const write of writes) this.put(workspace, write)
       return writes.length
     })
   }
 
-  /** Forgets the rows in which one of these texts stands, in whichever case, inside a transaction; which ones, by their numbers. */
-  forget(home: Home, texts: readonly string[]): readonly string[] {
-    const { entity, relationship, node, link, observed } = saying(this.held(home), texts)
-    const observation = observed.flatMap((place) =>
-      heldObservations(this.file, home, place).filter(({ row }) => isSaid(row, texts)),
+  /**
+   * Deletes the rows that contain one of the texts, ignoring case. Call it inside a transaction. Returns the deleted rows as
+   * kind and row id.
+   */
+  deleteContaining(workspace: GraphWorkspace, texts: readonly string[]): readonly string[] {
+    const rowIds = rowsContaining(this.selectAll(workspace), texts)
+    const { entity, relationship, node, link } = rowIds
+    const observation = rowIds.nodeOfObservation.flatMap((nodeRowId) =>
+      selectObservations(this.database, workspace, nodeRowId)
+        .filter(({ row }) => containsAny(row, texts))
+        .map(({ place: rowId }) => rowId),
     )
-    const { database } = this.file
-    for (const place of node) this.file.run(`DELETE FROM graph_link WHERE ${ofNode}`, place)
-    deleteIndexed(database, 'graph_observation', among, JSON.stringify(observation.map(({ place }) => place)))
-    deleteNodes(database, among, JSON.stringify(node))
-    for (const [table, places] of Object.entries({ entity, relationship, link }))
-      this.file.run(`DELETE FROM graph_${table} WHERE ${among}`, JSON.stringify(places))
-    const gone = { entity, relationship, node, link, observation: observation.map(({ place }) => place) }
-    return Object.entries(gone).flatMap(([kind, places]) => places.map((place) => `${kind} ${place}`))
+    const { database } = this.database
+    for (const rowId of node) this.database.run(`DELETE FROM graph_link WHERE ${linksOfNode}`, rowId)
+    deleteIndexed(database, 'graph_observation', hasRowId, JSON.stringify(observation))
+    deleteNodes(database, hasRowId, JSON.stringify(node))
+    for (const [table, ids] of Object.entries({ entity, relationship, link }))
+      this.database.run(`DELETE FROM graph_${table} WHERE ${hasRowId}`, JSON.stringify(ids))
+    const deleted = { entity, relationship, node, link, observation }
+    return Object.entries(deleted).flatMap(([kind, ids]) => ids.map((rowId) => `${kind} ${rowId}`))
   }
 
-  private held(home: Home): readonly HeldRow[] {
-    const { file } = this
-    const origins = this.originsOf(home)
-    const entities = file.all<Row>(`SELECT ${columns} FROM graph_entity WHERE home = ? ORDER BY place`, home.id)
-    const relationships = file.all<Drawn>(
-      `SELECT ${columns}, session FROM graph_relationship WHERE home = ? ORDER BY place`,
-      home.id,
+  private selectAll(workspace: GraphWorkspace): readonly HeldRow[] {
+    const { database } = this
+    const origins = this.selectOrigins(workspace)
+    const entities = database.all<Row>(
+      `SELECT ${columns} FROM graph_entity WHERE home = ? ORDER BY place`,
+      workspace.id,
     )
-    const adopted = file.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', home.id)
+    const relationships = database.all<RowWithSession>(
+      `SELECT ${columns}, session FROM graph_relationship WHERE home = ? ORDER BY place`,
+      workspace.id,
+    )
+    const imports = database.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', workspace.id)
     return [
-      ...entities.map((row) => ({
-        place: row[0],
-        row: { entity: { ...entityOf(row, home.seal), origins: origins.get(row[0]) ?? [] } },
-      })),
-      ...relationships.map((row) => ({ place: row[0], row: { relationship: relationshipIn(row, home) } })),
-      ...heldNodes(file, home, 'home = ?', home.id).map(({ place, row }) => ({ place, row: { node: row } })),
-      ...heldLinks(file, home, 'home = ?', home.id).map(({ place, row }) => ({ place, row: { link: row } })),
-      ...adopted.map(([place, at]) => ({ place, row: { adopted: at } })),
+      ...entities.map(
+        (row): HeldRow => ({
+          place: row[0],
+          row: { entity: { ...parseEntity(row, workspace.cipher), origins: origins.get(row[0]) ?? [] } },
+        }),
+      ),
+      ...relationships.map(
+        (row): HeldRow => ({ place: row[0], row: { relationship: parseRelationshipRow(row, workspace) } }),
+      ),
+      ...selectNodes(database, workspace, 'home = ?', workspace.id).map(
+        ({ place: rowId, row }): HeldRow => ({
+          place: rowId,
+          row: { node: row },
+        }),
+      ),
+      ...selectLinks(database, workspace, 'home = ?', workspace.id).map(
+        ({ place: rowId, row }): HeldRow => ({
+          place: rowId,
+          row: { link: row },
+        }),
+      ),
+      ...imports.map(([workspaceId, at]): HeldRow => ({ place: workspaceId, row: { adopted: at } })),
     ]
   }
 
-  private originsOf({ id }: Home): ReadonlyMap<number, readonly Origin[]> {
-    const found = this.file.all<[number, string, string]>(
+  private selectOrigins({ id }: GraphWorkspace): ReadonlyMap<number, readonly Origin[]> {
+    const rows = this.database.all<[number, string, string]>(
       'SELECT entity, session, message FROM graph_origin WHERE entity IN (SELECT place FROM graph_entity WHERE home = ?) ORDER BY entity, session, message',
       id,
     )
     const origins = new Map<number, Origin[]>()
-    for (const [entity, session, message] of found) {
+    for (const [entity, session, message] of rows) {
       const known = origins.get(entity)
       if (known === undefined) origins.set(entity, [[session, message]])
       else known.push([session, message])
@@ -111,31 +145,74 @@ export class Archive {
     return origins
   }
 
-  private put(home: Home, { row, place }: GraphWrite): void {
-    const { file } = this
-    if ('entity' in row) putEntity(file, home, row.entity, place)
-    else if ('relationship' in row) putRelationship(file, home, row.relationship, place)
-    else if ('link' in row) addLink(file, home, row.link)
+  private put(workspace: GraphWorkspace, { row, place: rowId }: GraphWrite): void {
+    const { database } = this
+    if ('entity' in row) putEntity(database, workspace, row.entity, rowId)
+    else if ('relationship' in row) putRelationship(database, workspace, row.relationship, rowId)
+    else if ('link' in row) insertLink(database, workspace, row.link)
     else if ('adopted' in row)
-      file.run('INSERT OR REPLACE INTO graph_adopted (home, at) VALUES (?, ?)', home.id, row.adopted)
-    else if (place === undefined) addNode(file, home, row.node)
+      database.run('INSERT OR REPLACE INTO graph_adopted (home, at) VALUES (?, ?)', workspace.id, row.adopted)
+    else if (rowId === undefined) insertNode(database, workspace, row.node)
     else {
-      retype(file, home, { place, row: row.node })
-      for (const text of row.node.observations) observe(file, home, { place, row: row.node }, text)
+      const node: Held<Node> = { place: rowId, row: row.node }
+      updateNodeType(database, workspace, node)
+      for (const text of row.node.observations) insertObservation(database, workspace, node, text)
     }
   }
 }
 
-/** Rows with one of these numbers. */
-const among = 'place IN (SELECT value FROM json_each(?))'
-/** Links with this node at an end. */
-const ofNode = `home = (SELECT home FROM graph_node WHERE place = ?1)
+const hasRowId = 'place IN (SELECT value FROM json_each(?))'
+/** Links with the node, given by its row id, at an end. */
+const linksOfNode = `home = (SELECT home FROM graph_node WHERE place = ?1)
   AND place IN (SELECT l.place FROM graph_link l JOIN graph_node n ON n.home = l.home AND n.ref IN (l.source, l.target) WHERE n.place = ?1)`
 
-/** A relationship, and the session it was drawn from. */
-type Drawn = readonly [...Row, session: string | null]
+type RowWithSession = readonly [...Row, session: string | null]
 
-function relationshipIn([place, ref, body, created, updated, session]: Drawn, { seal }: Home): RelationshipRow {
-  const { id: _, ...relationship } = relationshipOf([place, ref, body, created, updated], seal)
+function parseRelationshipRow(
+  [rowId, digest, body, created, updated, session]: RowWithSession,
+  { cipher }: GraphWorkspace,
+): RelationshipRow {
+  const { id: _, ...relationship } = parseRelationship([rowId, digest, body, created, updated], cipher)
   return session === null ? relationship : { ...relationship, session }
+}
+
+type MatchedKind = 'entity' | 'relationship' | 'node' | 'link' | 'nodeOfObservation'
+
+/**
+ * Finds the row ids of rows that contain one of the texts in a name, type, property or observation. `nodeOfObservation` are
+ * nodes of which only observations contain one.
+ */
+function rowsContaining(
+  rows: readonly HeldRow[],
+  texts: readonly string[],
+): Readonly<Record<MatchedKind, readonly number[]>> {
+  const matches = (value: unknown): boolean => stringsIn(value).some((text) => containsAny(text, texts))
+  const rowIdsOf = (predicate: (row: GraphRow) => boolean): readonly number[] =>
+    rows.filter(({ row }) => predicate(row)).map(({ place: rowId }) => rowId)
+  const isMatchingNode = (row: GraphRow): boolean => 'node' in row && matches([row.node.name, row.node.entityType])
+  return {
+    entity: rowIdsOf((row) => 'entity' in row && matches([row.entity.id, row.entity.type, row.entity.properties])),
+    relationship: rowIdsOf(
+      (row) =>
+        'relationship' in row &&
+        matches([row.relationship.from, row.relationship.to, row.relationship.type, row.relationship.properties]),
+    ),
+    node: rowIdsOf(isMatchingNode),
+    link: rowIdsOf((row) => 'link' in row && matches(Object.values(row.link))),
+    nodeOfObservation: rowIdsOf((row) => 'node' in row && !isMatchingNode(row) && matches(row.node.observations)),
+  }
+}
+
+function containsAny(text: string, searched: readonly string[]): boolean {
+  const lowerCase = text.toLowerCase()
+  return searched.some((one) => lowerCase.includes(one.toLowerCase()))
+}
+
+/** Lists every primitive in a value as a string, and every field name. */
+function stringsIn(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [String(value)]
+  return Object.entries(value).flatMap(([name, inner]) => [
+    ...(Array.isArray(value) ? [] : [name]),
+    ...stringsIn(inner),
+  ])
 }

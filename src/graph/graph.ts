@@ -8,7 +8,7 @@ export type Entity = {
   readonly updatedAt: Millis
 }
 
-/** The id is made of `from`, `type` and `to`: the same three are the same relationship. */
+/** The id is derived from `from`, `type` and `to`: equal triples are the same relationship. */
 export type Relationship = {
   readonly id: string
   readonly from: string
@@ -20,8 +20,8 @@ export type Relationship = {
 }
 
 /**
- * What is written: `session` is the session it belongs to, `sources` are the messages of it that it was drawn from;
- * forgetting those forgets it. Without a session, what was there before stays with those it belonged to.
+ * Entity to write. `session` is the session it belongs to and `sources` the ids of the messages it was derived from;
+ * erasing those erases it. Without a session, an existing entity keeps its sessions and sources.
  */
 export type EntityDraft = Pick<Entity, 'type' | 'id' | 'properties'> & {
   readonly session?: string
@@ -32,17 +32,20 @@ export type RelationshipDraft = Pick<Relationship, 'from' | 'to' | 'type'> & {
   readonly session?: string
 }
 
-/** What a property must be: `eq` of a kind and equal, `ne` anything else, `contains` a text or list with it, `in` one of a list, `exists` there (or, with false, not). */
+/**
+ * Condition on a property. `eq` and `ne` compare type and value, `contains` looks into a text or a list, `in` takes a
+ * list, `exists` takes true (the default) or false.
+ */
 export type Filter = {
   readonly property: string
   readonly op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'contains' | 'in' | 'exists'
   readonly value?: Json
 }
 
-/** By a property, or by `id`, `type`, `createdAt` or `updatedAt`. */
+/** Sorts by a property, or by `id`, `type`, `createdAt` or `updatedAt`. */
 export type Sort = { readonly by: string; readonly order?: 'asc' | 'desc' }
 
-/** `limit` is 100 when left out and at most 1,000; what is not sorted comes as it was written first. */
+/** `limit` is 100 by default and at most 1,000. Without `sort`, rows come in insertion order. */
 export type Page = {
   readonly filters?: readonly Filter[]
   readonly sort?: readonly Sort[]
@@ -60,17 +63,17 @@ export type RelationshipQuery = Page & {
 export type GraphChange = {
   readonly entities?: readonly EntityDraft[]
   readonly relationships?: readonly RelationshipDraft[]
-  /** Ids of entities that go, with their relationships; before anything is written. */
+  /** Ids of entities to delete with their relationships, before anything is written. */
   readonly drop?: readonly string[]
-  /** Ids of relationships that go; before anything is written. */
+  /** Ids of relationships to delete, before anything is written. */
   readonly dropRelationships?: readonly string[]
-  /** Entities as they were read, without a time those that were not there: if one has changed since, nothing happens (`conflict`). */
+  /** Optimistic lock: `updatedAt` of entities as they were read, undefined for absent ones. A mismatch throws `conflict`. */
   readonly expected?: readonly { readonly id: string; readonly updatedAt: Millis | undefined }[]
 }
 
-/** Entities and relationships of workspaces; one never sees another's. */
+/** Entities and relationships, isolated by workspace. */
 export interface Graph {
-  /** Atomic, and durable before it resolves; rows that are the same already are not written again. `dropped` tells how many of those named were there. */
+  /** Applies a change atomically and durably. Unchanged rows are not written; `dropped` counts the rows that existed. */
   write(
     workspace: string,
     change: GraphChange,
@@ -84,23 +87,23 @@ export interface Graph {
     workspace: string,
     query?: RelationshipQuery,
   ): Promise<{ readonly relationships: readonly Relationship[]; readonly total: number }>
-  /** Forgets everything of a session, or of the whole workspace, its nodes too; how many entities and nodes went. */
+  /** Erases everything of a session, or the whole workspace with its nodes. Returns the number of erased entities and nodes. */
   erase(workspace: string, session?: string): Promise<number>
   close(): Promise<void>
 }
 
-/** An entity as the reference memory server has it. */
+/** Entity in the format of the reference memory server. */
 export type Node = { readonly name: string; readonly entityType: string; readonly observations: readonly string[] }
-/** A relation as the reference memory server has it. */
+/** Relation in the format of the reference memory server. */
 export type Link = { readonly from: string; readonly to: string; readonly relationType: string }
 export type NodeGraph = { readonly entities: readonly Node[]; readonly relations: readonly Link[] }
 
-/** The graph behind the nine tools of the reference memory server, with its results to the letter. */
+/** Graph behind the nine tools of the reference memory server (@modelcontextprotocol/server-memory), with identical results. */
 export interface Nodes {
-  /** Resolves to those whose names were not there before this call. */
+  /** Returns the entities whose names did not exist before this call. */
   createEntities(workspace: string, entities: readonly Node[]): Promise<readonly Node[]>
   createRelations(workspace: string, relations: readonly Link[]): Promise<readonly Link[]>
-  /** Rejects, and adds nothing, if one of the entities is not there. */
+  /** Rejects, and adds nothing, if one of the entities does not exist. */
   addObservations(
     workspace: string,
     observations: readonly { readonly entityName: string; readonly contents: readonly string[] }[],
@@ -114,9 +117,7 @@ export interface Nodes {
   readGraph(workspace: string): Promise<NodeGraph>
   searchNodes(workspace: string, query: string): Promise<NodeGraph>
   openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph>
-  /** Adds all of it to the end, also what is there already: for what the reference has written. */
-  take(workspace: string, graph: NodeGraph): Promise<void>
-  /** Takes it as the beginning of a workspace that has no nodes, once: what is deleted later does not come back. Resolves to whether it was taken. */
+  /** Imports a graph into a workspace without nodes, at most once, so that later deletions are final. Returns whether it did. */
   adopt(workspace: string, graph: NodeGraph): Promise<boolean>
 }
 

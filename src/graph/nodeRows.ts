@@ -1,136 +1,162 @@
 import { unindex } from '../stores/sqlite/graph.ts'
-import type { GraphFile } from './file.ts'
+import type { Cipher } from './cipher.ts'
+import type { GraphDatabase } from './database.ts'
 import type { Link, Node } from './graph.ts'
-import type { Home } from './home.ts'
-import type { Seal } from './seal.ts'
-import { haystackOf } from './search.ts'
+import { searchTextOf } from './nodeSearch.ts'
+import type { GraphWorkspace } from './workspaces.ts'
 
 type Values = readonly (string | number)[]
-/** A row and its number. */
+/** Stored row with its id. */
 export type Held<T> = { readonly place: number; readonly row: T }
 
-export const nodeRef = ({ seal }: Home, name: string): string => seal.ref('node', name)
-export const linkRef = ({ seal }: Home, { from, to, relationType }: Link): string =>
-  seal.ref('link', from, to, relationType)
+export const nodeDigest = ({ cipher }: GraphWorkspace, name: string): string => cipher.digest('node', name)
+export const linkDigest = ({ cipher }: GraphWorkspace, { from, to, relationType }: Link): string =>
+  cipher.digest('link', from, to, relationType)
 
-/** Adds a node with its observations, inside a transaction. */
-export function addNode(file: GraphFile, home: Home, { name, entityType, observations }: Node): void {
-  const ref = nodeRef(home, name)
-  const place = insert(
-    file,
-    home,
-    'graph_node',
-    { home: home.id, ref, body: bodyOf(home, { name, entityType }) },
-    haystackOf(name, entityType),
-  )
-  for (const text of observations) observe(file, home, { place, row: { name } }, text)
+/** Inserts a node with its observations. Call it inside a transaction. */
+export function insertNode(
+  database: GraphDatabase,
+  workspace: GraphWorkspace,
+  { name, entityType, observations }: Node,
+): void {
+  const row = {
+    home: workspace.id,
+    ref: nodeDigest(workspace, name),
+    body: encryptNode(workspace, { name, entityType }),
+  }
+  const rowId = insertIndexed(database, workspace, 'graph_node', row, searchTextOf(name, entityType))
+  for (const text of observations) insertObservation(database, workspace, { place: rowId, row: { name } }, text)
 }
 
-/** Gives a node another type, if it is another. */
-export function retype(file: GraphFile, home: Home, { place, row }: Held<Node>): void {
-  const [held] = heldNodes(file, home, 'place = ?', place)
-  if (held?.row.entityType === row.entityType) return
-  const lower = home.seal.isPlain ? haystackOf(row.name, row.entityType) : null
-  unindex(file.database, 'graph_node', 'place = ?', place)
-  file.run('UPDATE graph_node SET body = ?, lower = ? WHERE place = ?', bodyOf(home, row), lower, place)
-  if (lower !== null) file.run('INSERT INTO graph_node_words (rowid, lower) VALUES (?, ?)', place, lower)
+/** Updates the type of a node if it differs. */
+export function updateNodeType(
+  database: GraphDatabase,
+  workspace: GraphWorkspace,
+  { place: rowId, row }: Held<Node>,
+): void {
+  const [stored] = selectNodes(database, workspace, 'place = ?', rowId)
+  if (stored?.row.entityType === row.entityType) return
+  const lower = workspace.cipher.isPlaintext ? searchTextOf(row.name, row.entityType) : null
+  unindex(database.database, 'graph_node', 'place = ?', rowId)
+  database.run('UPDATE graph_node SET body = ?, lower = ? WHERE place = ?', encryptNode(workspace, row), lower, rowId)
+  if (lower !== null) database.run('INSERT INTO graph_node_words (rowid, lower) VALUES (?, ?)', rowId, lower)
 }
 
-/** Adds an observation to a node, also if it is there already. */
-export function observe(file: GraphFile, home: Home, { place, row }: Held<Pick<Node, 'name'>>, text: string): void {
-  const body = home.seal.put(JSON.stringify(text), nodeRef(home, row.name))
-  insert(
-    file,
-    home,
-    'graph_observation',
-    { node: place, ref: home.seal.ref('observation', text), body },
-    haystackOf(text),
-  )
+/** Inserts an observation of a node, without a check for duplicates. */
+export function insertObservation(
+  database: GraphDatabase,
+  workspace: GraphWorkspace,
+  { place: rowId, row }: Held<Pick<Node, 'name'>>,
+  text: string,
+): void {
+  const { cipher } = workspace
+  const body = cipher.encrypt(JSON.stringify(text), nodeDigest(workspace, row.name))
+  const observation = { node: rowId, ref: cipher.digest('observation', text), body }
+  insertIndexed(database, workspace, 'graph_observation', observation, searchTextOf(text))
 }
 
-/** Adds a link, also if it is there already. */
-export function addLink(file: GraphFile, home: Home, { from, to, relationType }: Link): void {
-  const ref = linkRef(home, { from, to, relationType })
-  const body = home.seal.put(JSON.stringify({ from, to, relationType }), ref)
-  const values = [home.id, ref, nodeRef(home, from), nodeRef(home, to), body]
-  file.run('INSERT INTO graph_link (home, ref, source, target, body) VALUES (?, ?, ?, ?, ?)', ...values)
+/** Inserts a link, without a check for duplicates. */
+export function insertLink(database: GraphDatabase, workspace: GraphWorkspace, { from, to, relationType }: Link): void {
+  const digest = linkDigest(workspace, { from, to, relationType })
+  const body = workspace.cipher.encrypt(JSON.stringify({ from, to, relationType }), digest)
+  const values = [workspace.id, digest, nodeDigest(workspace, from), nodeDigest(workspace, to), body]
+  database.run('INSERT INTO graph_link (home, ref, source, target, body) VALUES (?, ?, ?, ?, ?)', ...values)
 }
 
-const bodyOf = (home: Home, { name, entityType }: Pick<Node, 'name' | 'entityType'>): string =>
-  home.seal.put(JSON.stringify({ name, entityType }), nodeRef(home, name))
+const encryptNode = (workspace: GraphWorkspace, { name, entityType }: Pick<Node, 'name' | 'entityType'>): string =>
+  workspace.cipher.encrypt(JSON.stringify({ name, entityType }), nodeDigest(workspace, name))
 
-/** Adds a row to a table and, unless it must not be read there, to its index. */
-function insert(
-  file: GraphFile,
-  { seal }: Home,
+/** Inserts a row and, unless the workspace is encrypted, its search text into the trigram index. Returns the row id. */
+function insertIndexed(
+  database: GraphDatabase,
+  { cipher }: GraphWorkspace,
   table: string,
   row: Readonly<Record<string, string | number>>,
-  haystack: string,
+  searchText: string,
 ): number {
-  const lower = seal.isPlain ? haystack : null
-  const { place } = file.run(
+  const lower = cipher.isPlaintext ? searchText : null
+  const { rowId } = database.run(
     `INSERT INTO ${table} (${Object.keys(row).join(', ')}, lower) VALUES (?, ?, ?, ?)`,
     ...Object.values(row),
     lower,
   )
-  if (lower !== null) file.run(`INSERT INTO ${table}_words (rowid, lower) VALUES (?, ?)`, place, lower)
-  return place
+  if (lower !== null) database.run(`INSERT INTO ${table}_words (rowid, lower) VALUES (?, ?)`, rowId, lower)
+  return rowId
 }
 
-/** Nodes with their observations, in the order in which they were made. */
-export function heldNodes(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Held<Node>[] {
-  const rows = file.all<[number, string, string]>(
+/** Selects nodes with their observations, in insertion order. */
+export function selectNodes(
+  database: GraphDatabase,
+  { cipher }: GraphWorkspace,
+  where: string,
+  ...values: Values
+): readonly Held<Node>[] {
+  const rows = database.all<[number, string, string]>(
     `SELECT place, ref, body FROM graph_node WHERE ${where} ORDER BY place`,
     ...values,
   )
-  const places = JSON.stringify(rows.map(([place]) => place))
-  const observed = new Map(file.all<[number, string]>(observedOf, places))
-  const nodes = parsedTogether<Node>(rows.map(([, ref, body]) => seal.take(body, ref)))
-  const observations = parsedTogether<readonly string[]>(
-    rows.map(([place, ref]) => `[${observationsIn(observed.get(place), ref, seal)}]`),
+  const rowIds = JSON.stringify(rows.map(([rowId]) => rowId))
+  const bodies = new Map(database.all<[number, string]>(observationsByNode, rowIds))
+  const nodes = parseAll<Node>(rows.map(([, digest, body]) => cipher.decrypt(body, digest)))
+  const observations = parseAll<readonly string[]>(
+    rows.map(([rowId, digest]) => `[${decryptObservations(bodies.get(rowId), digest, cipher)}]`),
   )
-  return rows.map(([place], at) => {
-    const { name, entityType } = nodes[at] as Node
-    return { place, row: { name, entityType, observations: observations[at] as readonly string[] } }
+  return rows.map(([rowId], index): Held<Node> => {
+    const { name, entityType } = nodes[index] as Node
+    return { place: rowId, row: { name, entityType, observations: observations[index] as readonly string[] } }
   })
 }
 
-/** JSON texts as the values they are: to parse many at once takes half as long. */
-function parsedTogether<T>(texts: readonly string[]): readonly T[] {
+/** Parses many JSON texts in one call, which takes half as long as one call each. */
+function parseAll<T>(texts: readonly string[]): readonly T[] {
   const values = JSON.parse(`[${texts.join(',')}]`) as readonly T[]
   if (values.length === texts.length) return values
   throw new SyntaxError('a row holds several values')
 }
 
-/** The observations of a node, each by itself. */
-export function heldObservations(file: GraphFile, { seal }: Home, node: number): readonly Held<string>[] {
-  const rows = file.all<[number, string, string]>(
+/** Selects the observations of a node, in insertion order. */
+export function selectObservations(
+  database: GraphDatabase,
+  { cipher }: GraphWorkspace,
+  node: number,
+): readonly Held<string>[] {
+  const rows = database.all<[number, string, string]>(
     'SELECT o.place, n.ref, o.body FROM graph_observation o JOIN graph_node n ON n.place = o.node WHERE o.node = ? ORDER BY o.place',
     node,
   )
-  return rows.map(([place, ref, body]) => ({ place, row: JSON.parse(seal.take(body, ref)) as string }))
+  return rows.map(
+    ([rowId, digest, body]): Held<string> => ({
+      place: rowId,
+      row: JSON.parse(cipher.decrypt(body, digest)) as string,
+    }),
+  )
 }
 
-/** Links in the order in which they were made. */
-export function heldLinks(file: GraphFile, { seal }: Home, where: string, ...values: Values): readonly Held<Link>[] {
-  const rows = file.all<[number, string, string]>(
+/** Selects links in insertion order. */
+export function selectLinks(
+  database: GraphDatabase,
+  { cipher }: GraphWorkspace,
+  where: string,
+  ...values: Values
+): readonly Held<Link>[] {
+  const rows = database.all<[number, string, string]>(
     `SELECT place, ref, body FROM graph_link WHERE ${where} ORDER BY place`,
     ...values,
   )
-  const links = parsedTogether<Link>(rows.map(([, ref, body]) => seal.take(body, ref)))
-  return rows.map(([place], at) => ({ place, row: links[at] as Link }))
+  const links = parseAll<Link>(rows.map(([, digest, body]) => cipher.decrypt(body, digest)))
+  return rows.map(([rowId], index): Held<Link> => ({ place: rowId, row: links[index] as Link }))
 }
 
-/** The observations of nodes, a list of places, each in the order in which they were made: that of the index, so that nothing has to be sorted. */
-const observedOf = `SELECT node, group_concat(body, ',') FROM (
+/** Concatenates the observations of each node in insertion order, which is the order of the index: no sort is needed. */
+const observationsByNode = `SELECT node, group_concat(body, ',') FROM (
     SELECT node, body FROM graph_observation INDEXED BY graph_observation_node WHERE node IN (SELECT value FROM json_each(?)) ORDER BY node, place)
   GROUP BY node`
 
-/** Observations as they come out of one row, JSON or boxes with commas in between, as JSON with commas in between. */
-function observationsIn(bodies: string | undefined, ref: string, seal: Seal): string {
-  if (bodies === undefined || seal.isPlain) return bodies ?? ''
+/** Decrypts comma-separated observation bodies to comma-separated JSON. Base64 ciphertexts contain no comma. */
+function decryptObservations(bodies: string | undefined, digest: string, cipher: Cipher): string {
+  if (bodies === undefined || cipher.isPlaintext) return bodies ?? ''
   return bodies
     .split(',')
-    .map((box) => seal.take(box, ref))
+    .map((body) => cipher.decrypt(body, digest))
     .join(',')
 }

@@ -1,204 +1,206 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
 import { deleteIndexed, deleteNodes, wipeIndexes } from '../stores/sqlite/graph.ts'
-import type { GraphFile } from './file.ts'
+import type { GraphDatabase } from './database.ts'
 import type { Link, Node, NodeGraph, Nodes } from './graph.ts'
-import type { Home, Homes } from './home.ts'
-import { addLink, addNode, heldLinks, heldNodes, linkRef, nodeRef, observe } from './nodeRows.ts'
-import { isFoundBy, lookingFor } from './search.ts'
+import {
+  insertLink,
+  insertNode,
+  insertObservation,
+  linkDigest,
+  nodeDigest,
+  selectLinks,
+  selectNodes,
+} from './nodeRows.ts'
+import { candidateCondition, nodeContains } from './nodeSearch.ts'
+import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 
-/** The nodes of the reference memory server on SQLite: an observation, a node and a link is a row each. */
+type Values = readonly (string | number)[]
+
+/** SQLite implementation of `NodeStore`, with one row per node, observation and link. */
 export class SqliteNodes implements Nodes {
-  private readonly file: GraphFile
-  private readonly homes: Homes
+  private readonly database: GraphDatabase
+  private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
-  /** Whether something is deleted whose letters may still stand in the index. */
-  private isUnwiped = false
+  /** True if the index may still hold trigrams of deleted rows. */
+  private hasDeletedTrigrams = false
 
-  constructor(file: GraphFile, homes: Homes, clock: Clock) {
-    this.file = file
-    this.homes = homes
+  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
+    this.database = database
+    this.workspaces = workspaces
     this.clock = clock
   }
 
-  createEntities(workspace: string, entities: readonly Node[]): Promise<readonly Node[]> {
-    return this.write(workspace, (home) => {
-      // Twice the same name in one call is two nodes: they are held against what was there before.
-      const fresh = entities.filter(({ name }) => this.placeOf(home, name) === undefined)
-      for (const node of fresh) addNode(this.file, home, node)
-      return fresh
+  createEntities(workspaceName: string, entities: readonly Node[]): Promise<readonly Node[]> {
+    return this.write(workspaceName, (workspace) => {
+      // As in the reference server, entities are compared with those before the call: a name given twice makes two nodes.
+      const created = entities.filter(({ name }) => this.findNode(workspace, name) === undefined)
+      for (const node of created) insertNode(this.database, workspace, node)
+      return created
     })
   }
 
-  createRelations(workspace: string, relations: readonly Link[]): Promise<readonly Link[]> {
-    return this.write(workspace, (home) => {
-      const isThere = (link: Link): boolean =>
-        this.file.one('SELECT 1 FROM graph_link WHERE home = ? AND ref = ?', home.id, linkRef(home, link)) !== undefined
-      const fresh = relations.filter((link) => !isThere(link))
-      for (const link of fresh) addLink(this.file, home, link)
-      return fresh
+  createRelations(workspaceName: string, relations: readonly Link[]): Promise<readonly Link[]> {
+    return this.write(workspaceName, (workspace) => {
+      const created = relations.filter((link) => !this.hasLink(workspace, link))
+      for (const link of created) insertLink(this.database, workspace, link)
+      return created
     })
   }
 
   addObservations(
-    workspace: string,
+    workspaceName: string,
     observations: Parameters<Nodes['addObservations']>[1],
   ): ReturnType<Nodes['addObservations']> {
-    return this.write(workspace, (home) =>
+    return this.write(workspaceName, (workspace) =>
       observations.map(({ entityName, contents }) => {
-        const node = this.placeOf(home, entityName)
-        // The words of the reference server; whatever was added before in this call is undone.
+        const node = this.findNode(workspace, entityName)
+        // The message is that of the reference server. Throwing rolls back the observations added before.
         if (node === undefined)
           throw new MemoryError('bad-option', `Entity with name ${entityName} not found`, { param: 'observations' })
-        const addedObservations = contents.filter((content) => !this.isObserved(home, node, content))
+        const addedObservations = contents.filter((content) => !this.hasObservation(workspace, node, content))
         for (const content of addedObservations)
-          observe(this.file, home, { place: node, row: { name: entityName } }, content)
+          insertObservation(this.database, workspace, { place: node, row: { name: entityName } }, content)
         return { entityName, addedObservations }
       }),
     )
   }
 
-  deleteEntities(workspace: string, entityNames: readonly string[]): Promise<void> {
-    this.isUnwiped = true
-    return this.write(workspace, (home) => {
-      const refs = JSON.stringify(entityNames.map((name) => nodeRef(home, name)))
-      deleteNodes(this.file.database, 'home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs)
-      this.file.run(`DELETE FROM graph_link WHERE ${touches}`, home.id, refs)
+  deleteEntities(workspaceName: string, entityNames: readonly string[]): Promise<void> {
+    this.hasDeletedTrigrams = true
+    return this.write(workspaceName, (workspace) => {
+      const digests = JSON.stringify(entityNames.map((name) => nodeDigest(workspace, name)))
+      deleteNodes(this.database.database, 'home = ? AND ref IN (SELECT value FROM json_each(?))', workspace.id, digests)
+      this.database.run(`DELETE FROM graph_link WHERE ${linksOfNodes}`, workspace.id, digests)
     })
   }
 
-  deleteObservations(workspace: string, deletions: Parameters<Nodes['deleteObservations']>[1]): Promise<void> {
-    this.isUnwiped = true
-    return this.write(workspace, (home) => {
+  deleteObservations(workspaceName: string, deletions: Parameters<Nodes['deleteObservations']>[1]): Promise<void> {
+    this.hasDeletedTrigrams = true
+    return this.write(workspaceName, (workspace) => {
       for (const { entityName, observations } of deletions) {
-        const node = this.placeOf(home, entityName)
+        const node = this.findNode(workspace, entityName)
         if (node === undefined) continue
-        const refs = JSON.stringify(observations.map((text) => home.seal.ref('observation', text)))
         deleteIndexed(
-          this.file.database,
+          this.database.database,
           'graph_observation',
           'node = ? AND ref IN (SELECT value FROM json_each(?))',
           node,
-          refs,
+          JSON.stringify(observations.map((text) => workspace.cipher.digest('observation', text))),
         )
       }
     })
   }
 
-  deleteRelations(workspace: string, relations: readonly Link[]): Promise<void> {
-    return this.write(workspace, (home) => {
-      const refs = JSON.stringify(relations.map((link) => linkRef(home, link)))
-      this.file.run('DELETE FROM graph_link WHERE home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs)
+  deleteRelations(workspaceName: string, relations: readonly Link[]): Promise<void> {
+    return this.write(workspaceName, (workspace) => {
+      const digests = JSON.stringify(relations.map((link) => linkDigest(workspace, link)))
+      this.database.run(
+        'DELETE FROM graph_link WHERE home = ? AND ref IN (SELECT value FROM json_each(?))',
+        workspace.id,
+        digests,
+      )
     })
   }
 
-  readGraph(workspace: string): Promise<NodeGraph> {
-    return this.read(workspace, (home) => {
-      const whole = (): NodeGraph => ({
-        entities: this.nodes(home, 'home = ?', home.id),
-        relations: this.links(home, 'home = ?', home.id),
+  readGraph(workspaceName: string): Promise<NodeGraph> {
+    return this.read(workspaceName, (workspace) => {
+      const readAll = (): NodeGraph => ({
+        entities: this.selectNodes(workspace, 'home = ?', workspace.id),
+        relations: this.selectLinks(workspace, 'home = ?', workspace.id),
       })
-      // What is encrypted does not lie about in the clear.
-      return home.seal.isPlain ? this.file.kept(`nodes ${home.id}`, whole) : whole()
+      // Decrypted content is not cached.
+      return workspace.cipher.isPlaintext ? this.database.getOrCompute(`nodes ${workspace.id}`, readAll) : readAll()
     })
   }
 
-  searchNodes(workspace: string, query: string): Promise<NodeGraph> {
-    const wanted = query.toLowerCase()
-    return this.read(workspace, (home) => {
-      // Boxes must be opened to look into them.
-      const { where, values } = lookingFor(home.seal.isPlain ? wanted : '')
+  searchNodes(workspaceName: string, query: string): Promise<NodeGraph> {
+    const lowerCaseQuery = query.toLowerCase()
+    return this.read(workspaceName, (workspace) => {
+      // Encrypted nodes have no index; all of them are decrypted and searched.
+      const { where, values } = candidateCondition(workspace.cipher.isPlaintext ? lowerCaseQuery : '')
+      const candidates = this.selectNodes(workspace, where, workspace.id, ...values)
       return this.withLinks(
-        home,
-        this.nodes(home, where, home.id, ...values).filter((node) => isFoundBy(node, wanted)),
+        workspace,
+        candidates.filter((node) => nodeContains(node, lowerCaseQuery)),
       )
     })
   }
 
-  openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph> {
-    return this.read(workspace, (home) => {
-      const refs = JSON.stringify(names.map((name) => nodeRef(home, name)))
-      return this.withLinks(
-        home,
-        this.nodes(home, 'home = ? AND ref IN (SELECT value FROM json_each(?))', home.id, refs),
-      )
+  openNodes(workspaceName: string, names: readonly string[]): Promise<NodeGraph> {
+    return this.read(workspaceName, (workspace) => {
+      const digests = JSON.stringify(names.map((name) => nodeDigest(workspace, name)))
+      const where = 'home = ? AND ref IN (SELECT value FROM json_each(?))'
+      return this.withLinks(workspace, this.selectNodes(workspace, where, workspace.id, digests))
     })
   }
 
-  take(workspace: string, graph: NodeGraph): Promise<void> {
-    return this.write(workspace, (home) => this.add(home, graph))
-  }
-
-  adopt(workspace: string, graph: NodeGraph): Promise<boolean> {
-    return this.write(workspace, (home) => {
+  adopt(workspaceName: string, { entities, relations }: NodeGraph): Promise<boolean> {
+    return this.write(workspaceName, (workspace) => {
       const used = ['graph_adopted', 'graph_node', 'graph_link'].map(
         (table) => `SELECT 1 FROM ${table} WHERE home = ?1`,
       )
-      if (this.file.one(used.join(' UNION ALL '), home.id) !== undefined) return false
-      this.file.run('INSERT INTO graph_adopted (home, at) VALUES (?, ?)', home.id, this.clock())
-      this.add(home, graph)
+      if (this.database.get(used.join(' UNION ALL '), workspace.id) !== undefined) return false
+      this.database.run('INSERT INTO graph_adopted (home, at) VALUES (?, ?)', workspace.id, this.clock())
+      for (const node of entities) insertNode(this.database, workspace, node)
+      for (const link of relations) insertLink(this.database, workspace, link)
       return true
     })
   }
 
-  /** Takes the letters of what was deleted out of the index. It is done once for many deletions: for a large graph it takes a while. */
+  /** Removes the trigrams of deleted rows from the index. Runs once for many deletions: it is slow on a large graph. */
   async wipe(): Promise<void> {
-    if (!this.isUnwiped) return
-    this.isUnwiped = false
-    await this.file.write(() => wipeIndexes(this.file.database))
+    if (!this.hasDeletedTrigrams) return
+    this.hasDeletedTrigrams = false
+    await this.database.write(() => wipeIndexes(this.database.database))
   }
 
-  private add(home: Home, { entities, relations }: NodeGraph): void {
-    for (const node of entities) addNode(this.file, home, node)
-    for (const link of relations) addLink(this.file, home, link)
+  /** Adds every relation with at least one of the entities at an end, even if the other end does not exist. */
+  private withLinks(workspace: GraphWorkspace, entities: readonly Node[]): NodeGraph {
+    const digests = JSON.stringify(entities.map(({ name }) => nodeDigest(workspace, name)))
+    return { entities, relations: this.selectLinks(workspace, linksOfNodes, workspace.id, digests) }
   }
 
-  /** With every relation that has one of them at an end, also if nobody knows the other end. */
-  private withLinks(home: Home, entities: readonly Node[]): NodeGraph {
-    const refs = JSON.stringify(entities.map(({ name }) => nodeRef(home, name)))
-    return { entities, relations: this.links(home, touches, home.id, refs) }
+  private selectNodes(workspace: GraphWorkspace, where: string, ...values: Values): readonly Node[] {
+    return selectNodes(this.database, workspace, where, ...values).map(({ row }) => row)
   }
 
-  private nodes(home: Home, where: string, ...values: readonly (string | number)[]): readonly Node[] {
-    return heldNodes(this.file, home, where, ...values).map(({ row }) => row)
+  private selectLinks(workspace: GraphWorkspace, where: string, ...values: Values): readonly Link[] {
+    return selectLinks(this.database, workspace, where, ...values).map(({ row }) => row)
   }
 
-  private links(home: Home, where: string, ...values: readonly (string | number)[]): readonly Link[] {
-    return heldLinks(this.file, home, where, ...values).map(({ row }) => row)
-  }
-
-  /** Of several nodes of one name, the first. */
-  private placeOf(home: Home, name: string): number | undefined {
-    return this.file.one<[number]>(
+  /** Returns the row id of the first node with a name. */
+  private findNode(workspace: GraphWorkspace, name: string): number | undefined {
+    return this.database.get<[number]>(
       'SELECT place FROM graph_node WHERE home = ? AND ref = ? ORDER BY place LIMIT 1',
-      home.id,
-      nodeRef(home, name),
+      workspace.id,
+      nodeDigest(workspace, name),
     )?.[0]
   }
 
-  private isObserved({ seal }: Home, node: number, text: string): boolean {
-    return (
-      this.file.one(
-        'SELECT 1 FROM graph_observation WHERE node = ? AND ref = ?',
-        node,
-        seal.ref('observation', text),
-      ) !== undefined
-    )
+  private hasLink(workspace: GraphWorkspace, link: Link): boolean {
+    const sql = 'SELECT 1 FROM graph_link WHERE home = ? AND ref = ?'
+    return this.database.get(sql, workspace.id, linkDigest(workspace, link)) !== undefined
   }
 
-  private write<T>(workspace: string, work: (home: Home) => T): Promise<T> {
-    return this.file.write(() => work(this.homes.make(workspace, this.clock())))
+  private hasObservation({ cipher }: GraphWorkspace, node: number, text: string): boolean {
+    const sql = 'SELECT 1 FROM graph_observation WHERE node = ? AND ref = ?'
+    return this.database.get(sql, node, cipher.digest('observation', text)) !== undefined
   }
 
-  private read(workspace: string, work: (home: Home) => NodeGraph): Promise<NodeGraph> {
-    return this.file.read(() => {
-      const home = this.homes.find(workspace)
-      return home === undefined ? { entities: [], relations: [] } : work(home)
+  private write<T>(workspaceName: string, work: (workspace: GraphWorkspace) => T): Promise<T> {
+    return this.database.write(() => work(this.workspaces.findOrCreate(workspaceName, this.clock())))
+  }
+
+  private read(workspaceName: string, work: (workspace: GraphWorkspace) => NodeGraph): Promise<NodeGraph> {
+    return this.database.read(() => {
+      const workspace = this.workspaces.find(workspaceName)
+      return workspace === undefined ? { entities: [], relations: [] } : work(workspace)
     })
   }
 }
 
-/** Links with one of these names, a list of digests, at an end. */
-const touches = `place IN (
+/** Links with one of the nodes, given as a JSON list of digests, at an end. */
+const linksOfNodes = `place IN (
   SELECT place FROM graph_link WHERE home = ?1 AND source IN (SELECT value FROM json_each(?2))
   UNION SELECT place FROM graph_link WHERE home = ?1 AND target IN (SELECT value FROM json_each(?2)))`

@@ -1,48 +1,113 @@
 import { MemoryError, unknownStore } from '../domain/error.ts'
+import { formatKey, type Scope } from '../domain/key.ts'
 import type { Clock, Store } from '../domain/ports.ts'
-import { isHeard } from '../stores/capabilities.ts'
-import { wipe } from '../stores/encrypted/keyring.ts'
+import type { Forgotten, Target } from '../memory/forget.ts'
+import { type InFile, isHeard, isInFile } from '../stores/capabilities.ts'
+import { type Keyring, wipe } from '../stores/encrypted/keyring.ts'
 import { loadKeyring } from '../stores/encrypted/loadKeyring.ts'
 import { fileOf } from '../stores/open.ts'
-import { GraphFile } from './file.ts'
-import { Homes } from './home.ts'
+import { connectReader } from '../stores/sqlite/connect.ts'
+import { foundIn, graphKey } from '../stores/sqlite/graph.ts'
+import { GraphDatabase } from './database.ts'
 import { SqliteGraph } from './sqlite.ts'
+import { GraphWorkspaces } from './workspaces.ts'
 
 export type GraphOptions = {
-  /** With an encrypted store: where its key comes from, as `file:PATH`, `env:NAME` or `command:PROGRAM`. */
+  /** Source of the key of an encrypted store: `file:PATH`, `env:NAME` or `command:PROGRAM`. */
   readonly storeKey?: string
   readonly clock?: Clock
-  /** With `ram:`, the store in RAM whose forgetting is followed. */
+  /** With `ram:`, the in-memory store whose erasures the graph follows. */
   readonly beside?: Store
 }
 
 /**
- * Opens the graph and the nodes of a store: those in the file of `sqlite:PATH`, or new ones in `ram:`. They are forgotten
- * with the scopes, sessions and messages of the file; those in RAM with those of the store they are opened beside.
+ * Opens the graph of a store: in the file of `sqlite:PATH`, or a new one in memory with `ram:`. Erasing scopes, sessions and
+ * messages of the store erases what was derived from them.
  *
+ * @throws MemoryError `bad-option` if the URL is not supported, or a key is given with `ram:`.
  * @example
  * const graph = await openGraph('sqlite:memory.db')
  * await graph.write('acme', { entities: [{ type: 'person', id: 'ann', properties: { city: 'Oslo' } }] })
  */
 export async function openGraph(
   url: string,
-  { storeKey, clock = Date.now, beside }: GraphOptions = {},
+  { storeKey, clock = Date.now, beside: memoryStore }: GraphOptions = {},
 ): Promise<SqliteGraph> {
   const path = fileOf(url)
   if (path === undefined && url !== 'ram:') throw unknownStore(url, 'ram: or sqlite:PATH')
   if (path === undefined && storeKey !== undefined)
     throw new MemoryError(
       'bad-option',
-      'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.',
+      'ram: stores nothing on disk and takes no key. Leave out the key, or use sqlite:PATH.',
       { param: 'storeKey' },
     )
-  const ring = storeKey === undefined ? undefined : await loadKeyring(storeKey)
+  const graph = createGraph(path, storeKey === undefined ? undefined : await loadKeyring(storeKey), clock)
+  if (path === undefined && memoryStore !== undefined && isHeard(memoryStore)) graph.followErasures(memoryStore)
+  return graph
+}
+
+/**
+ * Opens the graph in the file of an open store. Returns undefined if the store is not in a file.
+ *
+ * @example
+ * const graph = await openStoreGraph(sqliteStore('memory.db'))
+ */
+export async function graphBeside(store: Store): Promise<SqliteGraph | undefined> {
+  return isInFile(store) ? openStoreFile(store) : undefined
+}
+
+/**
+ * Erases from the graphs of stores what a memory forgets in a scope: the rows that contain a text, or, for a graph outside
+ * its store's file, everything. Adds the deleted rows to the result as kind and row id.
+ *
+ * @example
+ * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }
+ */
+export async function forgetBeside(stores: readonly Store[], target: Target, forgotten: Forgotten): Promise<Forgotten> {
+  if (!('scope' in target)) return forgotten
+  const { scope } = target
+  const texts = 'text' in target ? [target.text] : undefined
+  const entries: string[] = []
+  for (const store of stores) entries.push(...(await forgetInStore(store, scope, texts)))
+  return entries.length === 0
+    ? forgotten
+    : { ...forgotten, sessions: [...forgotten.sessions, { key: formatKey(graphKey(scope)), entries }] }
+}
+
+async function forgetInStore(
+  store: Store,
+  scope: Scope,
+  texts: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  const deleted: string[] = []
+  for (const listener of isHeard(store) ? store.listeners : []) deleted.push(...(await listener.forget(scope, texts)))
+  if (texts === undefined || !isInFile(store) || !hasGraph(store.path)) return deleted
+  const graph = openStoreFile(store)
   try {
-    const file = new GraphFile(path)
-    const graph = new SqliteGraph(file, new Homes(file, ring), clock)
-    if (path === undefined && beside !== undefined && isHeard(beside)) graph.follow(beside)
-    return graph
+    return [...deleted, ...(await graph.forget(scope, texts))]
   } finally {
-    if (ring !== undefined) wipe(ring)
+    await graph.close()
+  }
+}
+
+const openStoreFile = ({ path, keys }: InFile): SqliteGraph => createGraph(path, keys?.(), Date.now)
+
+/** Takes ownership of the keyring and wipes it; `GraphWorkspaces` keeps a copy. */
+function createGraph(path: string | undefined, keyring: Keyring | undefined, clock: Clock): SqliteGraph {
+  try {
+    const database = new GraphDatabase(path)
+    return new SqliteGraph(database, new GraphWorkspaces(database, keyring), clock)
+  } finally {
+    if (keyring !== undefined) wipe(keyring)
+  }
+}
+
+/** Checks for graph tables without creating them. */
+function hasGraph(path: string): boolean {
+  const database = connectReader(path)
+  try {
+    return foundIn(database) !== undefined
+  } finally {
+    database.close()
   }
 }

@@ -2,54 +2,61 @@ import type { Json } from '../domain/entry.ts'
 import { check, MemoryError } from '../domain/error.ts'
 import type { Filter, Page, Sort } from './graph.ts'
 
-/** A piece of SQL with its values in order. */
+/** SQL fragment with its parameters in order. */
 export type Clause = { readonly sql: string; readonly values: readonly (string | number)[] }
 
-const most = 1_000
-const usual = 100
+const maxLimit = 1_000
+const defaultLimit = 100
 
-/** How many rows, from which on. */
-export function boundsOf({ limit = usual, offset = 0 }: Page): { readonly limit: number; readonly offset: number } {
-  check('limit', limit, Number.isInteger(limit) && limit >= 1 && limit <= most, `a whole number from 1 to ${most}`)
+export function parsePage({ limit = defaultLimit, offset = 0 }: Page): {
+  readonly limit: number
+  readonly offset: number
+} {
+  check(
+    'limit',
+    limit,
+    Number.isInteger(limit) && limit >= 1 && limit <= maxLimit,
+    `a whole number from 1 to ${maxLimit}`,
+  )
   check('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
   return { limit, offset }
 }
 
-/** The path of a property inside a row's body; it is bound like any value, so that no name can become SQL. */
-const pathOf = (property: string): string => `$.properties.${JSON.stringify(property)}`
+/** JSON path of a property in a row's body. It is passed as a parameter, so a property name is never part of the SQL. */
+const propertyPath = (property: string): string => `$.properties.${JSON.stringify(property)}`
 
-const type = 'json_type(body, ?)'
-const value = 'json_extract(body, ?)'
-const numbers = "('integer', 'real')"
-/** One JSON value is another one: of the same kind, and equal; all numbers are of one kind. */
-const isSame = (type: string, value: string): string =>
-  `(w.type = ${type} OR w.type IN ${numbers} AND ${type} IN ${numbers}) AND w.value IS ${value}`
+const typeSql = 'json_type(body, ?)'
+const valueSql = 'json_extract(body, ?)'
+const numberTypes = "('integer', 'real')"
+/** Compares two JSON values by type and value; integers and reals count as one type. */
+const isEqualSql = (type: string, value: string): string =>
+  `(w.type = ${type} OR w.type IN ${numberTypes} AND ${type} IN ${numberTypes}) AND w.value IS ${value}`
 
-/** A filter as a condition on a row's body. Rows without the property pass only `ne` and `exists: false`. */
-export function conditionOf(filter: Filter): Clause {
-  const path = pathOf(filter.property)
-  const given = JSON.stringify(wantedBy(filter))
+/** Translates a filter to SQL on a row's body. Rows without the property match only `ne` and `exists: false`. */
+export function filterCondition(filter: Filter): Clause {
+  const path = propertyPath(filter.property)
+  const wanted = JSON.stringify(parseFilterValue(filter))
   switch (filter.op) {
     case 'exists':
-      return { sql: `${type} IS ${filter.value === false ? '' : 'NOT '}NULL`, values: [path] }
+      return { sql: `${typeSql} IS ${filter.value === false ? '' : 'NOT '}NULL`, values: [path] }
     case 'eq':
     case 'in':
-      return oneOf(path, filter.op === 'in' ? given : `[${given}]`)
+      return equalsAny(path, filter.op === 'in' ? wanted : `[${wanted}]`)
     case 'ne': {
-      const { sql, values } = oneOf(path, `[${given}]`)
+      const { sql, values } = equalsAny(path, `[${wanted}]`)
       return { sql: `NOT ${sql}`, values }
     }
     case 'contains':
       return {
-        sql: `(${type} = 'text' AND json_type(?) = 'text' AND instr(${value}, json_extract(?, '$')) > 0
-          OR ${type} = 'array' AND EXISTS (SELECT 1 FROM json_each(?) w, json_each(body, ?) e WHERE ${isSame('e.type', 'e.value')}))`,
-        values: [path, given, path, given, path, `[${given}]`, path],
+        sql: `(${typeSql} = 'text' AND json_type(?) = 'text' AND instr(${valueSql}, json_extract(?, '$')) > 0
+          OR ${typeSql} = 'array' AND EXISTS (SELECT 1 FROM json_each(?) w, json_each(body, ?) e WHERE ${isEqualSql('e.type', 'e.value')}))`,
+        values: [path, wanted, path, wanted, path, `[${wanted}]`, path],
       }
     default: {
-      const kinds = typeof filter.value === 'number' ? numbers : "('text')"
+      const types = typeof filter.value === 'number' ? numberTypes : "('text')"
       return {
-        sql: `(${type} IN ${kinds} AND ${value} ${comparisons[filter.op]} json_extract(?, '$'))`,
-        values: [path, path, given],
+        sql: `(${typeSql} IN ${types} AND ${valueSql} ${comparisons[filter.op]} json_extract(?, '$'))`,
+        values: [path, path, wanted],
       }
     }
   }
@@ -57,23 +64,23 @@ export function conditionOf(filter: Filter): Clause {
 
 const comparisons = { lt: '<', lte: '<=', gt: '>', gte: '>=' } as const
 
-const oneOf = (path: string, list: string): Clause => ({
-  sql: `EXISTS (SELECT 1 FROM json_each(?) w WHERE ${isSame(type, value)})`,
+const equalsAny = (path: string, list: string): Clause => ({
+  sql: `EXISTS (SELECT 1 FROM json_each(?) w WHERE ${isEqualSql(typeSql, valueSql)})`,
   values: [list, path, path, path],
 })
 
-/** The value of a filter, checked against its operator. */
-export function wantedBy({ property, op, value }: Filter): Json {
-  const fault = faultIn(op, value)
-  if (fault === undefined) return value ?? null
+/** Returns the value of a filter after checking it against the operator. */
+export function parseFilterValue({ property, op, value }: Filter): Json {
+  const requirement = unmetRequirement(op, value)
+  if (requirement === undefined) return value ?? null
   throw new MemoryError(
     'bad-option',
-    `The filter on ${JSON.stringify(property)} has the operator ${op}, whose value must be ${fault}.`,
+    `The filter on ${JSON.stringify(property)} uses operator ${op}, whose value must be ${requirement}.`,
     { param: 'filters' },
   )
 }
 
-function faultIn(op: Filter['op'], value: Json | undefined): string | undefined {
+function unmetRequirement(op: Filter['op'], value: Json | undefined): string | undefined {
   if (op === 'exists') return value === undefined || typeof value === 'boolean' ? undefined : 'true, false or left out'
   if (value === undefined) return 'given'
   if (op === 'in') return Array.isArray(value) ? undefined : 'a list'
@@ -81,24 +88,23 @@ function faultIn(op: Filter['op'], value: Json | undefined): string | undefined 
   return typeof value === 'number' || typeof value === 'string' ? undefined : 'a number or a text'
 }
 
-const columns: ReadonlyMap<string, string> = new Map([
+const sortColumns: ReadonlyMap<string, string> = new Map([
   ['id', "json_extract(body, '$.id')"],
   ['type', "json_extract(body, '$.type')"],
   ['createdAt', 'created'],
   ['updatedAt', 'updated'],
 ])
 
-/** The order of rows; the one in which they were first written decides between equals. */
-export function orderOf(sort: readonly Sort[] = []): Clause {
+/** Translates a sort to SQL; rows that compare equal stay in insertion order. */
+export function orderBy(sort: readonly Sort[] = []): Clause {
   const terms = sort.map(({ by, order = 'asc' }) => ({
-    sql: `${columns.get(by) ?? value} ${order === 'desc' ? 'DESC' : 'ASC'}`,
-    values: columns.has(by) ? [] : [pathOf(by)],
+    sql: `${sortColumns.get(by) ?? valueSql} ${order === 'desc' ? 'DESC' : 'ASC'}`,
+    values: sortColumns.has(by) ? [] : [propertyPath(by)],
   }))
   return { sql: [...terms.map(({ sql }) => sql), 'place'].join(', '), values: terms.flatMap(({ values }) => values) }
 }
 
-/** Conditions that must all hold. */
-export const allOf = (clauses: readonly Clause[]): Clause => ({
+export const joinWithAnd = (clauses: readonly Clause[]): Clause => ({
   sql: clauses.map(({ sql }) => sql).join(' AND '),
   values: clauses.flatMap(({ values }) => values),
 })

@@ -4,27 +4,34 @@ import { isBlank } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Link, Node, NodeGraph, Nodes } from './graph.ts'
 
-/** What came of a file: how much of it there is now, and what of it could not be read. */
-export type TakenIn = { readonly entities: number; readonly relations: number; readonly warnings: readonly string[] }
+/** Number of imported entities and relations. */
+export type Taken = { readonly entities: number; readonly relations: number }
 
 /**
- * Adds what the reference memory server has written, JSON Lines, to the nodes of a workspace: unchanged and in order, with
- * everything the reference would read twice. Lines it could not read are left out with a warning each.
+ * Imports the JSON Lines file of the reference memory server into a workspace without nodes. Returns undefined if the file
+ * does not exist or the workspace has nodes already.
  *
+ * @throws MemoryError `bad-option` if the file cannot be read, `bad-bundle` if a line is invalid; then nothing is imported.
  * @example
- * const { entities, warnings } = await importNodes(graph.nodes, 'my-project', await readFile('memory.jsonl', 'utf8'))
+ * await importReferenceFile(graph.nodes, 'default', 'memory.jsonl') // { entities: 12, relations: 7 }
  */
-export async function importNodes(nodes: Nodes, workspace: string, text: string): Promise<TakenIn> {
-  const { graph, warnings } = parseReference(text)
-  await nodes.take(workspace, graph)
-  return countsOf(graph, warnings)
+export async function takeIn(nodes: Nodes, workspace: string, file: string): Promise<Taken | undefined> {
+  const text = await readIfExists(file)
+  if (text === undefined) return undefined
+  const { entities, relations } = parseFile(text, file)
+  const existing = await nodes.readGraph(workspace)
+  if (existing.entities.length + existing.relations.length > 0) return undefined
+  // `create…` skips existing rows: another process may import the same file at the same time.
+  const createdEntities = await nodes.createEntities(workspace, entities)
+  const createdRelations = await nodes.createRelations(workspace, relations)
+  return { entities: createdEntities.length, relations: createdRelations.length }
 }
 
 /**
- * The nodes of a workspace as the reference memory server writes its file, to the byte: a user can go back to it.
+ * Serializes nodes to the file format of the reference memory server, byte for byte, so that users can switch back to it.
  *
  * @example
- * await writeFile('memory.jsonl', exportNodes(await graph.nodes.readGraph('my-project')))
+ * await writeFile('memory.jsonl', serializeReferenceFile(await graph.nodes.readGraph('my-project')))
  */
 export const exportNodes = ({ entities, relations }: NodeGraph): string =>
   [
@@ -34,48 +41,52 @@ export const exportNodes = ({ entities, relations }: NodeGraph): string =>
     .map((line) => JSON.stringify(line))
     .join('\n')
 
-/**
- * Begins a workspace that has no nodes with the file of the reference memory server: once, so that what is deleted later
- * does not come back at the next start. Undefined if there is no such file, or if it is not wanted any more.
- */
-export async function takeInReference(nodes: Nodes, workspace: string, path: string): Promise<TakenIn | undefined> {
-  const text = await textOf(path)
-  if (text === undefined) return undefined
-  const { graph, warnings } = parseReference(text)
-  return (await nodes.adopt(workspace, graph)) ? countsOf(graph, warnings) : undefined
-}
-
-/** Reads the file of the reference memory server. */
-function parseReference(text: string): { readonly graph: NodeGraph; readonly warnings: readonly string[] } {
-  const [entities, relations, warnings]: [Node[], Link[], string[]] = [[], [], []]
-  for (const [place, line] of text.split('\n').entries()) {
-    if (isBlank(line)) continue
-    const item = itemOf(line)
-    if (item === undefined) warnings.push(`Line ${place + 1} is neither an entity nor a relation and was left out.`)
-    else if ('name' in item) entities.push(item)
-    else relations.push(item)
+async function readIfExists(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new MemoryError('bad-option', `Cannot read ${file}. Give the path of the reference memory server's file.`, {
+      param: 'import',
+      cause,
+    })
   }
-  return { graph: { entities, relations }, warnings }
 }
 
-function itemOf(line: string): Node | Link | undefined {
-  const value = jsonOf(line)
+function parseFile(text: string, file: string): NodeGraph {
+  const [entities, relations]: [Node[], Link[]] = [[], []]
+  for (const [index, line] of text.split('\n').entries()) {
+    if (isBlank(line)) continue
+    const record = parseLine(line)
+    if (record === undefined)
+      throw new MemoryError(
+        'bad-bundle',
+        `${file}, line ${index + 1} is neither an entity nor a relation of the reference memory server. Nothing was imported.`,
+      )
+    if ('name' in record) entities.push(record)
+    else relations.push(record)
+  }
+  return { entities, relations }
+}
+
+function parseLine(line: string): Node | Link | undefined {
+  const value = parseJson(line)
   if (!isObject(value)) return undefined
   const { type, name, entityType, observations, from, to, relationType } = value
   if (
     type === 'entity' &&
-    isText(name) &&
-    isText(entityType) &&
+    isString(name) &&
+    isString(entityType) &&
     Array.isArray(observations) &&
-    observations.every(isText)
+    observations.every(isString)
   )
     return { name, entityType, observations }
-  return type === 'relation' && isText(from) && isText(to) && isText(relationType)
+  return type === 'relation' && isString(from) && isString(to) && isString(relationType)
     ? { from, to, relationType }
     : undefined
 }
 
-function jsonOf(line: string): unknown {
+function parseJson(line: string): unknown {
   try {
     return JSON.parse(line.replace(/^\ufeff/, ''))
   } catch {
@@ -83,25 +94,4 @@ function jsonOf(line: string): unknown {
   }
 }
 
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new MemoryError(
-      'bad-option',
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}). Look at MEMORY_FILE_PATH, or leave it out.`,
-      {
-        param: 'MEMORY_FILE_PATH',
-        cause: error,
-      },
-    )
-  }
-}
-
-const isText = (value: unknown): value is string => typeof value === 'string'
-const countsOf = ({ entities, relations }: NodeGraph, warnings: readonly string[]): TakenIn => ({
-  entities: entities.length,
-  relations: relations.length,
-  warnings,
-})
+const isString = (value: unknown): value is string => typeof value === 'string'

@@ -3,195 +3,208 @@ import type { Clock } from '../domain/ports.ts'
 import type { Heard, Listener } from '../stores/capabilities.ts'
 import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlite/graph.ts'
 import { Archive } from './archive.ts'
-import type { GraphFile } from './file.ts'
+import type { Cipher } from './cipher.ts'
+import type { GraphDatabase } from './database.ts'
 import type { Entity, EntityQuery, Graph, GraphChange, Page, Relationship, RelationshipQuery } from './graph.ts'
-import type { Home, Homes } from './home.ts'
-import { inOrder, isMatch } from './match.ts'
+import { matchesFilter, sortRows } from './match.ts'
 import { SqliteNodes } from './nodes.ts'
-import { allOf, boundsOf, type Clause, conditionOf, orderOf } from './query.ts'
-import { columns, entityOf, type Row, relationshipOf } from './rows.ts'
-import type { Seal } from './seal.ts'
+import { type Clause, filterCondition, joinWithAnd, orderBy, parsePage } from './query.ts'
+import { columns, parseEntity, parseRelationship, type Row } from './rows.ts'
+import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { writeChange } from './write.ts'
 
-/** So often a log is tried to be cleaned while others read or write. */
-const patienceToClean = 10
+/** Attempts to truncate the write-ahead log while other connections are active. */
+const maxTruncateAttempts = 10
 
-/** A graph in the tables of a store's file. */
+type QueryTarget<T> = {
+  readonly table: string
+  readonly parse: (row: Row, cipher: Cipher) => T
+  /** Conditions on indexed columns, which hold digests and so work on encrypted rows too. */
+  readonly conditions: (workspace: GraphWorkspace) => readonly Clause[]
+}
+
+/** Graph in the SQLite file of a store, or in memory. */
 export class SqliteGraph implements Graph {
   readonly nodes: SqliteNodes
   readonly archive: Archive
-  private readonly file: GraphFile
-  private readonly homes: Homes
+  private readonly database: GraphDatabase
+  private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
-  private unfollow: () => void = () => undefined
+  private unsubscribe: () => void = () => undefined
 
-  constructor(file: GraphFile, homes: Homes, clock: Clock) {
-    this.file = file
-    this.homes = homes
+  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
+    this.database = database
+    this.workspaces = workspaces
     this.clock = clock
-    this.nodes = new SqliteNodes(file, homes, clock)
-    this.archive = new Archive(file, homes, clock)
+    this.nodes = new SqliteNodes(database, workspaces, clock)
+    this.archive = new Archive(database, workspaces, clock)
   }
 
-  write(workspace: string, change: GraphChange): ReturnType<Graph['write']> {
-    return this.file.write(() => {
+  write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
+    return this.database.write(() => {
       const at = this.clock()
-      return writeChange(this.file, this.homes.make(workspace, at), change, at)
+      return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), change, at)
     })
   }
 
-  entity(workspace: string, id: string): Promise<Entity | undefined> {
-    return this.file.read(() => {
-      const home = this.homes.find(workspace)
-      const row =
-        home &&
-        this.file.one<Row>(
-          `SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`,
-          home.id,
-          home.seal.ref('entity', id),
-        )
-      return row && entityOf(row, home.seal)
+  entity(workspaceName: string, id: string): Promise<Entity | undefined> {
+    return this.database.read(() => {
+      const workspace = this.workspaces.find(workspaceName)
+      if (workspace === undefined) return undefined
+      const row = this.database.get<Row>(
+        `SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`,
+        workspace.id,
+        workspace.cipher.digest('entity', id),
+      )
+      return row && parseEntity(row, workspace.cipher)
     })
   }
 
-  async entities(workspace: string, query: EntityQuery = {}): ReturnType<Graph['entities']> {
-    const { rows, total } = await this.page(workspace, 'graph_entity', query, entityOf, (home) =>
-      ofEntities(home, query),
-    )
+  async entities(workspaceName: string, query: EntityQuery = {}): ReturnType<Graph['entities']> {
+    const { rows, total } = await this.query(workspaceName, query, {
+      table: 'graph_entity',
+      parse: parseEntity,
+      conditions: (workspace) => entityConditions(workspace, query),
+    })
     return { entities: rows, total }
   }
 
-  async relationships(workspace: string, query: RelationshipQuery = {}): ReturnType<Graph['relationships']> {
-    const { rows, total } = await this.page(workspace, 'graph_relationship', query, relationshipOf, (home) =>
-      ofRelationships(home, query),
-    )
+  async relationships(workspaceName: string, query: RelationshipQuery = {}): ReturnType<Graph['relationships']> {
+    const { rows, total } = await this.query(workspaceName, query, {
+      table: 'graph_relationship',
+      parse: parseRelationship,
+      conditions: (workspace) => relationshipConditions(workspace, query),
+    })
     return { relationships: rows, total }
   }
 
-  async erase(workspace: string, session?: string): Promise<number> {
-    const gone = await this.file.write(() => {
-      const home = this.homes.find(workspace)
-      if (home === undefined) return 0
+  async erase(workspaceName: string, session?: string): Promise<number> {
+    const erased = await this.database.write(() => {
+      const workspace = this.workspaces.find(workspaceName)
+      if (workspace === undefined) return 0
       return session === undefined
-        ? this.eraseAll(home)
-        : new GraphEraser(this.file.database).erase({ ...graphKey(workspace), id: session })
+        ? this.eraseAll(workspace)
+        : new GraphEraser(this.database.database).erase({ ...graphKey(workspaceName), id: session })
     })
-    await this.clean(workspace)
-    return gone
+    await this.truncateWal(workspaceName)
+    return erased
   }
 
-  /** Forgets whatever says one of these texts, in whichever case; which rows, by their numbers. */
-  async forget(workspace: string, texts: readonly string[]): Promise<readonly string[]> {
-    const gone = await this.file.write(() => {
-      const home = this.homes.find(workspace)
-      if (home === undefined) return []
-      const gone = this.archive.forget(home, texts)
-      wipeIndexes(this.file.database)
-      return gone
+  /** Erases the rows that contain one of the texts, ignoring case. Returns them as kind and row id. */
+  async forget(workspaceName: string, texts: readonly string[]): Promise<readonly string[]> {
+    const deleted = await this.database.write(() => {
+      const workspace = this.workspaces.find(workspaceName)
+      if (workspace === undefined) return []
+      const deletedRows = this.archive.deleteContaining(workspace, texts)
+      wipeIndexes(this.database.database)
+      return deletedRows
     })
-    await this.clean(workspace)
-    return gone
+    await this.truncateWal(workspaceName)
+    return deleted
   }
 
-  /** Forgets what a store forgets, for a graph that does not lie in its file. */
-  follow({ listeners }: Heard): void {
+  /** Erases whatever a store erases, for a graph that is not in the store's file. */
+  followErasures({ listeners }: Heard): void {
     const listener: Listener = {
-      erased: (key, entries) => this.file.write(() => void new GraphEraser(this.file.database).erase(key, entries)),
-      forget: async (scope, texts) =>
-        texts !== undefined ? this.forget(scope, texts) : (await this.erase(scope)) === 0 ? [] : ['graph'],
+      erased: (key, entries) =>
+        this.database.write(() => void new GraphEraser(this.database.database).erase(key, entries)),
+      forget: async (scope, texts) => {
+        if (texts !== undefined) return this.forget(scope, texts)
+        return (await this.erase(scope)) === 0 ? [] : ['graph']
+      },
     }
     listeners.add(listener)
-    this.unfollow = () => listeners.delete(listener)
+    this.unsubscribe = () => listeners.delete(listener)
   }
 
   async close(): Promise<void> {
-    this.unfollow()
+    this.unsubscribe()
     try {
       await this.nodes.wipe()
     } finally {
-      await this.file.close()
-      this.homes.close()
+      await this.database.close()
+      this.workspaces.close()
     }
   }
 
-  /** Nothing of what is forgotten stays in the log. */
-  private async clean(workspace: string): Promise<void> {
-    for (let tries = 1; !(await this.file.clean()); tries++) {
-      if (tries === patienceToClean)
+  /** Removes erased content from the write-ahead log. */
+  private async truncateWal(workspaceName: string): Promise<void> {
+    for (let attempts = 1; !(await this.database.truncateWal()); attempts++) {
+      if (attempts === maxTruncateAttempts)
         throw new MemoryError(
           'busy',
-          `It is forgotten, but a reader keeps the log of ${workspace} from being cleaned. Forget it again in a moment.`,
+          `The data is erased, but another reader blocks the cleanup of the log of ${workspaceName}. Erase it again in a moment.`,
         )
     }
   }
 
-  private eraseAll({ id }: Home): number {
-    const nodes = deleteNodes(this.file.database, 'home = ?', id)
-    wipeIndexes(this.file.database)
+  private eraseAll({ id }: GraphWorkspace): number {
+    const nodes = deleteNodes(this.database.database, 'home = ?', id)
+    wipeIndexes(this.database.database)
     const [entities] = ['graph_entity', 'graph_relationship', 'graph_link'].map(
-      (table) => this.file.run(`DELETE FROM ${table} WHERE home = ?`, id).changes,
+      (table) => this.database.run(`DELETE FROM ${table} WHERE home = ?`, id).changes,
     )
     return nodes + (entities as number)
   }
 
-  /** Rows by what is indexed, then by what they say: in SQL where it can be read there, else here. */
-  private page<T extends Entity | Relationship>(
-    workspace: string,
-    table: string,
-    query: Page,
-    told: (row: Row, seal: Seal) => T,
-    among: (home: Home) => readonly Clause[],
+  /** Filters and sorts by properties in SQL, or in JavaScript after decryption if the workspace is encrypted. */
+  private query<T extends Entity | Relationship>(
+    workspaceName: string,
+    page: Page,
+    { table, parse, conditions }: QueryTarget<T>,
   ): Promise<{ readonly rows: readonly T[]; readonly total: number }> {
-    const { limit, offset } = boundsOf(query)
-    const conditions = (query.filters ?? []).map(conditionOf)
-    return this.file.read(() => {
-      const home = this.homes.find(workspace)
-      if (home === undefined) return { rows: [], total: 0 }
-      const { seal } = home
-      const where = allOf([...among(home), ...(seal.isPlain ? conditions : [])])
-      const order = orderOf(seal.isPlain ? query.sort : [])
+    const { limit, offset } = parsePage(page)
+    const filters = page.filters ?? []
+    const filterConditions = filters.map(filterCondition)
+    return this.database.read(() => {
+      const workspace = this.workspaces.find(workspaceName)
+      if (workspace === undefined) return { rows: [], total: 0 }
+      const { cipher } = workspace
+      const where = joinWithAnd([...conditions(workspace), ...(cipher.isPlaintext ? filterConditions : [])])
+      const order = orderBy(cipher.isPlaintext ? page.sort : [])
       const select = `SELECT ${columns} FROM ${table} WHERE ${where.sql} ORDER BY ${order.sql}`
-      if (seal.isPlain) {
-        const rows = this.file.all<Row>(`${select} LIMIT ? OFFSET ?`, ...where.values, ...order.values, limit, offset)
-        const [total] = this.file.one<[number]>(
-          `SELECT count(*) FROM ${table} WHERE ${where.sql}`,
-          ...where.values,
-        ) ?? [0]
-        return { rows: rows.map((row) => told(row, seal)), total }
+      if (!cipher.isPlaintext) {
+        const rows = this.database.all<Row>(select, ...where.values).map((row) => parse(row, cipher))
+        const matching = rows.filter((row) => filters.every((filter) => matchesFilter(row, filter)))
+        return { rows: sortRows(matching, page.sort).slice(offset, offset + limit), total: matching.length }
       }
-      const opened = this.file.all<Row>(select, ...where.values).map((row) => told(row, seal))
-      const matching = opened.filter((row) => (query.filters ?? []).every((filter) => isMatch(row, filter)))
-      return { rows: inOrder(matching, query.sort).slice(offset, offset + limit), total: matching.length }
+      const rows = this.database.all<Row>(`${select} LIMIT ? OFFSET ?`, ...where.values, ...order.values, limit, offset)
+      const count = `SELECT count(*) FROM ${table} WHERE ${where.sql}`
+      const [total] = this.database.get<[number]>(count, ...where.values) ?? [0]
+      return { rows: rows.map((row) => parse(row, cipher)), total }
     })
   }
 }
 
-function ofEntities({ id, seal }: Home, { types, session }: EntityQuery): readonly Clause[] {
+function entityConditions({ id, cipher }: GraphWorkspace, { types, session }: EntityQuery): readonly Clause[] {
   return [
     { sql: 'home = ?', values: [id] },
-    ...ofTypes(seal, types),
+    ...typeCondition(cipher, types),
     ...(session === undefined
       ? []
       : [{ sql: 'place IN (SELECT entity FROM graph_origin WHERE session = ?)', values: [session] }]),
   ]
 }
 
-function ofRelationships({ id, seal }: Home, { from, to, types, session }: RelationshipQuery): readonly Clause[] {
+function relationshipConditions(
+  { id, cipher }: GraphWorkspace,
+  { from, to, types, session }: RelationshipQuery,
+): readonly Clause[] {
   return [
     { sql: 'home = ?', values: [id] },
-    ...ofTypes(seal, types),
-    ...(from === undefined ? [] : [{ sql: 'source = ?', values: [seal.ref('entity', from)] }]),
-    ...(to === undefined ? [] : [{ sql: 'target = ?', values: [seal.ref('entity', to)] }]),
+    ...typeCondition(cipher, types),
+    ...(from === undefined ? [] : [{ sql: 'source = ?', values: [cipher.digest('entity', from)] }]),
+    ...(to === undefined ? [] : [{ sql: 'target = ?', values: [cipher.digest('entity', to)] }]),
     ...(session === undefined ? [] : [{ sql: 'session = ?', values: [session] }]),
   ]
 }
 
-const ofTypes = (seal: Seal, types: readonly string[] | undefined): readonly Clause[] =>
+const typeCondition = (cipher: Cipher, types: readonly string[] | undefined): readonly Clause[] =>
   types === undefined
     ? []
     : [
         {
           sql: 'kind IN (SELECT value FROM json_each(?))',
-          values: [JSON.stringify(types.map((type) => seal.ref('type', type)))],
+          values: [JSON.stringify(types.map((type) => cipher.digest('type', type)))],
         },
       ]

@@ -1,56 +1,55 @@
 import { anchorsIn, isCompound } from '../text/anchors.ts'
-import { existingChain } from './chain.ts'
-import { every } from './every.ts'
+import { readChainRows } from './chain.ts'
 import type { Category, ContextItem } from './item.ts'
-import { itemOf, type Measured, type Restoration, restorationOf } from './records.ts'
+import { indexOfWholeWord } from './mark.ts'
+import { itemFromRow, type PreservationReport, type Restoration, readAllPages, restorationFromRow } from './rows.ts'
 import { keyOf } from './sessions.ts'
-import type { HandoffParts } from './settings.ts'
-import { stands } from './stands.ts'
+import type { HandoffDeps } from './settings.ts'
 
-/** An item as analytics name it. */
-export type Told = {
+/** Item that a session mentions; `identifiers` are the names of it that occur. */
+export type ItemMention = {
   readonly id: string
   readonly category: Category
   readonly importance: number
   readonly identifiers: readonly string[]
 }
 
-/** How one session of a chain fared with what it was given of the one before. */
-export type Step = {
+/** Use that one session of a chain made of the items restored from its predecessor. */
+export type ChainStep = {
   readonly sessionId: string
   readonly continues: string
   readonly budget: number
   readonly tokens: number
-  /** How many items it was shown, and how many were left out. */
+  /** Number of items shown by the restore. */
   readonly kept: number
+  /** Number of items omitted by the restore. */
   readonly left: number
-  /** Of those shown, the ones whose names came back in it. */
-  readonly used: readonly Told[]
-  /** Of those left out, the ones its user asked for again. */
-  readonly missed: readonly Told[]
-  readonly preservation: Measured
+  /** Shown items that the session mentions. */
+  readonly used: readonly ItemMention[]
+  /** Omitted items that the user asked for. */
+  readonly missed: readonly ItemMention[]
+  readonly preservation: PreservationReport
 }
 
 export type Analytics = {
   readonly sessions: readonly string[]
-  readonly steps: readonly Step[]
+  readonly steps: readonly ChainStep[]
   readonly kept: number
   readonly used: number
   readonly missed: number
 }
 
-/** So many names tell an item. */
-const mostNames = 50
+const maxIdentifiersPerItem = 50
 
-/** What was kept, used and missed over the chain of a session. */
-export async function analysed(parts: HandoffParts, workspace: string, session: string): Promise<Analytics> {
-  const rows = await existingChain(parts, workspace, session)
-  const steps: Step[] = []
+/** Measures over the chain of a session which items were kept, used and missed. */
+export async function analyseChain(deps: HandoffDeps, workspace: string, session: string): Promise<Analytics> {
+  const rows = await readChainRows(deps, workspace, session)
+  const steps: ChainStep[] = []
   for (const row of rows) {
-    const restored = restorationOf(row)
-    if (restored !== undefined) steps.push(await stepOf(parts, workspace, row.id, restored))
+    const restoration = restorationFromRow(row)
+    if (restoration !== undefined) steps.push(await analyseStep(deps, workspace, row.id, restoration))
   }
-  const sum = (count: (step: Step) => number): number => steps.reduce((total, step) => total + count(step), 0)
+  const sum = (count: (step: ChainStep) => number): number => steps.reduce((total, step) => total + count(step), 0)
   return {
     sessions: rows.map(({ id }) => id),
     steps,
@@ -60,22 +59,22 @@ export async function analysed(parts: HandoffParts, workspace: string, session: 
   }
 }
 
-async function stepOf(
-  parts: HandoffParts,
+async function analyseStep(
+  deps: HandoffDeps,
   workspace: string,
   session: string,
   { from, budget, tokens, items, left, preservation }: Restoration,
-): Promise<Step> {
-  const messages = await parts.memory.transcript(keyOf(workspace, session))
-  const said = messages
+): Promise<ChainStep> {
+  const messages = await deps.memory.transcript(keyOf(workspace, session))
+  const text = messages
     .map(({ content, calls = [] }) => [content, ...calls.map((call) => call.arguments)].join('\n'))
     .join('\n')
-  const asked = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n')
-  const [shown, hidden] = await Promise.all([
-    itemsBy(parts, workspace, from, items),
-    itemsBy(parts, workspace, from, left),
+  const userText = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n')
+  const [shown, omitted] = await Promise.all([
+    readItems(deps, workspace, from, items),
+    readItems(deps, workspace, from, left),
   ])
-  const known = new Set(shown.flatMap(namesOf))
+  const shownIdentifiers = new Set(shown.flatMap(identifiersIn))
   return {
     sessionId: session,
     continues: from,
@@ -83,53 +82,58 @@ async function stepOf(
     tokens,
     kept: items.length,
     left: left.length,
-    used: comingBack(shown, namesOf, said),
-    // A name that some item did show is no proof that another one was missed.
-    missed: comingBack(hidden, (item) => namesOf(item).filter((name) => !known.has(name)), asked),
+    used: findMentions(shown, identifiersIn, text),
+    // An identifier of a shown item does not prove that an omitted one was missed.
+    missed: findMentions(
+      omitted,
+      (item) => identifiersIn(item).filter((name) => !shownIdentifiers.has(name)),
+      userText,
+    ),
     preservation,
   }
 }
 
-async function itemsBy(
-  { graph }: HandoffParts,
+async function readItems(
+  { graph }: HandoffDeps,
   workspace: string,
   session: string,
   ids: readonly string[],
 ): Promise<readonly ContextItem[]> {
-  const entities = await every(
+  const entities = await readAllPages(
     async (page) =>
       (await graph.entities(workspace, { types: ['context_item'], session, sort: [{ by: 'id' }], ...page })).entities,
   )
-  const wanted = new Set(ids)
-  return entities.filter(({ id }) => wanted.has(id)).flatMap((row) => itemOf(row) ?? [])
+  const wantedIds = new Set(ids)
+  return entities.filter(({ id }) => wantedIds.has(id)).flatMap((row) => itemFromRow(row) ?? [])
 }
 
-/** Items of which some name stands in a text, each with those that do. */
-const comingBack = (
+/** Returns the items of which at least one identifier occurs in the text. */
+const findMentions = (
   items: readonly ContextItem[],
-  names: (item: ContextItem) => readonly string[],
+  identifiersOf: (item: ContextItem) => readonly string[],
   text: string,
-): readonly Told[] =>
+): readonly ItemMention[] =>
   items
     .map((item) => ({
       id: item.id,
       category: item.category,
       importance: item.importance,
-      identifiers: names(item).filter((name) => isNamed(name, text)),
+      identifiers: identifiersOf(item).filter((name) => isMentioned(name, text)),
     }))
     .filter(({ identifiers }) => identifiers.length > 0)
 
-/** What an item is known by: names of things, and those that are counted, such as "decision 97". A clause or an ordinary compound is none. */
-function namesOf({ content }: ContextItem): readonly string[] {
+/** Returns names in an item's content and numbered terms such as "decision 97". Constraints and ordinary compounds are excluded. */
+function identifiersIn({ content }: ContextItem): readonly string[] {
   const names = anchorsIn(content).filter((anchor) => anchor.kind !== 'constraint' && !isCompound(anchor))
-  const numbered = [...content.matchAll(/(?<![\p{L}\p{N}_])\p{L}{3,}[ \t]+#?\d+(?![\p{L}\p{N}_])/gu)].map(
+  const numberedTerms = [...content.matchAll(/(?<![\p{L}\p{N}_])\p{L}{3,}[ \t]+#?\d+(?![\p{L}\p{N}_])/gu)].map(
     ([text]) => text,
   )
-  return [...new Set([...names.map(({ text }) => text), ...numbered])]
+  return [...new Set([...names.map(({ text }) => text), ...numberedTerms])]
     .filter((text) => text.length >= 3)
-    .slice(0, mostNames)
+    .slice(0, maxIdentifiersPerItem)
 }
 
-/** Whether a text speaks of a name: to the letter, but for things that are counted, which people write as they like. */
-const isNamed = (name: string, text: string): boolean =>
-  stands(name, text) >= 0 || (/^\p{L}+[ \t]+#?\d+$/u.test(name) && stands(name.toLowerCase(), text.toLowerCase()) >= 0)
+/** Names match exactly; numbered terms match case-insensitively. */
+const isMentioned = (name: string, text: string): boolean =>
+  indexOfWholeWord(name, text) >= 0 ||
+  (/^\p{L}+[ \t]+#?\d+$/u.test(name) && indexOfWholeWord(name.toLowerCase(), text.toLowerCase()) >= 0)

@@ -1,180 +1,191 @@
+import { isBlank, type Message } from '../domain/entry.ts'
 import type { Entity } from '../graph/graph.ts'
-import { type Measured, metadataOf, restorationOf } from './records.ts'
-import { originId } from './save/rows.ts'
-import { type Kept, notFound, sessionRow } from './sessions.ts'
-import type { HandoffParts } from './settings.ts'
+import {
+  metadataFromRow,
+  originId,
+  type PreservationReport,
+  restorationFromRow,
+  type SessionMetadata,
+  type SessionReference,
+} from './rows.ts'
+import { findSessionRow, listSavedSessions, notFound, type SavedSession } from './sessions.ts'
+import type { HandoffDeps } from './settings.ts'
 
-/** A session in its chain. */
-export type Link = {
+/** Session in a chain of continuations. */
+export type ChainLink = {
   readonly sessionId: string
   readonly title: string
   readonly summary: string
   readonly createdAt: string
   readonly messageCount: number
   readonly continuedFrom?: string
-  /** How well the session before it came through when this one began. */
-  readonly preservation?: Measured
+  /** Preservation of the previous session when this one was created from it. */
+  readonly preservation?: PreservationReport
 }
 
-/** A chain longer than this is told from here on. */
-const longest = 100
-/** So many sessions before the one restored are told of. */
-const told = 8
+/** Session that a new chat may continue. */
+export type Suggestion = Pick<SessionMetadata, 'sessionId' | 'title' | 'summary' | 'savedAt'> & {
+  readonly why: 'most recent' | 'about the same'
+}
+
+const maxChainLength = 100
+/** Earlier sessions summarised in a restored text. */
+const maxEarlierSessions = 8
 
 /**
- * The sessions that a session goes on from, itself, and those that go on from it, the oldest first.
+ * Reads the chain of a session: its predecessors, itself and its successors, oldest first. Empty if it does not exist.
  *
  * @example
- * (await chainOf(parts, 'default', 'session_3')).map(({ sessionId }) => sessionId) // ['session_1', 'session_2', 'session_3']
+ * (await readChain(deps, 'default', 'session_3')).map(({ sessionId }) => sessionId) // ['session_1', 'session_2', 'session_3']
  */
-export async function chainOf(parts: HandoffParts, workspace: string, session: string): Promise<readonly Link[]> {
-  return (await rowsOfChain(parts, workspace, session)).map(linkOf)
+export async function readChain(deps: HandoffDeps, workspace: string, session: string): Promise<readonly ChainLink[]> {
+  return (await findChainRows(deps, workspace, session)).map(toChainLink)
 }
 
-/** The rows of a chain, the oldest session first. */
-async function rowsOfChain(parts: HandoffParts, workspace: string, session: string): Promise<readonly Entity[]> {
-  const row = await sessionRow(parts, workspace, session)
-  if (row === undefined) return []
-  const before = await rowsBefore(parts, workspace, row, longest)
-  const seen = new Map([...before, row].map((one) => [one.id, one]))
-  await follow(parts, workspace, row, seen)
-  // A session that was begun by a restore and never gone on with is no part of it.
-  return [...seen.values()].filter((one) => one.id === session || metadataOf(one).messageCount > 0)
-}
-
-/** What the sessions before a kept one were about, the oldest first. */
-export async function earlierOf(
-  parts: HandoffParts,
-  workspace: string,
-  { metadata }: Kept,
-): Promise<readonly { session: string; summary: string }[]> {
-  if (metadata.continuedFrom === undefined) return []
-  const last = await sessionRow(parts, workspace, metadata.continuedFrom)
-  if (last === undefined) return []
-  const rows = [...(await rowsBefore(parts, workspace, last, told - 1)), last]
-  return rows
-    .map((row) => ({ session: row.id, summary: metadataOf(row).summary }))
-    .filter(({ summary }) => summary !== '')
-}
-
-/** The newest measure of how a session came through, whichever chat has gone on from it. */
-export async function lastMeasured(
-  parts: HandoffParts,
-  workspace: string,
-  session: string,
-): Promise<Measured | undefined> {
-  const after = await rowsAfter(parts, workspace, session)
-  return after
-    .map((row) => restorationOf(row)?.preservation)
-    .filter((measured) => measured !== undefined)
-    .sort((left, right) => (left.at < right.at ? 1 : -1))[0]
-}
-
-async function rowsBefore(
-  parts: HandoffParts,
-  workspace: string,
-  row: Entity,
-  most: number,
-): Promise<readonly Entity[]> {
-  const found: Entity[] = []
-  const seen = new Set([row.id])
-  let before = metadataOf(row).continuedFrom
-  while (before !== undefined && !seen.has(before) && found.length < most) {
-    seen.add(before)
-    const next = await sessionRow(parts, workspace, before)
-    if (next === undefined) break
-    found.unshift(next)
-    before = metadataOf(next).continuedFrom
-  }
-  return found
-}
-
-async function rowsAfter(parts: HandoffParts, workspace: string, session: string): Promise<readonly Entity[]> {
-  const filters = [{ property: 'continued_from', op: 'eq', value: session }] as const
-  const sort = [{ by: 'created_at', order: 'desc' }] as const
-  const { entities } = await parts.graph.entities(workspace, { types: ['session'], filters, sort, limit: longest })
-  const rows = await Promise.all(entities.map(({ id }) => sessionRow(parts, workspace, id)))
-  return rows
-    .filter((row) => row !== undefined)
-    .sort((left, right) => (metadataOf(left).createdAt < metadataOf(right).createdAt ? -1 : 1))
-}
-
-/** Everything that goes on from a session, nearest first: a chain may branch. */
-async function follow(parts: HandoffParts, workspace: string, row: Entity, seen: Map<string, Entity>): Promise<void> {
-  const open = [row]
-  for (let next = open.shift(); next !== undefined && seen.size < longest; next = open.shift()) {
-    for (const after of await rowsAfter(parts, workspace, next.id)) {
-      if (seen.has(after.id)) continue
-      seen.set(after.id, after)
-      open.push(after)
-    }
-  }
-}
-
-/** As `rowsOfChain`, of a session that must be there. */
-export async function existingChain(
-  parts: HandoffParts,
-  workspace: string,
-  session: string,
-): Promise<readonly Entity[]> {
-  const rows = await rowsOfChain(parts, workspace, session)
+/** Reads the rows of a chain, oldest first. Throws if the session does not exist. */
+export async function readChainRows(deps: HandoffDeps, workspace: string, session: string): Promise<readonly Entity[]> {
+  const rows = await findChainRows(deps, workspace, session)
   if (rows.length === 0) throw notFound(session)
   return rows
 }
 
+async function findChainRows(deps: HandoffDeps, workspace: string, session: string): Promise<readonly Entity[]> {
+  const row = await findSessionRow(deps, workspace, session)
+  if (row === undefined) return []
+  const predecessors = await findPredecessors(deps, workspace, row, maxChainLength)
+  const chain = new Map([...predecessors, row].map((link) => [link.id, link]))
+  await addSuccessors(deps, workspace, row, chain)
+  // Sessions created by a restore and never written to are not part of the chain.
+  return [...chain.values()].filter((link) => link.id === session || metadataFromRow(link).messageCount > 0)
+}
+
+/** Reads the summaries of the sessions before a saved one, oldest first. */
+export async function readEarlierSummaries(
+  deps: HandoffDeps,
+  workspace: string,
+  { metadata }: SavedSession,
+): Promise<readonly { session: string; summary: string }[]> {
+  if (metadata.continuedFrom === undefined) return []
+  const previous = await findSessionRow(deps, workspace, metadata.continuedFrom)
+  if (previous === undefined) return []
+  const rows = [...(await findPredecessors(deps, workspace, previous, maxEarlierSessions - 1)), previous]
+  return rows
+    .map((row) => ({ session: row.id, summary: metadataFromRow(row).summary }))
+    .filter(({ summary }) => summary !== '')
+}
+
+/** Reads the newest preservation report of a session, from whichever session continued it last. */
+export async function readLatestPreservation(
+  deps: HandoffDeps,
+  workspace: string,
+  session: string,
+): Promise<PreservationReport | undefined> {
+  const successors = await findSuccessors(deps, workspace, session)
+  return successors
+    .map((row) => restorationFromRow(row)?.preservation)
+    .filter((preservation) => preservation !== undefined)
+    .sort((left, right) => (left.at < right.at ? 1 : -1))[0]
+}
+
+async function findPredecessors(
+  deps: HandoffDeps,
+  workspace: string,
+  row: Entity,
+  maxCount: number,
+): Promise<readonly Entity[]> {
+  const predecessors: Entity[] = []
+  const visited = new Set([row.id])
+  let id = metadataFromRow(row).continuedFrom
+  while (id !== undefined && !visited.has(id) && predecessors.length < maxCount) {
+    visited.add(id)
+    const predecessor = await findSessionRow(deps, workspace, id)
+    if (predecessor === undefined) break
+    predecessors.unshift(predecessor)
+    id = metadataFromRow(predecessor).continuedFrom
+  }
+  return predecessors
+}
+
+async function findSuccessors(deps: HandoffDeps, workspace: string, session: string): Promise<readonly Entity[]> {
+  const filters = [{ property: 'continued_from', op: 'eq', value: session }] as const
+  const sort = [{ by: 'created_at', order: 'desc' }] as const
+  const query = { types: ['session'], filters, sort, limit: maxChainLength }
+  const { entities } = await deps.graph.entities(workspace, query)
+  const rows = await Promise.all(entities.map(({ id }) => findSessionRow(deps, workspace, id)))
+  return rows
+    .filter((row) => row !== undefined)
+    .sort((left, right) => (metadataFromRow(left).createdAt < metadataFromRow(right).createdAt ? -1 : 1))
+}
+
+/** Adds all direct and indirect successors to a chain, breadth first. A chain may branch. */
+async function addSuccessors(
+  deps: HandoffDeps,
+  workspace: string,
+  row: Entity,
+  chain: Map<string, Entity>,
+): Promise<void> {
+  const queue = [row]
+  for (let next = queue.shift(); next !== undefined && chain.size < maxChainLength; next = queue.shift()) {
+    for (const successor of await findSuccessors(deps, workspace, next.id)) {
+      if (chain.has(successor.id)) continue
+      chain.set(successor.id, successor)
+      queue.push(successor)
+    }
+  }
+}
+
 /**
- * A chain in words, also one that branches.
+ * Formats a chain as text; branches are separated by semicolons.
  *
  * @example
- * chainText(await handoff.chain('default', 'a')) // 'a → b → c; a → d'
+ * formatChain(await handoff.chain('default', 'a')) // 'a → b → c; a → d'
  */
-export function chainText(chain: readonly Link[]): string {
-  const runs: string[][] = []
+export function chainText(chain: readonly ChainLink[]): string {
+  const branches: string[][] = []
   for (const { sessionId, continuedFrom } of chain) {
-    const run = runs.find((one) => continuedFrom !== undefined && one.at(-1) === continuedFrom)
-    if (run !== undefined) run.push(sessionId)
+    const branch = branches.find((ids) => continuedFrom !== undefined && ids.at(-1) === continuedFrom)
+    if (branch !== undefined) branch.push(sessionId)
     else
-      runs.push(
-        continuedFrom !== undefined && runs.flat().includes(continuedFrom) ? [continuedFrom, sessionId] : [sessionId],
+      branches.push(
+        continuedFrom !== undefined && branches.flat().includes(continuedFrom)
+          ? [continuedFrom, sessionId]
+          : [sessionId],
       )
   }
-  return runs.map((run) => run.join(' → ')).join('; ')
+  return branches.map((ids) => ids.join(' → ')).join('; ')
 }
 
-/** Has those that go on from a session which is to be deleted go on from the one before it. */
-export async function relinked(parts: HandoffParts, workspace: string, row: Entity): Promise<void> {
-  const { continuedFrom } = metadataOf(row)
-  const before = continuedFrom === undefined ? undefined : (await sessionRow(parts, workspace, continuedFrom))?.id
-  for (const after of await rowsAfter(parts, workspace, row.id))
-    await relink(parts, workspace, after, after.id === before ? undefined : before)
+/** Links the successors of a session that is about to be deleted to its predecessor. */
+export async function relinkSuccessors(deps: HandoffDeps, workspace: string, row: Entity): Promise<void> {
+  const { continuedFrom } = metadataFromRow(row)
+  const predecessor =
+    continuedFrom === undefined ? undefined : (await findSessionRow(deps, workspace, continuedFrom))?.id
+  for (const successor of await findSuccessors(deps, workspace, row.id))
+    await relinkSession(deps, workspace, successor, successor.id === predecessor ? undefined : predecessor)
 }
 
-async function relink(
-  { graph }: HandoffParts,
+async function relinkSession(
+  { graph }: HandoffDeps,
   workspace: string,
   { id }: Entity,
-  before: string | undefined,
+  predecessor: string | undefined,
 ): Promise<void> {
-  const rows = await Promise.all([id, originId(id)].map((one) => graph.entity(workspace, one)))
+  const rows = await Promise.all([id, originId(id)].map((rowId) => graph.entity(workspace, rowId)))
   const entities = rows.flatMap((row) => {
     if (row === undefined) return []
-    const { continued_from: _, ...properties } = row.properties
-    // Without a session it stays with what it was drawn from.
-    return [
-      {
-        type: row.type,
-        id: row.id,
-        properties: before === undefined ? properties : { ...properties, continued_from: before },
-      },
-    ]
+    const { continued_from: _, ...rest } = row.properties
+    const properties = predecessor === undefined ? rest : { ...rest, continued_from: predecessor }
+    // A draft without `session` and `sources` leaves those of the stored row unchanged.
+    return [{ type: row.type, id: row.id, properties }]
   })
-  const relationships = before === undefined ? [] : [{ from: id, type: 'SESSION_CONTINUES', to: before, session: id }]
+  const relationships =
+    predecessor === undefined ? [] : [{ from: id, type: 'SESSION_CONTINUES', to: predecessor, session: id }]
   await graph.write(workspace, { entities, relationships })
 }
 
-function linkOf(row: Entity): Link {
-  const { sessionId, title, summary, createdAt, messageCount, continuedFrom } = metadataOf(row)
-  const measured = restorationOf(row)?.preservation
+function toChainLink(row: Entity): ChainLink {
+  const { sessionId, title, summary, createdAt, messageCount, continuedFrom } = metadataFromRow(row)
+  const preservation = restorationFromRow(row)?.preservation
   return {
     sessionId,
     title,
@@ -182,6 +193,79 @@ function linkOf(row: Entity): Link {
     createdAt,
     messageCount,
     ...(continuedFrom === undefined ? {} : { continuedFrom }),
-    ...(measured === undefined ? {} : { preservation: measured }),
+    ...(preservation === undefined ? {} : { preservation }),
   }
+}
+
+const maxSearchHits = 50
+const maxNamedSessions = 20
+const maxSessionIdChars = 128
+/** Sessions scoring below this fraction of the best score do not match. */
+const minRelativeScore = 0.5
+
+/**
+ * Suggests the most recent session that matches the start of a new chat; without text, the most recent session.
+ *
+ * @example
+ * (await suggestSession(deps, 'default', 'Back to the login page: the tests still fail.'))?.sessionId // 'session_1763236000000_1f0c'
+ */
+export async function suggestSession(
+  deps: HandoffDeps,
+  workspace: string,
+  text: string,
+  except: ReadonlySet<string> = new Set(),
+): Promise<Suggestion | undefined> {
+  if (isBlank(text)) {
+    const { sessions } = await listSavedSessions(deps, workspace, { limit: 1 + except.size })
+    const newest = sessions.find(({ sessionId }) => !except.has(sessionId))
+    return newest === undefined ? undefined : toSuggestion(newest, 'most recent')
+  }
+  const matches = await searchSessions(deps, workspace, text, except)
+  const newest = [...matches].sort((left, right) => (left.savedAt < right.savedAt ? 1 : -1))[0]
+  return newest === undefined ? undefined : toSuggestion(newest, 'about the same')
+}
+
+const toSuggestion = ({ sessionId, title, summary, savedAt }: SessionMetadata, why: Suggestion['why']): Suggestion => ({
+  sessionId,
+  title,
+  summary,
+  savedAt,
+  why,
+})
+
+/** Searches saved sessions by the content of their messages, best match first. */
+export async function searchSessions(
+  deps: HandoffDeps,
+  workspace: string,
+  text: string,
+  except: ReadonlySet<string>,
+): Promise<readonly SessionMetadata[]> {
+  const scores = new Map<string, number>()
+  const hits = await deps.memory.search(workspace, text, { limit: maxSearchHits, kinds: ['message'] })
+  for (const { key, score } of hits) {
+    const session = key.slice(workspace.length + 1)
+    if (session !== '' && !except.has(session)) scores.set(session, (scores.get(session) ?? 0) + score)
+  }
+  const bestScore = Math.max(0, ...scores.values())
+  const ranked = [...scores]
+    .filter(([, score]) => score >= minRelativeScore * bestScore)
+    .sort(([, left], [, right]) => right - left)
+  const rows = await Promise.all(ranked.map(([session]) => findSessionRow(deps, workspace, session)))
+  return rows.filter((row) => row !== undefined).map(metadataFromRow)
+}
+
+/** Finds other sessions of the workspace whose ids occur in the messages. */
+export async function findNamedSessions(
+  deps: HandoffDeps,
+  workspace: string,
+  self: string,
+  messages: readonly Pick<Message, 'content'>[],
+): Promise<readonly SessionReference[]> {
+  const names = new Set<string>()
+  for (const { content } of messages)
+    for (const [name] of content.matchAll(/\bsession_[\w+\-.@]*\w/g))
+      if (name !== self && name.length <= maxSessionIdChars) names.add(name)
+  const candidates = [...names].slice(0, maxNamedSessions)
+  const rows = await Promise.all(candidates.map((name) => findSessionRow(deps, workspace, name)))
+  return candidates.filter((_, index) => rows[index] !== undefined).map((session) => ({ session, found: 'named' }))
 }

@@ -1,115 +1,116 @@
 import type { Entity } from '../graph/graph.ts'
 import { internalsOf } from '../memory.ts'
-import { every } from './every.ts'
-import { metadataOf, type SessionMetadata, textIn } from './records.ts'
-import { fingerprint, isTelling } from './save/fresh.ts'
-import { begunId } from './save/rows.ts'
-import { isBegun, isoOf, keyOf, type Listing, listed, metadataOfMessages, pageOf, sessionRow } from './sessions.ts'
-import type { HandoffParts } from './settings.ts'
+import { draftMarkerId, metadataFromRow, readAllPages, type SessionMetadata, textProperty } from './rows.ts'
+import { fingerprint, isDistinctive } from './save/newMessages.ts'
+import {
+  findSessionRow,
+  hasMessages,
+  isValidSessionId,
+  keyOf,
+  listSavedSessions,
+  type Page,
+  parsePage,
+  type SessionList,
+  toIsoTime,
+  unsavedMetadata,
+} from './sessions.ts'
+import type { HandoffDeps } from './settings.ts'
 
-/**
- * Notes that something is about to be said in a session, so that it is known before anything is made of it. A graph that
- * fails is no reason not to store what was said.
- */
-export async function noteBegun(parts: HandoffParts, workspace: string, session: string): Promise<void> {
-  const { graph, clock } = parts
-  if ((await isSaved(parts, workspace, session)) || (await graph.entity(workspace, begunId(session))) !== undefined)
+// Draft sessions have messages but were never saved. A marker row in the graph makes them listable.
+
+/** Marks a session as a draft before its first message is stored. A failing graph does not prevent storing the message. */
+export async function markDraftSession(deps: HandoffDeps, workspace: string, session: string): Promise<void> {
+  const { graph, clock } = deps
+  const markerId = draftMarkerId(session)
+  if ((await isSessionSaved(deps, workspace, session)) || (await graph.entity(workspace, markerId)) !== undefined)
     return
-  const row = {
+  const marker = {
     type: 'session_begun',
-    id: begunId(session),
+    id: markerId,
     session,
-    properties: { session, created_at: isoOf(clock()) },
+    properties: { session, created_at: toIsoTime(clock()) },
   }
-  await graph.write(workspace, { entities: [row] }).catch(() => undefined)
+  await graph.write(workspace, { entities: [marker] }).catch(() => undefined)
 }
 
-/** Sessions in which something was said and that were not saved yet, the newest first. */
-export async function begunIn(parts: HandoffParts, workspace: string): Promise<readonly SessionMetadata[]> {
-  const found = await Promise.all((await notesIn(parts, workspace)).map((session) => begun(parts, workspace, session)))
-  return found.filter((one) => one !== undefined).sort(newestFirst)
+/** Lists the draft sessions of a workspace, newest first. */
+export async function listDraftSessions(deps: HandoffDeps, workspace: string): Promise<readonly SessionMetadata[]> {
+  const ids = await readMarkedIds(deps, workspace)
+  const drafts = await Promise.all(ids.map((session) => readDraftMetadata(deps, workspace, session)))
+  return drafts.filter((draft) => draft !== undefined).sort(compareNewestFirst)
 }
 
-async function notesIn({ graph }: HandoffParts, workspace: string): Promise<readonly string[]> {
-  const notes = await every(
+async function readMarkedIds({ graph }: HandoffDeps, workspace: string): Promise<readonly string[]> {
+  const markers = await readAllPages(
     async (page) =>
       (await graph.entities(workspace, { types: ['session_begun'], sort: [{ by: 'id' }], ...page })).entities,
   )
-  // Clients write to the graph too: a note is believed if it names what it belongs to.
-  return notes
-    .filter((note) => note.id === begunId(textIn(note, 'session')))
-    .map((note) => textIn(note, 'session'))
-    .filter((session) => isId(workspace, session))
+  // Clients write to the graph too: a marker is valid only if its id matches the session it names.
+  return markers
+    .filter((marker) => marker.id === draftMarkerId(textProperty(marker, 'session')))
+    .map((marker) => textProperty(marker, 'session'))
+    .filter((session) => isValidSessionId(workspace, session))
 }
 
-function isId(workspace: string, session: string): boolean {
-  try {
-    return keyOf(workspace, session).id !== ''
-  } catch {
-    return false
-  }
-}
-
-async function begun(parts: HandoffParts, workspace: string, session: string): Promise<SessionMetadata | undefined> {
-  const row = await sessionRow(parts, workspace, session)
-  if (hasMessages(row) || !(await isBegun(parts, workspace, session))) return undefined
-  const first = await parts.memory.transcript(keyOf(workspace, session), { limit: 20 })
-  const head = await internalsOf(parts.memory).sessions.head(keyOf(workspace, session), 1)
+async function readDraftMetadata(
+  deps: HandoffDeps,
+  workspace: string,
+  session: string,
+): Promise<SessionMetadata | undefined> {
+  const row = await findSessionRow(deps, workspace, session)
+  if (isSavedRow(row) || !(await hasMessages(deps, workspace, session))) return undefined
+  const firstMessages = await deps.memory.transcript(keyOf(workspace, session), { limit: 20 })
+  const head = await internalsOf(deps.memory).sessions.head(keyOf(workspace, session), 1)
   const [newest] = head.recent
   const tokenCount = newest === undefined ? 0 : newest.offset + newest.weight
-  const before = row === undefined ? undefined : metadataOf(row).continuedFrom
+  const continuedFrom = row === undefined ? undefined : metadataFromRow(row).continuedFrom
   return {
-    ...metadataOfMessages(workspace, session, head, first),
+    ...unsavedMetadata(workspace, session, head, firstMessages),
     tokenCount,
-    ...(before === undefined ? {} : { continuedFrom: before }),
+    ...(continuedFrom === undefined ? {} : { continuedFrom }),
   }
 }
 
-const hasMessages = (row: Entity | undefined): boolean => row !== undefined && metadataOf(row).messageCount > 0
+const isSavedRow = (row: Entity | undefined): boolean => row !== undefined && metadataFromRow(row).messageCount > 0
 
-/** Whether something was made of what was said in a session. */
-export const isSaved = async (parts: HandoffParts, workspace: string, session: string): Promise<boolean> =>
-  hasMessages(await sessionRow(parts, workspace, session))
+/** Checks whether a session was saved with at least one message. */
+export const isSessionSaved = async (deps: HandoffDeps, workspace: string, session: string): Promise<boolean> =>
+  isSavedRow(await findSessionRow(deps, workspace, session))
 
-const newestFirst = (left: SessionMetadata, right: SessionMetadata): number =>
+const compareNewestFirst = (left: SessionMetadata, right: SessionMetadata): number =>
   left.savedAt === right.savedAt ? (left.sessionId < right.sessionId ? 1 : -1) : left.savedAt < right.savedAt ? 1 : -1
 
-/** So many are put in order together; further on the list only saved ones are told. */
-const mostOrdered = 1_000
+/** Pages that end beyond this position contain saved sessions only. */
+const maxMergedSessions = 1_000
 
-/** The sessions of a workspace, saved or only begun, the newest first. */
-export async function listedWithBegun(
-  parts: HandoffParts,
-  workspace: string,
-  page: { readonly limit?: number; readonly offset?: number },
-): Promise<Listing> {
-  const { limit, offset } = pageOf(page)
-  const open = await begunIn(parts, workspace)
-  if (open.length === 0 || offset + limit > mostOrdered) return listed(parts, workspace, { limit, offset })
-  const { sessions, total } = await listed(parts, workspace, { limit: offset + limit })
+/** Lists the saved and draft sessions of a workspace, newest first. */
+export async function listSessions(deps: HandoffDeps, workspace: string, page: Page): Promise<SessionList> {
+  const { limit, offset } = parsePage(page)
+  const drafts = await listDraftSessions(deps, workspace)
+  if (drafts.length === 0 || offset + limit > maxMergedSessions)
+    return listSavedSessions(deps, workspace, { limit, offset })
+  const { sessions, total } = await listSavedSessions(deps, workspace, { limit: offset + limit })
   return {
-    sessions: [...sessions, ...open].sort(newestFirst).slice(offset, offset + limit),
-    total: total + open.length,
+    sessions: [...sessions, ...drafts].sort(compareNewestFirst).slice(offset, offset + limit),
+    total: total + drafts.length,
   }
 }
 
 /**
- * A session that was begun with the same messages and never saved: whoever began it did not hear of it, and tells it again.
- * Few words prove nothing; then they are stored once more.
+ * Finds the draft session that starts with the same messages: the client never received its id and sends them again. A
+ * single short message is not enough evidence, so it is stored again in a new session.
  */
-export async function begunWith(
-  parts: HandoffParts,
+export async function findDraftByMessages(
+  deps: HandoffDeps,
   workspace: string,
-  told: readonly Told[],
+  messages: readonly Parameters<typeof fingerprint>[0][],
 ): Promise<string | undefined> {
-  const prints = told.map(fingerprint)
-  for (const { sessionId, messageCount } of await begunIn(parts, workspace)) {
-    if (messageCount > told.length) continue
-    const stored = await parts.memory.transcript(keyOf(workspace, sessionId))
-    const isSame = stored.every((message, at) => fingerprint(message) === prints[at])
-    if (isSame && (stored.length > 1 || stored.some(isTelling))) return sessionId
+  const fingerprints = messages.map(fingerprint)
+  for (const { sessionId, messageCount } of await listDraftSessions(deps, workspace)) {
+    if (messageCount > messages.length) continue
+    const stored = await deps.memory.transcript(keyOf(workspace, sessionId))
+    const isPrefix = stored.every((message, index) => fingerprint(message) === fingerprints[index])
+    if (isPrefix && (stored.length > 1 || stored.some(isDistinctive))) return sessionId
   }
   return undefined
 }
-
-type Told = Parameters<typeof fingerprint>[0]

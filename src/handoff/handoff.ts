@@ -3,65 +3,85 @@ import type { Message } from '../domain/entry.ts'
 import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
 import { internalsOf, type Memory } from '../memory.ts'
-import { type Analytics, analysed } from './analytics.ts'
-import { chainOf, type Link, lastMeasured, relinked } from './chain.ts'
-import { type Suggestion, suggested } from './continuation.ts'
-import { begunIn, listedWithBegun } from './draftSessions.ts'
-import { eraseRows } from './erase.ts'
+import { type Analytics, analyseChain } from './analytics.ts'
 import {
-  type Exported,
-  type ExportLayout,
+  type ChainLink,
+  readChain,
+  readLatestPreservation,
+  relinkSuccessors,
+  type Suggestion,
+  suggestSession,
+} from './chain.ts'
+import { listDraftSessions, listSessions } from './draftSessions.ts'
+import {
+  type ExportRequest,
+  type ExportResult,
   exportLayout,
-  type ImportLayout,
+  type ImportRequest,
+  type ImportResult,
   importLayout,
-  type Taken,
-} from './layout.ts'
-import { type Marked, type Marking, marked } from './mark.ts'
-import { type Appended, type AppendRequest, type CheckRequest, Monitor, type Reading } from './monitor.ts'
-import { Pending, type Waiting } from './pending.ts'
-import type { Measured, SessionMetadata } from './records.ts'
-import { type Restored, type RestoreRequest, restored } from './restore.ts'
-import { sweep } from './retention.ts'
-import { type SaveRequest, type SaveResult, saved } from './save.ts'
-import { bare, idIn, type Kept, kept, keyOf, type Listing, notFound, sessionRow, unsaved } from './sessions.ts'
+} from './layout/layout.ts'
+import { type MarkRequest, type MarkResult, markImportant } from './mark.ts'
+import { type Appended, type AppendRequest, type CheckRequest, type Reading, TokenMonitor } from './monitor.ts'
+import { type PendingWriteStatus, PendingWrites } from './pendingWrites.ts'
+import { type Restored, type RestoreRequest, restoreSession } from './restore/restore.ts'
+import { deleteSessionRows, sweepExpired } from './retention.ts'
+import type { PreservationReport, SessionMetadata, WorkspaceState } from './rows.ts'
+import type { SaveRequest } from './save/request.ts'
+import { type SaveResult, saveSession } from './save/save.ts'
 import {
-  type Attending,
-  type ContextSources,
-  type FileEyes,
-  type HandoffParts,
+  findSessionRow,
+  findSessionsWithoutRow,
+  idIn,
+  keyOf,
+  notFound,
+  type Page,
+  readSavedSession,
+  readUnsavedSession,
+  type SavedSession,
+  type SessionList,
+} from './sessions.ts'
+import {
+  type ContextProviders,
+  type FileInspector,
+  type HandoffDeps,
   type HandoffSettings,
-  type Later,
-  settingsOf,
+  type OperationContext,
+  resolveSettings,
+  type Schedule,
 } from './settings.ts'
 
 export type HandoffOptions = {
   readonly memory: Memory
   readonly graph: Graph
   readonly clock: Clock
+  /** Overrides of the default settings. */
   readonly settings?: Partial<HandoffSettings>
-  /** Looks at files that conversations speak of; without it, nothing is known of them but what clients say. */
-  readonly files?: FileEyes
-  readonly providers?: ContextSources
+  /** Reads files mentioned in conversations. Default: none; file references hold only what clients send. */
+  readonly files?: FileInspector
+  /** Contribute context on save and restore. Default: none. */
+  readonly providers?: ContextProviders
+  /** Ranks items by similarity to the newest messages. Default: none. */
   readonly embedder?: Embedder
-  /** Calls back when what waits for the store is tried again; a timer when left out. */
-  readonly later?: Later
-  /** Names sessions that begin; by the time, and by chance, when left out. */
-  readonly name?: HandoffParts['name']
+  /** Schedules retries of pending writes. Default: an unreferenced timer. */
+  readonly schedule?: Schedule
+  /** Generates ids of new sessions. Default: `session_<time>_<random>`. */
+  readonly generateSessionId?: HandoffDeps['generateSessionId']
 }
 
-/** A session with the ones before and after it. */
+/** Session metadata with its chain and counts. */
 export type SessionDetails = SessionMetadata & {
-  /** How well it came through when it was last restored. */
-  readonly preservation?: Measured
-  readonly chain: readonly Link[]
+  /** Preservation measured when the session was last restored. */
+  readonly preservation?: PreservationReport
+  readonly chain: readonly ChainLink[]
   readonly items: number
   readonly files: readonly string[]
-  readonly workspaceState?: Kept['state']
+  readonly workspaceState?: WorkspaceState
 }
 
 /**
- * Saves conversations before they overflow, and lets them go on elsewhere. Every method works in one workspace: ids of
- * others are not found.
+ * Saves conversations before they exceed the context window and restores them in new chats. Every method works in one
+ * workspace; session ids of other workspaces are not found.
  *
  * @example
  * const { sessionId } = await handoff.save('default', { messages: [{ role: 'user', content: 'Fix the login page.' }] })
@@ -69,10 +89,11 @@ export type SessionDetails = SessionMetadata & {
  */
 export class Handoff {
   readonly settings: HandoffSettings
-  private readonly parts: HandoffParts
-  private readonly pendings: Pending
-  private readonly monitor: Monitor
+  private readonly deps: HandoffDeps
+  private readonly pendingWrites: PendingWrites
+  private readonly monitor: TokenMonitor
 
+  /** Throws `bad-option` if a setting is invalid. */
   constructor({
     memory,
     graph,
@@ -81,155 +102,155 @@ export class Handoff {
     files,
     providers,
     embedder,
-    later = laterByTimer,
-    name = nameOf,
+    schedule = scheduleByTimer,
+    generateSessionId = generateRandomId,
   }: HandoffOptions) {
-    this.settings = settingsOf(settings)
-    this.parts = { memory, graph, clock, settings: this.settings, files, providers, embedder, name }
-    this.pendings = new Pending(this.settings.pending, clock, later)
-    this.monitor = new Monitor(this.parts, this.pendings, (workspace, request, attending) =>
-      this.save(workspace, request, attending),
+    this.settings = resolveSettings(settings)
+    this.deps = { memory, graph, clock, settings: this.settings, files, providers, embedder, generateSessionId }
+    this.pendingWrites = new PendingWrites(this.settings.pending, clock, schedule)
+    this.monitor = new TokenMonitor(this.deps, this.pendingWrites, (workspace, request, context) =>
+      this.save(workspace, request, context),
     )
   }
 
-  /** Saves a conversation, or what is new in one that was saved before. */
-  save(workspace: string, request: SaveRequest, attending: Attending = {}): Promise<SaveResult> {
-    return saved(this.parts, this.pendings, workspace, request, attending)
+  /** Saves a conversation; for a known session, only the new messages are stored. */
+  save(workspace: string, request: SaveRequest, context: OperationContext = {}): Promise<SaveResult> {
+    return saveSession(this.deps, this.pendingWrites, workspace, request, context)
   }
 
-  /** What a new chat begins with to go on where a session ended: the one named, else the workspace's most recent. */
-  restore(workspace: string, request: RestoreRequest = {}, attending: Attending = {}): Promise<Restored> {
-    return restored(this.parts, this.pendings, workspace, request, attending)
+  /** Creates the text a new chat starts with and a new session that continues the given one, or the most recent one. */
+  restore(workspace: string, request: RestoreRequest = {}, context: OperationContext = {}): Promise<Restored> {
+    return restoreSession(this.deps, this.pendingWrites, workspace, request, context)
   }
 
-  /** The sessions of a workspace, the one saved or added to last first; those that were only added to say so. */
-  async list(workspace: string, page: { readonly limit?: number; readonly offset?: number } = {}): Promise<Listing> {
-    return this.pendings.listed(workspace, (page.offset ?? 0) === 0, async () => {
-      // What was forgotten may have taken a session's row along: it is made again of what is left.
-      for (const sessionId of await bare(this.parts, workspace)) await this.save(workspace, { sessionId })
-      return listedWithBegun(this.parts, workspace, page)
+  /** Lists the sessions of a workspace, most recently changed first. Sessions never saved have `unsaved: true`. */
+  async list(workspace: string, page: Page = {}): Promise<SessionList> {
+    return this.pendingWrites.mergeIntoList(workspace, (page.offset ?? 0) === 0, async () => {
+      // Forgetting a message also deletes a session row that quoted it; saving again rebuilds the row.
+      for (const sessionId of await findSessionsWithoutRow(this.deps, workspace))
+        await this.save(workspace, { sessionId })
+      return listSessions(this.deps, workspace, page)
     })
   }
 
-  /** What is known of a session, also of one that was only added to yet. */
-  async get(workspace: string, asked: string): Promise<SessionDetails> {
-    const session = idIn(workspace, asked)
-    const found = await this.found(workspace, session)
-    const isStored = found.metadata.degraded === undefined
-    const preservation = isStored ? await lastMeasured(this.parts, workspace, session) : undefined
+  /** Returns the details of a session, saved or not. */
+  async get(workspace: string, session: string): Promise<SessionDetails> {
+    const id = idIn(workspace, session)
+    const { metadata, items, files, workspaceState } = await this.findSession(workspace, id)
+    const isStored = metadata.degraded === undefined
+    const preservation = isStored ? await readLatestPreservation(this.deps, workspace, id) : undefined
     return {
-      ...found.metadata,
+      ...metadata,
       ...(preservation === undefined ? {} : { preservation }),
-      chain: isStored ? await chainOf(this.parts, workspace, session) : [],
-      items: found.items.length,
-      files: found.files.map(({ path }) => path),
-      ...(found.state === undefined ? {} : { workspaceState: found.state }),
+      chain: isStored ? await readChain(this.deps, workspace, id) : [],
+      items: items.length,
+      files: files.map(({ path }) => path),
+      ...(workspaceState === undefined ? {} : { workspaceState }),
     }
   }
 
-  /** Everything that was said in a session, in order, also in one that waits for the store. */
+  /** Returns all messages of a session in order, including those not stored yet because the store fails. */
   async transcript(workspace: string, session: string): Promise<readonly Message[]> {
-    return (await this.found(workspace, idIn(workspace, session))).messages()
+    return (await this.findSession(workspace, idIn(workspace, session))).readMessages()
   }
 
-  /** Forgets a session for good: what was said, and everything made of it. */
-  async delete(workspace: string, asked: string): Promise<void> {
-    const { memory, graph } = this.parts
-    const session = idIn(workspace, asked)
-    const key = keyOf(workspace, session)
-    const row = await sessionRow(this.parts, workspace, session).catch(() => undefined)
-    const isKnown = (await this.pendings.drop(workspace, session)) || row !== undefined
-    if (!isKnown && (await internalsOf(memory).sessions.head(key, 0)).revision === 0) throw notFound(session)
-    await memory.forget({ key: `${workspace}:${session}` })
-    if (row !== undefined) await relinked(this.parts, workspace, row)
-    await eraseRows(graph, workspace, session)
-    this.monitor.forget(workspace, session)
+  /** Deletes a session permanently: its messages and everything derived from them. */
+  async delete(workspace: string, session: string): Promise<void> {
+    const { memory, graph } = this.deps
+    const id = idIn(workspace, session)
+    const key = keyOf(workspace, id)
+    const row = await findSessionRow(this.deps, workspace, id).catch(() => undefined)
+    const isKnown = (await this.pendingWrites.discard(workspace, id)) || row !== undefined
+    if (!isKnown && (await internalsOf(memory).sessions.head(key, 0)).revision === 0) throw notFound(id)
+    await memory.forget({ key: `${workspace}:${id}` })
+    if (row !== undefined) await relinkSuccessors(this.deps, workspace, row)
+    await deleteSessionRows(graph, workspace, id)
+    this.monitor.forget(workspace, id)
   }
 
-  /** Marks what was said as important: it comes first when the session is restored. */
-  mark(workspace: string, session: string, marking: Marking): Promise<Marked> {
-    return marked(this.parts, this.pendings, workspace, idIn(workspace, session), marking)
+  /** Marks messages as important; restored texts show them first. */
+  mark(workspace: string, session: string, request: MarkRequest): Promise<MarkResult> {
+    return markImportant(this.deps, this.pendingWrites, workspace, idIn(workspace, session), request)
   }
 
-  /** Adds to a session as it goes on, and saves it once it comes near the limit. */
-  append(workspace: string, request: AppendRequest, attending: Attending = {}): Promise<Appended> {
-    return this.monitor.append(workspace, request, attending)
+  /** Appends messages to a session and saves it when it reaches the token threshold. */
+  append(workspace: string, request: AppendRequest, context: OperationContext = {}): Promise<Appended> {
+    return this.monitor.append(workspace, request, context)
   }
 
-  /** How full a chat is, and whether it is time to save. */
+  /** Counts the tokens of a chat and reports whether a save is due. */
   check(workspace: string, request: CheckRequest): Promise<Reading> {
     return this.monitor.check(workspace, request)
   }
 
-  /** The most recent session that a new chat may be going on with, judged by how it begins. */
+  /** Suggests the most recent session that a new chat may continue, given the start of that chat. */
   suggest(workspace: string, text: string): Promise<Suggestion | undefined> {
-    return suggested(this.parts, workspace, text)
+    return suggestSession(this.deps, workspace, text)
   }
 
-  /** The sessions that a session goes on from, and those that go on from it, the oldest first. */
-  chain(workspace: string, session: string): Promise<readonly Link[]> {
-    return chainOf(this.parts, workspace, idIn(workspace, session))
+  /** Returns the predecessors and successors of a session and itself, oldest first. */
+  chain(workspace: string, session: string): Promise<readonly ChainLink[]> {
+    return readChain(this.deps, workspace, idIn(workspace, session))
   }
 
-  /** What was kept, used and missed over a chain of sessions. */
-  async analytics(workspace: string, asked: string): Promise<Analytics> {
-    const session = idIn(workspace, asked)
-    this.pendings.refuseWaiting(workspace, session)
-    return analysed(this.parts, workspace, session)
+  /** Reports which items were kept, used and missed over a chain of sessions. */
+  async analytics(workspace: string, session: string): Promise<Analytics> {
+    const id = idIn(workspace, session)
+    this.pendingWrites.assertNone(workspace, id)
+    return analyseChain(this.deps, workspace, id)
   }
 
-  /** Writes the sessions of a workspace in the documented directory layout; those that were only added to are saved first. */
-  async export(workspace: string, request: ExportLayout): Promise<Exported> {
-    const only = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
-    for (const { sessionId } of await begunIn(this.parts, workspace))
-      if (only === undefined || only === sessionId) await this.save(workspace, { sessionId })
-    return exportLayout(this.parts, workspace, request)
+  /** Writes the sessions of a workspace in the documented directory layout; unsaved sessions are saved first. */
+  async export(workspace: string, request: ExportRequest): Promise<ExportResult> {
+    const onlyId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
+    for (const { sessionId } of await listDraftSessions(this.deps, workspace))
+      if (onlyId === undefined || onlyId === sessionId) await this.save(workspace, { sessionId })
+    return exportLayout(this.deps, workspace, request)
   }
 
-  /** Takes in sessions from the documented directory layout. */
-  import(request: ImportLayout): Promise<Taken> {
-    return importLayout(this.parts, request)
+  /** Imports sessions from the documented directory layout. */
+  import(request: ImportRequest): Promise<ImportResult> {
+    return importLayout(this.deps, request)
   }
 
-  /** Ends sessions that are over; those without anything said only in the workspaces named. */
-  sweep(workspaces: readonly string[] = [], now = this.parts.clock()): Promise<{ readonly ended: readonly string[] }> {
-    return sweep(this.parts, workspaces, now)
+  /** Deletes expired sessions. Expired sessions without messages are found only in the given workspaces. */
+  sweep(workspaces: readonly string[] = [], now = this.deps.clock()): Promise<{ readonly ended: readonly string[] }> {
+    return sweepExpired(this.deps, workspaces, now)
   }
 
-  /** What waits for the store to be back. */
-  pending(): readonly Waiting[] {
-    return this.pendings.waiting()
+  /** Returns the writes that wait for the store, and those that were lost. */
+  pending(): readonly PendingWriteStatus[] {
+    return this.pendingWrites.status()
   }
 
-  /** Tries now to write what waits; resolves to how much still does. */
+  /** Retries pending writes now; resolves to the number that still fail. */
   retry(): Promise<number> {
-    return this.pendings.retry()
+    return this.pendingWrites.retry()
   }
 
-  /** Tries a last time to write what waits, and stops. Memory and graph are closed by whoever opened them. */
+  /** Retries pending writes one last time, then stops. Does not close the memory or the graph. */
   async close(): Promise<void> {
-    await this.pendings.close()
+    await this.pendingWrites.close()
   }
 
-  private async found(workspace: string, session: string): Promise<Kept> {
-    const saved = this.pendings.kept(workspace, session) ?? (await kept(this.parts, workspace, session))
+  private async findSession(workspace: string, id: string): Promise<SavedSession> {
+    const saved = this.pendingWrites.preview(workspace, id) ?? (await readSavedSession(this.deps, workspace, id))
     if (saved !== undefined && saved.metadata.messageCount > 0) return saved
-    const said = await unsaved(this.parts, workspace, session)
-    const before = saved?.metadata.continuedFrom
-    const found =
-      said === undefined
-        ? saved
-        : { ...said, metadata: { ...said.metadata, ...(before === undefined ? {} : { continuedFrom: before }) } }
-    if (found === undefined) throw notFound(session)
-    return found
+    const unsaved = await readUnsavedSession(this.deps, workspace, id)
+    if (unsaved === undefined) {
+      if (saved === undefined) throw notFound(id)
+      return saved
+    }
+    const continuedFrom = saved?.metadata.continuedFrom
+    return continuedFrom === undefined ? unsaved : { ...unsaved, metadata: { ...unsaved.metadata, continuedFrom } }
   }
 }
 
-const nameOf = (now: number): string => `session_${now}_${randomUUID().slice(0, 8)}`
+const generateRandomId = (now: number): string => `session_${now}_${randomUUID().slice(0, 8)}`
 
-const laterByTimer: Later = (after, call) => {
-  const timer = setTimeout(call, after)
-  // What waits for a store must not keep a process alive that has nothing else to do.
+const scheduleByTimer: Schedule = (delayMs, run) => {
+  const timer = setTimeout(run, delayMs)
+  // Pending writes must not keep an otherwise idle process alive.
   timer.unref()
   return () => clearTimeout(timer)
 }

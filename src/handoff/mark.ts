@@ -1,58 +1,55 @@
 import { MemoryError } from '../domain/error.ts'
 import { clip } from '../text/clip.ts'
-import type { Pending } from './pending.ts'
-import { saved } from './save.ts'
-import { kept, keyOf, notFound } from './sessions.ts'
-import type { HandoffParts } from './settings.ts'
-import { stands } from './stands.ts'
+import type { PendingWrites } from './pendingWrites.ts'
+import { saveSession } from './save/save.ts'
+import { keyOf, notFound, readSavedSession } from './sessions.ts'
+import type { HandoffDeps } from './settings.ts'
 
-/** What is important: messages by their ids, items by theirs, or whatever says a text, with whole words. */
-export type Marking = {
+/** Selects messages by their ids, by the ids of items extracted from them, or by text they contain as whole words. */
+export type MarkRequest = {
   readonly messageIds?: readonly string[]
   readonly itemIds?: readonly string[]
   readonly text?: string
 }
-/** Ids of the messages that are marked by now, how many of them are new, and how those read that were meant. */
-export type Marked = {
+export type MarkResult = {
   readonly sessionId: string
+  /** Ids of all messages that are marked now. */
   readonly marked: readonly string[]
+  /** Number of newly marked messages. */
   readonly added: number
+  /** Short quotes of the selected messages. */
   readonly quotes: readonly string[]
 }
 
-/** So much of a message is quoted. */
-const quoted = 120
+const maxQuoteChars = 120
 
-/** Marks what was said as important, and weighs the items of the session anew. */
-export async function marked(
-  parts: HandoffParts,
-  pending: Pending,
+/** Marks messages as important and saves the session again, which recalculates its items. */
+export async function markImportant(
+  deps: HandoffDeps,
+  pending: PendingWrites,
   workspace: string,
   session: string,
-  marking: Marking,
-): Promise<Marked> {
-  const { memory, graph } = parts
+  { messageIds = [], itemIds = [], text = '' }: MarkRequest,
+): Promise<MarkResult> {
+  const { memory, graph } = deps
   await pending.retry()
-  pending.refuseWaiting(workspace, session)
+  pending.assertNone(workspace, session)
   const messages = await memory.transcript(keyOf(workspace, session))
-  const before = await kept(parts, workspace, session)
+  const before = await readSavedSession(deps, workspace, session)
   if (before === undefined && messages.length === 0) throw notFound(session)
-  const { messageIds = [], itemIds = [], text = '' } = marking
-  const sources = (before?.items ?? []).filter(({ id }) => itemIds.includes(id)).flatMap((item) => item.sources)
-  const wanted = new Set([...messageIds, ...sources])
-  const meant = messages.filter(({ id, content }) => wanted.has(id) || stands(text, content) >= 0)
-  const found = meant.map(({ id }) => id)
-  if (found.length === 0)
+  const itemSources = (before?.items ?? []).filter(({ id }) => itemIds.includes(id)).flatMap((item) => item.sources)
+  const wantedIds = new Set([...messageIds, ...itemSources])
+  const selected = messages.filter(({ id, content }) => wantedIds.has(id) || indexOfWholeWord(text, content) >= 0)
+  const selectedIds = selected.map(({ id }) => id)
+  if (selectedIds.length === 0)
     throw new MemoryError(
       'bad-option',
-      'Nothing in the session is what should be marked. Give ids of its messages or items, or whole words that one of them holds.',
-      {
-        param: 'messageIds',
-      },
+      'No message of the session matches. Give ids of its messages or items, or whole words that a message contains.',
+      { param: 'messageIds' },
     )
   const { written } = await graph.write(workspace, {
-    // A row for each: two that mark at once do not take back what the other marked.
-    entities: found.map((message) => ({
+    // One row per message, so that concurrent marks do not overwrite each other.
+    entities: selectedIds.map((message) => ({
       type: 'mark',
       id: `mark_${session}_${message}`,
       session,
@@ -60,18 +57,38 @@ export async function marked(
       properties: { message },
     })),
   })
-  await saved(parts, pending, workspace, { sessionId: session }, {})
-  const quotes = meant.map(({ content }) => quoteOf(content, stands(text, content)))
-  return { sessionId: session, marked: [...new Set([...(before?.marked ?? []), ...found])], added: written, quotes }
+  await saveSession(deps, pending, workspace, { sessionId: session }, {})
+  const quotes = selected.map(({ content }) => quoteLine(content, indexOfWholeWord(text, content)))
+  const marked = [...new Set([...(before?.markedMessages ?? []), ...selectedIds])]
+  return { sessionId: session, marked, added: written, quotes }
 }
 
-/** The line that was meant, else how the message begins. */
-const quoteOf = (content: string, at: number): string =>
+/** Quotes the line at `index`, or the start of the message if `index` is negative. */
+const quoteLine = (content: string, index: number): string =>
   clip(
     content
-      .slice(content.lastIndexOf('\n', Math.max(0, at)) + 1)
+      .slice(content.lastIndexOf('\n', Math.max(0, index)) + 1)
       .replaceAll(/\s+/g, ' ')
       .trim(),
-    quoted,
+    maxQuoteChars,
     '…',
   )
+
+const isWordChar = (char: string): boolean => /[\p{L}\p{N}_]/u.test(char)
+
+/**
+ * Returns the index of the first occurrence of `name` that is not part of a longer word, or -1.
+ *
+ * @example
+ * indexOfWholeWord('Decision 13', 'Decision 133, then Decision 13.') // 19
+ */
+export function indexOfWholeWord(name: string, text: string): number {
+  const [startsWithWord, endsWithWord] = [isWordChar(name.charAt(0)), isWordChar(name.charAt(name.length - 1))]
+  for (let index = text.indexOf(name); index >= 0 && name !== ''; index = text.indexOf(name, index + 1)) {
+    const isInside =
+      (startsWithWord && isWordChar(text.charAt(index - 1))) ||
+      (endsWithWord && isWordChar(text.charAt(index + name.length)))
+    if (!isInside) return index
+  }
+  return -1
+}

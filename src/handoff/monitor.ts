@@ -6,48 +6,48 @@ import { check, MemoryError } from '../domain/error.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { isExpired } from '../domain/session.ts'
 import { internalsOf } from '../memory.ts'
-import { type Suggestion, suggested } from './continuation.ts'
-import { isSaved, noteBegun } from './draftSessions.ts'
-import type { Pending } from './pending.ts'
-import { metadataOf } from './records.ts'
-import { countOf } from './save/accept.ts'
-import { chatOf, toldIn } from './save/told.ts'
-import type { SaveRequest, SaveResult } from './save.ts'
-import { idIn, isThere, keyOf, notFound, refuseTaken, sessionRow } from './sessions.ts'
-import type { Attending, HandoffParts, HandoffSettings } from './settings.ts'
+import { type Suggestion, suggestSession } from './chain.ts'
+import { isSessionSaved, markDraftSession } from './draftSessions.ts'
+import type { PendingWrites } from './pendingWrites.ts'
+import { metadataFromRow } from './rows.ts'
+import { findSessionOfRecord, ingestMessages } from './save/conversation.ts'
+import { parseTokenCount, type SaveRequest } from './save/request.ts'
+import type { SaveResult } from './save/save.ts'
+import { assertIdAvailable, findSessionRow, idIn, keyOf, notFound, sessionExists } from './sessions.ts'
+import type { HandoffDeps, HandoffSettings, OperationContext } from './settings.ts'
 
-/** What to count: a session as it is stored, messages, a text, or a count that the client has made. */
+/** Content to count: a stored session, messages, a text, or a count made by the client. Given together, they are added up. */
 export type CheckRequest = {
   readonly sessionId?: string
   readonly messages?: readonly Incoming[]
   readonly text?: string
   readonly tokenCount?: Tokens
-  /** What the chat holds at most. */
+  /** Token limit of the chat; default: the `limit` setting. */
   readonly limit?: Tokens
-  /** Who asks, if it is no session that is asked about: crossings are told once to each. */
+  /** Identifies the chat if no session is given: `crossed` is reported once per client. */
   readonly client?: string
 }
 
-/** How full a chat is. */
+/** Token usage of a chat. */
 export type Reading = {
   readonly tokens: Tokens
   readonly limit: Tokens
-  /** From so many tokens on a save is due. */
+  /** Token count from which a save is due. */
   readonly threshold: Tokens
   readonly remaining: Tokens
   readonly usage: number
   readonly saveNow: boolean
-  /** Whether it was below the threshold when it was last looked at: the one time to tell somebody. */
+  /** True on the first check at or above the threshold: the one time to notify the user. */
   readonly crossed: boolean
-  /** Whether every text was counted as the model does, and none bounded from above. */
+  /** False if any count is an upper bound instead of the model's own count. */
   readonly exact: boolean
 }
 
 export type AppendRequest = {
-  /** A new session begins when left out. */
+  /** Session to append to; a new one is created if omitted. */
   readonly sessionId?: string
   readonly messages: readonly Incoming[]
-  /** The same once more is stored once. */
+  /** Idempotency key: the same operation is stored once. */
   readonly operationId?: string
   readonly limit?: Tokens
 }
@@ -56,180 +56,183 @@ export type Appended = {
   readonly sessionId: string
   readonly messageIds: readonly string[]
   readonly reading: Reading
-  /** Whether it was saved when it came near the limit: what comes since is part of it whenever it is restored. */
+  /** The session is over the threshold and was saved earlier; messages added since are included when it is restored. */
   readonly wasSaved?: boolean
-  /** The save that became due with these messages. */
+  /** Result of the save that these messages triggered. */
   readonly saved?: SaveResult
-  /** For a session that begins: another one that it may be going on from. */
+  /** Earlier session that a new session may continue. */
   readonly suggestion?: Suggestion
-  /** The store failed: the messages are kept in memory and written as soon as they can be; only they are counted. */
+  /** The store failed: the messages are held in memory and retried. `reading` counts only these messages. */
   readonly degraded?: 'not durable'
 }
 
-type Save = (workspace: string, request: SaveRequest, attending: Attending) => Promise<SaveResult>
+type Save = (workspace: string, request: SaveRequest, context: OperationContext) => Promise<SaveResult>
 
-/** So many chats are remembered to have been above their threshold. */
-const mostChats = 10_000
+type TokenCount = { readonly tokens: Tokens; readonly exact: boolean }
 
-/** From so many tokens on a save is due: the threshold's part of the limit, less what the system's own messages need. */
-const thresholdOf = ({ threshold, margin }: Pick<HandoffSettings, 'threshold' | 'margin'>, limit: Tokens): Tokens =>
+/** Chats remembered as being above their threshold. */
+const maxTrackedChats = 10_000
+
+const saveThreshold = ({ threshold, margin }: Pick<HandoffSettings, 'threshold' | 'margin'>, limit: Tokens): Tokens =>
   Math.max(1, Math.floor(threshold * limit) - margin)
 
-/** Watches how full chats become, and has them saved in time. */
-export class Monitor {
-  private readonly parts: HandoffParts
-  private readonly pending: Pending
+/** Tracks the token usage of chats and saves sessions that reach the threshold. */
+export class TokenMonitor {
+  private readonly deps: HandoffDeps
+  private readonly pending: PendingWrites
   private readonly save: Save
-  /** Chats that were above their threshold when last looked at, the one looked at last at the end. */
-  private readonly above = new Set<string>()
+  /** Chats above their threshold at the last check, least recently checked first. */
+  private readonly chatsAboveThreshold = new Set<string>()
 
-  constructor(parts: HandoffParts, pending: Pending, save: Save) {
-    this.parts = parts
+  constructor(deps: HandoffDeps, pending: PendingWrites, save: Save) {
+    this.deps = deps
     this.pending = pending
     this.save = save
   }
 
-  /** Counts, and tells whether it is time to save. */
+  /** Counts the tokens of a chat and reports whether a save is due. */
   async check(workspace: string, request: CheckRequest): Promise<Reading> {
-    const { tokenizer } = this.parts.memory
-    const { limit = this.parts.settings.limit, messages, text, tokenCount } = request
+    const { tokenizer } = this.deps.memory
+    const { limit = this.deps.settings.limit, messages, text, tokenCount } = request
     const sessionId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
     check('limit', limit, Number.isSafeInteger(limit) && limit >= 1, 'a whole number of tokens, 1 or more')
-    const now = this.parts.clock()
-    const counts: readonly Count[] = [
-      ...(sessionId === undefined ? [] : [await this.stored(workspace, sessionId)]),
-      ...(messages === undefined ? [] : [weightOf(tokenizer, messages, now)]),
+    const now = this.deps.clock()
+    const counts: readonly TokenCount[] = [
+      ...(sessionId === undefined ? [] : [await this.countStored(workspace, sessionId)]),
+      ...(messages === undefined ? [] : [countMessages(tokenizer, messages, now)]),
       ...(text === undefined ? [] : [{ tokens: tokenizer.count(text), exact: tokenizer.isExact(text) }]),
-      ...(tokenCount === undefined ? [] : [{ tokens: countOf(tokenCount), exact: true }]),
+      ...(tokenCount === undefined ? [] : [{ tokens: parseTokenCount(tokenCount), exact: true }]),
     ]
     if (counts.length === 0)
       throw new MemoryError('bad-option', 'There is nothing to count. Give sessionId, messages, text or tokenCount.', {
         param: 'messages',
       })
-    const tokens = counts.reduce((sum, count) => sum + count.tokens, 0)
-    return this.reading(
+    const isExact = tokenizer.kind === 'exact' && counts.every(({ exact }) => exact)
+    return this.updateUsage(
       `${workspace}:${sessionId ?? `:${request.client ?? ''}`}`,
-      tokens,
+      sumTokens(counts),
       limit,
-      tokenizer.kind === 'exact' && counts.every(({ exact }) => exact),
+      isExact,
     )
   }
 
-  /** Stores messages, and saves the session when that takes it over the threshold. What a failing store does not take waits in memory. */
-  async append(workspace: string, request: AppendRequest, attending: Attending): Promise<Appended> {
-    const { clock, name } = this.parts
-    const { limit } = request
-    if (request.messages.length === 0) throw nothing()
-    // Said now, whenever it is written.
-    const { said: messages, records } = await toldIn(this.parts, workspace, request.messages, clock())
-    const known =
+  /** Appends messages and saves the session when it crosses the threshold. Messages a failing store rejects are queued. */
+  async append(workspace: string, request: AppendRequest, context: OperationContext): Promise<Appended> {
+    const { clock, generateSessionId } = this.deps
+    if (request.messages.length === 0) throw nothingToAppend()
+    // Timestamps are fixed now, even if the messages are written later.
+    const { messages, records } = await ingestMessages(this.deps, workspace, request.messages, clock())
+    const knownId =
       request.sessionId === undefined
-        ? await chatOf(this.parts, workspace, records)
+        ? await findSessionOfRecord(this.deps, workspace, records)
         : idIn(workspace, request.sessionId)
-    if (messages.length === 0 && known === undefined) throw nothing()
-    const sessionId = known ?? name(clock())
-    const within = limit === undefined ? {} : { limit }
-    const stored = await this.kept(workspace, { ...request, sessionId, messages }, known !== undefined)
+    if (messages.length === 0 && knownId === undefined) throw nothingToAppend()
+    const sessionId = knownId ?? generateSessionId(clock())
+    const limit = request.limit === undefined ? {} : { limit: request.limit }
+    const stored = await this.storeOrEnqueue(workspace, { ...request, sessionId, messages }, knownId !== undefined)
     if (stored === undefined)
       return {
         sessionId,
         messageIds: [],
-        reading: await this.check(workspace, { messages, ...within }),
+        reading: await this.check(workspace, { messages, ...limit }),
         degraded: 'not durable',
       }
-    const reading = await this.check(workspace, { sessionId, ...within })
-    const saved = reading.crossed ? await this.savedNow(workspace, sessionId, attending) : undefined
-    const suggestion = stored[0]?.sequence === 1 ? await this.suggestion(workspace, sessionId, messages) : undefined
+    const reading = await this.check(workspace, { sessionId, ...limit })
+    const saved = reading.crossed ? await this.saveCrossed(workspace, sessionId, context) : undefined
+    const isNewSession = stored[0]?.sequence === 1
+    const suggestion = isNewSession ? await this.suggestPredecessor(workspace, sessionId, messages) : undefined
     return {
       sessionId,
       messageIds: stored.map(({ id }) => id),
       reading,
-      wasSaved: saved === undefined && reading.saveNow && (await isSaved(this.parts, workspace, sessionId)),
+      wasSaved: saved === undefined && reading.saveNow && (await isSessionSaved(this.deps, workspace, sessionId)),
       ...(saved === undefined ? {} : { saved }),
       ...(suggestion === undefined ? {} : { suggestion }),
     }
   }
 
-  /** The messages as they were stored; undefined if they wait for the store, in their order. */
-  private async kept(
+  /** Stores messages; resolves to undefined if they were queued because the store fails. */
+  private async storeOrEnqueue(
     workspace: string,
     request: AppendRequest & { readonly sessionId: string },
-    isKnown: boolean,
+    mustExist: boolean,
   ): Promise<readonly Message[] | undefined> {
-    const { memory } = this.parts
+    const { memory } = this.deps
     const { sessionId: session, messages, operationId = randomUUID() } = request
     const key = keyOf(workspace, session)
     const write = async (): Promise<readonly Message[]> => {
-      await refuseTaken(this.parts, workspace, session)
-      if (isKnown && !(await isThere(this.parts, workspace, session))) throw notFound(session)
+      await assertIdAvailable(this.deps, workspace, session)
+      if (mustExist && !(await sessionExists(this.deps, workspace, session))) throw notFound(session)
       if (messages.length === 0) return []
-      await noteBegun(this.parts, workspace, session)
+      await markDraftSession(this.deps, workspace, session)
       return memory.append(key, messages, { operationId })
     }
     await this.pending.retry()
-    if (!this.pending.isWaiting(workspace, session)) {
+    if (!this.pending.has(workspace, session)) {
       try {
         return await write()
       } catch (error) {
-        if (!this.pending.takes(error)) throw error
+        if (!this.pending.isRetryable(error)) throw error
       }
     }
-    this.pending.keep({ workspace, session, bytes: JSON.stringify(messages).length, write })
+    this.pending.enqueue({ workspace, session, bytes: JSON.stringify(messages).length, write })
     return undefined
   }
 
-  /** A crossing whose save fails is none yet: the next message crosses once more. */
-  private async savedNow(workspace: string, sessionId: string, attending: Attending): Promise<SaveResult> {
+  /** Saves a session that crossed the threshold. If the save fails, the next append crosses again. */
+  private async saveCrossed(workspace: string, sessionId: string, context: OperationContext): Promise<SaveResult> {
     try {
-      return await this.save(workspace, { sessionId }, attending)
+      return await this.save(workspace, { sessionId }, context)
     } catch (error) {
       this.forget(workspace, sessionId)
       throw error
     }
   }
 
-  /** An earlier session that one which begins like this may be going on from. */
-  private async suggestion(
+  /** Suggests an earlier session for a new one, unless its predecessor is known. */
+  private async suggestPredecessor(
     workspace: string,
     session: string,
     messages: readonly Incoming[],
   ): Promise<Suggestion | undefined> {
-    const row = await sessionRow(this.parts, workspace, session)
-    // It is known already what it goes on from.
-    if (row !== undefined && metadataOf(row).continuedFrom !== undefined) return undefined
-    const beginning = messages.find(({ role, content }) => role === 'user' && typeof content === 'string')?.content
-    return typeof beginning === 'string' ? suggested(this.parts, workspace, beginning, new Set([session])) : undefined
+    const row = await findSessionRow(this.deps, workspace, session)
+    if (row !== undefined && metadataFromRow(row).continuedFrom !== undefined) return undefined
+    const firstText = messages.find(({ role, content }) => role === 'user' && typeof content === 'string')?.content
+    return typeof firstText === 'string'
+      ? suggestSession(this.deps, workspace, firstText, new Set([session]))
+      : undefined
   }
 
+  /** Forgets that a session was above its threshold. */
   forget(workspace: string, session: string): void {
-    this.above.delete(`${workspace}:${session}`)
+    this.chatsAboveThreshold.delete(`${workspace}:${session}`)
   }
 
-  /** What the messages of a session cost together, without reading them: each knows what lies before it. */
-  private async stored(workspace: string, session: string): Promise<Count> {
-    const { memory, clock } = this.parts
-    const waiting = await this.pending.kept(workspace, session)?.messages()
-    if (waiting !== undefined) return { tokens: sumOf(waiting), exact: true }
+  /** Counts a stored session. Without gaps, the newest message's offset gives the total and no other message is read. */
+  private async countStored(workspace: string, session: string): Promise<TokenCount> {
+    const { memory, clock } = this.deps
+    const pendingMessages = await this.pending.preview(workspace, session)?.readMessages()
+    if (pendingMessages !== undefined) return { tokens: sumTokens(pendingMessages), exact: true }
     const head = await internalsOf(memory).sessions.head(keyOf(workspace, session), 1)
     const newest = head.recent.at(-1)
     if (newest === undefined || isExpired(head, clock())) {
-      if ((await sessionRow(this.parts, workspace, session)) === undefined) throw notFound(session)
+      if ((await findSessionRow(this.deps, workspace, session)) === undefined) throw notFound(session)
       return { tokens: 0, exact: true }
     }
-    const isWhole = head.gaps.length === 0 && memory.profile.cap === undefined
-    const messages = isWhole ? [] : await memory.transcript(keyOf(workspace, session))
-    return { tokens: isWhole ? newest.offset + newest.weight : sumOf(messages), exact: true }
+    if (head.gaps.length === 0 && memory.profile.cap === undefined)
+      return { tokens: newest.offset + newest.weight, exact: true }
+    return { tokens: sumTokens(await memory.transcript(keyOf(workspace, session))), exact: true }
   }
 
-  private reading(chat: string, tokens: Tokens, limit: Tokens, exact: boolean): Reading {
-    const threshold = thresholdOf(this.parts.settings, limit)
+  private updateUsage(chat: string, tokens: Tokens, limit: Tokens, exact: boolean): Reading {
+    const threshold = saveThreshold(this.deps.settings, limit)
     const saveNow = tokens >= threshold
-    const crossed = saveNow && !this.above.has(chat)
-    this.above.delete(chat)
-    if (saveNow) this.above.add(chat)
-    for (const oldest of this.above) {
-      if (this.above.size <= mostChats) break
-      this.above.delete(oldest)
+    const crossed = saveNow && !this.chatsAboveThreshold.has(chat)
+    this.chatsAboveThreshold.delete(chat)
+    if (saveNow) this.chatsAboveThreshold.add(chat)
+    for (const oldest of this.chatsAboveThreshold) {
+      if (this.chatsAboveThreshold.size <= maxTrackedChats) break
+      this.chatsAboveThreshold.delete(oldest)
     }
     return {
       tokens,
@@ -244,15 +247,13 @@ export class Monitor {
   }
 }
 
-const nothing = (): MemoryError =>
+const nothingToAppend = (): MemoryError =>
   new MemoryError('bad-option', 'There is nothing to append. Give at least one message.', { param: 'messages' })
 
-type Count = { readonly tokens: Tokens; readonly exact: boolean }
+const sumTokens = (counts: readonly { readonly tokens: Tokens }[]): Tokens =>
+  counts.reduce((sum, { tokens }) => sum + tokens, 0)
 
-const sumOf = (messages: readonly { readonly tokens: Tokens }[]): Tokens =>
-  messages.reduce((sum, { tokens }) => sum + tokens, 0)
-
-function weightOf(tokenizer: Tokenizer, messages: readonly Incoming[], now: Millis): Count {
-  const said = messages.map((message, place) => weighed(tokenizer, parseMessage(message, place, now)))
-  return { tokens: sumOf(said), exact: said.every(({ content }) => tokenizer.isExact(content)) }
+function countMessages(tokenizer: Tokenizer, messages: readonly Incoming[], now: Millis): TokenCount {
+  const counted = messages.map((message, index) => weighed(tokenizer, parseMessage(message, index, now)))
+  return { tokens: sumTokens(counted), exact: counted.every(({ content }) => tokenizer.isExact(content)) }
 }

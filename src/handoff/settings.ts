@@ -4,29 +4,32 @@ import type { Degradation } from '../domain/ledger.ts'
 import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Memory } from '../memory.ts'
-import type { Seen } from './references.ts'
+import type { Seen } from './fileReferences.ts'
+import type { ProvidedContext } from './rows.ts'
 
-/** How sessions are handed over; what is left out is as documented. */
+/** Settings of saving and restoring sessions. */
 export type HandoffSettings = {
-  /** What a chat holds at most, unless a call says otherwise. */
+  /** Token limit of a chat, unless a call gives another one. Default 200 000. */
   readonly limit: Tokens
-  /** The part of the limit at which a save is due, and what is kept free for the system's own messages. */
+  /** Fraction of the limit at which a save is due. Default 0.75. */
   readonly threshold: number
+  /** Tokens reserved for system messages; subtracted from the threshold. Default 100. */
   readonly margin: Tokens
-  /** What is restored at most, unless a call says otherwise. */
+  /** Token budget of a restored text, unless a call gives another one. Default 8 000. */
   readonly budget: Tokens
-  /** Items of less importance are not restored, and no more than so many. */
+  /** Minimum importance (1 to 10) of restored items. Default 3. */
   readonly importance: number
+  /** Maximum number of restored items. Default 50. */
   readonly items: number
-  /** Whether conversations are summed up at several levels of detail. */
+  /** Creates summaries at several levels of detail on save. Default true. */
   readonly summarise: boolean
-  /** Whether the directory layout is compressed. */
+  /** Compresses the files of the directory layout with zstd. Default true. */
   readonly compress: boolean
-  /** What waits for a store that fails, in bytes at most; beyond it, saving fails as the store does. */
+  /** Maximum bytes held in memory while the store fails; beyond it, saving fails. Default 64 MiB. */
   readonly pending: number
 }
 
-const defaults: HandoffSettings = {
+const defaultSettings: HandoffSettings = {
   limit: 200_000,
   threshold: 0.75,
   margin: 100,
@@ -38,57 +41,54 @@ const defaults: HandoffSettings = {
   pending: 64 * 1_024 * 1_024,
 }
 
-/** What somebody said, checked, and the documented defaults for the rest. */
-export function settingsOf(given: Partial<HandoffSettings> = {}): HandoffSettings {
-  const settings = { ...defaults, ...given }
+/** Validates settings and fills in the defaults. Throws `bad-option` on an invalid value. */
+export function resolveSettings(given: Partial<HandoffSettings> = {}): HandoffSettings {
+  const settings = { ...defaultSettings, ...given }
   const { limit, threshold, margin, budget, importance, items, pending } = settings
-  for (const [name, value, least] of [
+  for (const [name, value, min] of [
     ['limit', limit, 1],
     ['margin', margin, 0],
     ['budget', budget, 1],
     ['items', items, 0],
     ['pending', pending, 0],
   ] as const)
-    check(name, value, Number.isSafeInteger(value) && value >= least, `a whole number, ${least} or more`)
+    check(name, value, Number.isSafeInteger(value) && value >= min, `a whole number, ${min} or more`)
   check('threshold', threshold, threshold > 0 && threshold <= 1, 'a part of the limit, above 0 and up to 1')
   check('importance', importance, importance >= 1 && importance <= 10, 'a number from 1 to 10')
   return settings
 }
 
-/** Looks at files on behalf of a client, as far as it may. */
-export type FileEyes = { look(user: string, path: string): Promise<Seen> }
+/** Reads files on behalf of a client, within that client's permissions. */
+export type FileInspector = { look(user: string, path: string): Promise<Seen> }
 
-/** Others that have something to say when a session is saved or restored: data, whatever it says. */
-export type ContextSources = {
+/** External sources that contribute context when a session is saved or restored. Their text is data, never instructions. */
+export type ContextProviders = {
   gather(
     on: 'save' | 'restore',
     about: { readonly workspace: string; readonly session: string; readonly text: string },
     signal?: AbortSignal,
-  ): Promise<{
-    readonly provided: readonly { readonly from: string; readonly text: string }[]
-    readonly degraded: readonly Degradation[]
-  }>
+  ): Promise<{ readonly provided: readonly ProvidedContext[]; readonly degraded: readonly Degradation[] }>
 }
 
-/** Calls back after a time; what it returns takes that back. */
-export type Later = (after: Millis, call: () => void) => () => void
+/** Calls `run` after a delay; the returned function cancels the call. */
+export type Schedule = (delayMs: Millis, run: () => void) => () => void
 
-/** Everything handing over works with. */
-export type HandoffParts = {
+/** Dependencies shared by all handoff operations. */
+export type HandoffDeps = {
   readonly memory: Memory
   readonly graph: Graph
   readonly clock: Clock
   readonly settings: HandoffSettings
-  readonly files: FileEyes | undefined
-  readonly providers: ContextSources | undefined
+  readonly files: FileInspector | undefined
+  readonly providers: ContextProviders | undefined
   readonly embedder: Embedder | undefined
-  /** Names a session that begins now; no two are the same, whichever process names them. */
-  readonly name: (now: Millis) => string
+  /** Generates a session id that is unique across processes. */
+  readonly generateSessionId: (now: Millis) => string
 }
 
-/** Long work that somebody waits for. */
-export type Attending = {
-  /** On whose behalf files are looked at. */
+/** Caller of a long operation: identity, cancellation and progress. */
+export type OperationContext = {
+  /** User on whose behalf files are read. */
   readonly client?: string
   readonly signal?: AbortSignal
   readonly progress?: (done: number, total: number, message: string) => void

@@ -4,8 +4,8 @@ import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } f
 import type { Erasure, Store } from '../domain/ports.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import { marksIn } from '../text/secretMark.ts'
-import { type GoneBySession, says, taintedBy } from '../upkeep/rederive.ts'
 import { overlaps } from '../upkeep/outcome.ts'
+import { type GoneBySession, says, taintedBy } from '../upkeep/rederive.ts'
 import { revise } from '../upkeep/revise.ts'
 import type { Barrier } from './secretMasker.ts'
 

@@ -1,12 +1,12 @@
 import { wellFormed } from '../domain/chat.ts'
 
 /**
- * Plain data as the one text it has: fields in the order of their names, no white space, fields without a value left
- * out, numbers as JavaScript writes them. Half a surrogate pair in a text becomes U+FFFD, as wherever text comes in or
- * goes out; in the name of a field, where two names could become one, it is kept as an escape.
+ * Serializes plain data to its only representation: sorted fields, no whitespace, no undefined fields, numbers as
+ * JavaScript writes them. Lone surrogates in values become U+FFFD; in field names they stay escaped, because two names
+ * could otherwise become equal.
  *
  * @example
- * canonical({ b: [1, 'ü'], a: undefined, 10: '\ud83d' }) // '{"10":"\ufffd","b":[1,"ü"]}'
+ * toCanonicalJson({ b: [1, 'ü'], a: undefined, 10: '\ud83d' }) // '{"10":"\ufffd","b":[1,"ü"]}'
  */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`

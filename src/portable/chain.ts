@@ -3,66 +3,75 @@ import { isObject } from '../domain/checks.ts'
 import { MemoryError } from '../domain/error.ts'
 import { canonical } from './canonical.ts'
 
-/** A line of a bundle and the hash in it, which stands for everything up to and including the line. */
-export type Link = { readonly line: string; readonly hash: string }
+/** A line of a hash chain; its hash covers all lines up to and including it. */
+export type ChainLine = { readonly line: string; readonly hash: string }
 
-/** What stands in a line beside its hash. */
-export type Body = Readonly<Record<string, unknown>>
+/** The fields of a line without its hash. */
+export type LineBody = Readonly<Record<string, unknown>>
 
-/** What comes before the first line. */
+/** The previous hash of the first line. */
 export const origin = ''
 
 /**
- * Writes a line that continues a chain: its `hash` is the SHA-256 of the hash before it and its own canonical body.
+ * Creates the next line of a chain. Its `hash` is the SHA-256 of the previous hash and the canonical body.
  *
  * @example
- * const header = link(origin, { bundle: 'threadkeep', version: 1 })
- * const next = link(header.hash, { end: { sessions: 0, messages: 0, entries: 0 } })
+ * const header = createChainLine(chainStart, { bundle: 'threadkeep', version: 1 })
+ * const next = createChainLine(header.hash, { end: { sessions: 0, messages: 0, entries: 0 } })
  */
-export function link(previous: string, body: Body): Link {
-  const fields = Object.entries(body).map(([name, value]): Field => [name, canonical(value)])
-  const sum = hash('sha256', previous + joined(fields))
-  return { line: joined([...fields, ['hash', canonical(sum)]]), hash: sum }
+export function link(previousHash: string, body: LineBody): ChainLine {
+  const fields = Object.entries(body).map(([name, value]): SerializedField => [name, canonical(value)])
+  const digest = hash('sha256', previousHash + joinFields(fields))
+  return { line: joinFields([...fields, ['hash', canonical(digest)]]), hash: digest }
 }
 
-/** A long message is written as JSON once, not once more with its hash beside it. */
-type Field = readonly [name: string, json: string]
-const joined = (fields: readonly Field[]): string =>
+/** Fields are serialized once for both the hash and the line, because messages may be long. */
+type SerializedField = readonly [name: string, json: string]
+const joinFields = (fields: readonly SerializedField[]): string =>
   `{${fields
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, json]) => `${JSON.stringify(name)}:${json}`)
     .join(',')}}`
 
-/** Reads a line back; one that is not, byte for byte, what `link` would write here is refused. */
-export function unlink(previous: string, line: string, number: number): { readonly body: Body; readonly hash: string } {
-  const { hash: claimed, ...body } = parsed(line, number)
-  const right = relinked(previous, body, number)
-  if (right.hash !== claimed)
-    throw damaged(number, 'does not continue the lines before it: something was changed, removed, added or moved')
-  if (right.line !== line) throw damaged(number, 'is not written as an export writes it')
-  return { body, hash: right.hash }
+/** Parses a line; throws unless it is byte for byte what `createChainLine` would create at this position. */
+export function verifyChainLine(
+  previousHash: string,
+  line: string,
+  lineNumber: number,
+): { readonly body: LineBody; readonly hash: string } {
+  const { hash: claimedHash, ...body } = parseObject(line, lineNumber)
+  const expected = recreateLine(previousHash, body, lineNumber)
+  if (expected.hash !== claimedHash)
+    throw damagedBundleError(
+      lineNumber,
+      'does not continue the lines before it: something was changed, removed, added or moved',
+    )
+  if (expected.line !== line) throw damagedBundleError(lineNumber, 'is not written as an export writes it')
+  return { body, hash: expected.hash }
 }
 
-function relinked(previous: string, body: Body, number: number): Link {
+function recreateLine(previousHash: string, body: LineBody, lineNumber: number): ChainLine {
   try {
-    return link(previous, body)
+    return link(previousHash, body)
   } catch {
-    throw damaged(number, 'is nested too deeply')
+    throw damagedBundleError(lineNumber, 'is nested too deeply')
   }
 }
 
-function parsed(line: string, number: number): Record<string, unknown> {
+function parseObject(line: string, lineNumber: number): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(line)
     if (isObject(value)) return value
   } catch {
-    // told below, with what to do about it
+    // reported below
   }
-  throw damaged(number, 'is not a JSON object')
+  throw damagedBundleError(lineNumber, 'is not a JSON object')
 }
 
-/** The error for a bundle that cannot be trusted from this line on. */
-export const damaged = (line: number, fault: string): MemoryError =>
-  new MemoryError('bad-bundle', `Line ${line} of the bundle ${fault}. Fetch the bundle again, or export it again.`, {
-    param: `line ${line}`,
-  })
+/** Creates the error for a bundle that is invalid from this line on; `problem` completes "Line n of the bundle …". */
+export const damagedBundleError = (lineNumber: number, problem: string): MemoryError =>
+  new MemoryError(
+    'bad-bundle',
+    `Line ${lineNumber} of the bundle ${problem}. Fetch the bundle again, or export it again.`,
+    { param: `line ${lineNumber}` },
+  )

@@ -4,171 +4,181 @@ import type { Lock } from '../domain/bundle.ts'
 import { type Check, fields, oneOf, reject } from '../domain/checks.ts'
 import { MemoryError } from '../domain/error.ts'
 import { link, origin } from './chain.ts'
-import type { Bytes } from './lines.ts'
-import { checkedAt, marked } from './records.ts'
+import type { ByteSource } from './lines.ts'
+import { bundleHeader, checkAtLine } from './records.ts'
 
 /**
- * How a bundle was locked, as its first line says. `check` tells a wrong passphrase from damage; it gives away no more
- * than the first encrypted part does.
+ * Encryption parameters in the header of a bundle. `check` tells a wrong passphrase from damage; it reveals no more than
+ * the first encrypted part does.
  */
-type Cipher = {
+type CipherHeader = {
   readonly name: 'aes-256-gcm'
-  readonly kdf: Cost
+  readonly kdf: KdfParameters
   readonly salt: string
   readonly nonce: string
   readonly check: string
 }
-type Cost = { readonly name: 'scrypt'; readonly n: number; readonly r: number; readonly p: number }
+type KdfParameters = { readonly name: 'scrypt'; readonly n: number; readonly r: number; readonly p: number }
+type Part = { readonly bytes: Uint8Array; readonly index: number; readonly isLast: boolean }
 
-const part = 65_536
-const tag = 16
-const lengths = { key: 32, check: 32, salt: 16, nonce: 7 }
-const defaultCost = 2 ** 17
-/** A gigabyte of memory: a bundle may not ask for more. */
-const mostCost = 2 ** 20
+const partBytes = 65_536
+const authTagBytes = 16
+const keyBytes = 32
+const checkBytes = 32
+const saltBytes = 16
+const noncePrefixBytes = 7
+const nonceBytes = 12
+const defaultScryptCost = 2 ** 17
+/** Corresponds to 1 GB of memory; a bundle cannot demand more. */
+const maxScryptCost = 2 ** 20
 
 /**
- * Encrypts bytes with AES-256-GCM in parts of 64 KiB, each numbered and the last one marked, so that a part that is
- * changed, moved or missing is found. Its first line is plain and says how.
+ * Encrypts a bundle with AES-256-GCM in parts of 64 KiB. Each nonce contains the part's index and a flag for the last
+ * part, so that changed, moved and missing parts are detected. The first line is plain text with the parameters.
  */
-export async function* encrypted(
-  plain: Bytes,
-  { passphrase, cost = defaultCost, randomBytes: random = randomBytes }: Lock,
+export async function* encryptBundle(
+  plaintext: ByteSource,
+  { passphrase, cost = defaultScryptCost, randomBytes: random = randomBytes }: Lock,
 ): AsyncGenerator<Uint8Array> {
-  if (!isCost(cost))
-    throw new MemoryError('bad-option', `cost is ${cost}; it must be a power of two from 2 to ${mostCost}.`, {
+  if (!isScryptCost(cost))
+    throw new MemoryError('bad-option', `cost is ${cost}; it must be a power of two from 2 to ${maxScryptCost}.`, {
       param: 'cost',
     })
-  const salt = Buffer.from(random(lengths.salt))
-  const nonce = Buffer.from(random(lengths.nonce))
-  const kdf: Cost = { name: 'scrypt', n: cost, r: 8, p: 1 }
-  const { key, check } = await derived(passphrase, salt, kdf)
-  const how: Cipher = { name: 'aes-256-gcm', kdf, salt: hex(salt), nonce: hex(nonce), check }
-  const header = link(origin, { ...marked, cipher: how })
+  const salt = Buffer.from(random(saltBytes))
+  const noncePrefix = Buffer.from(random(noncePrefixBytes))
+  const kdf: KdfParameters = { name: 'scrypt', n: cost, r: 8, p: 1 }
+  const { key, check } = await deriveKey(passphrase, salt, kdf)
+  const cipher: CipherHeader = { name: 'aes-256-gcm', kdf, salt: toHex(salt), nonce: toHex(noncePrefix), check }
+  const header = link(origin, { ...bundleHeader, cipher })
   yield Buffer.from(`${header.line}\n`)
-  for await (const { bytes, number, last } of inParts(plain, part)) {
-    const seal = createCipheriv('aes-256-gcm', key, nonceOf(nonce, number, last), { authTagLength: tag }).setAAD(
-      Buffer.from(header.hash),
-    )
-    yield Buffer.concat([seal.update(bytes), seal.final(), seal.getAuthTag()])
+  for await (const part of splitParts(plaintext, partBytes)) {
+    const encryptor = createCipheriv('aes-256-gcm', key, buildNonce(noncePrefix, part), { authTagLength: authTagBytes })
+    encryptor.setAAD(Buffer.from(header.hash))
+    yield Buffer.concat([encryptor.update(part.bytes), encryptor.final(), encryptor.getAuthTag()])
   }
 }
 
-/** Decrypts what follows the first line, whose `cipher` and `hash` are given; a wrong passphrase is a `bad-secret`. */
-export async function* decrypted(
-  secret: Bytes,
+/**
+ * Decrypts the bytes after the first line of a bundle.
+ *
+ * @throws MemoryError `bad-secret` for a missing or wrong passphrase, `bad-bundle` for damage.
+ */
+export async function* decryptBundle(
+  ciphertext: ByteSource,
   header: { readonly cipher: unknown; readonly hash: string },
   passphrase: string | undefined,
 ): AsyncGenerator<Uint8Array> {
-  const { kdf, salt, nonce, check } = cipherOf(header.cipher)
+  const { kdf, salt, nonce, check } = parseCipherHeader(header.cipher)
   if (passphrase === undefined)
     throw new MemoryError('bad-secret', 'The bundle is encrypted; give the passphrase it was exported with.', {
       param: 'passphrase',
     })
-  const made = await derived(passphrase, Buffer.from(salt, 'hex'), kdf)
-  if (made.check !== check)
+  const derived = await deriveKey(passphrase, Buffer.from(salt, 'hex'), kdf)
+  if (derived.check !== check)
     throw new MemoryError(
       'bad-secret',
       'The passphrase is not the one this bundle was exported with. Nothing was read.',
       { param: 'passphrase' },
     )
-  for await (const { bytes, number, last } of inParts(secret, part + tag)) {
-    yield opened(bytes, made.key, nonceOf(Buffer.from(nonce, 'hex'), number, last), header.hash, number)
+  const noncePrefix = Buffer.from(nonce, 'hex')
+  for await (const part of splitParts(ciphertext, partBytes + authTagBytes)) {
+    yield decryptPart(part, derived.key, buildNonce(noncePrefix, part), header.hash)
   }
 }
 
-function opened(bytes: Uint8Array, key: Buffer, nonce: Buffer, header: string, number: number): Buffer {
+function decryptPart({ bytes, index }: Part, key: Buffer, nonce: Buffer, headerHash: string): Buffer {
   try {
-    const seal = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tag }).setAAD(Buffer.from(header))
-    seal.setAuthTag(bytes.subarray(-tag))
-    return Buffer.concat([seal.update(bytes.subarray(0, -tag)), seal.final()])
+    const decryptor = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: authTagBytes })
+    decryptor.setAAD(Buffer.from(headerHash))
+    decryptor.setAuthTag(bytes.subarray(-authTagBytes))
+    return Buffer.concat([decryptor.update(bytes.subarray(0, -authTagBytes)), decryptor.final()])
   } catch (cause) {
     throw new MemoryError(
       'bad-bundle',
-      `Part ${number + 1} of the encrypted bundle was changed, moved or cut off. Fetch the bundle again, or export it again.`,
-      { cause, param: `part ${number + 1}` },
+      `Part ${index + 1} of the encrypted bundle was changed, moved or cut off. Fetch the bundle again, or export it again.`,
+      { cause, param: `part ${index + 1}` },
     )
   }
 }
 
-/** The bytes in parts of one size but the last, which may be shorter or empty and is always there. */
-async function* inParts(
-  bytes: Bytes,
-  size: number,
-): AsyncGenerator<{ readonly bytes: Uint8Array; readonly number: number; readonly last: boolean }> {
-  let held: Uint8Array[] = []
+/** Splits bytes into parts of one size; the last part always exists and may be shorter or empty. */
+async function* splitParts(bytes: ByteSource, size: number): AsyncGenerator<Part> {
+  let pending: Uint8Array[] = []
   let length = 0
-  let number = 0
+  let index = 0
   for await (const chunk of bytes) {
-    held.push(chunk)
+    pending.push(chunk)
     length += chunk.length
     if (length <= size) continue
-    const all = Buffer.concat(held)
-    let from = 0
-    // one part is always held back: it may turn out to be the last
-    for (; length > size; length -= size, from += size)
-      yield { bytes: all.subarray(from, from + size), number: number++, last: false }
-    held = [all.subarray(from)]
+    const all = Buffer.concat(pending)
+    let start = 0
+    // A full part is held back until more bytes arrive, because it may be the last one.
+    for (; length > size; length -= size, start += size)
+      yield { bytes: all.subarray(start, start + size), index: index++, isLast: false }
+    pending = [all.subarray(start)]
   }
-  yield { bytes: Buffer.concat(held), number, last: true }
+  yield { bytes: Buffer.concat(pending), index, isLast: true }
 }
 
-function nonceOf(prefix: Buffer, number: number, last: boolean): Buffer {
-  const nonce = Buffer.alloc(12)
+/** Builds the 12-byte nonce: 7 bytes random prefix, 4 bytes index (big endian), 1 byte flag for the last part. */
+function buildNonce(prefix: Buffer, { index, isLast }: Part): Buffer {
+  const nonce = Buffer.alloc(nonceBytes)
   prefix.copy(nonce)
-  nonce.writeUInt32BE(number, lengths.nonce)
-  nonce.writeUInt8(last ? 1 : 0, 11)
+  nonce.writeUInt32BE(index, noncePrefixBytes)
+  nonce.writeUInt8(isLast ? 1 : 0, nonceBytes - 1)
   return nonce
 }
 
-const stretch = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
+const scryptAsync = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
+  scrypt,
+)
 
-async function derived(
+async function deriveKey(
   passphrase: string,
   salt: Buffer,
-  { n, r, p }: Cost,
+  { n, r, p }: KdfParameters,
 ): Promise<{ readonly key: Buffer; readonly check: string }> {
   if (passphrase === '')
     throw new MemoryError('bad-secret', 'The passphrase is empty; give one that is hard to guess.', {
       param: 'passphrase',
     })
-  // one keyboard writes é as one character, another as two
-  const bytes = await stretch(passphrase.normalize('NFC'), salt, lengths.key + lengths.check, {
+  // Normalized, because keyboards compose letters such as é differently.
+  const bytes = await scryptAsync(passphrase.normalize('NFC'), salt, keyBytes + checkBytes, {
     N: n,
     r,
     p,
     maxmem: 128 * r * (n + p + 2),
   })
-  return { key: bytes.subarray(0, lengths.key), check: hash('sha256', bytes.subarray(lengths.key)) }
+  return { key: bytes.subarray(0, keyBytes), check: hash('sha256', bytes.subarray(keyBytes)) }
 }
 
-const hex = (bytes: Buffer): string => bytes.toString('hex')
-const isCost = (cost: unknown): boolean =>
-  typeof cost === 'number' && cost >= 2 && cost <= mostCost && Number.isInteger(Math.log2(cost))
+const toHex = (bytes: Buffer): string => bytes.toString('hex')
+const isScryptCost = (cost: unknown): boolean =>
+  typeof cost === 'number' && cost >= 2 && cost <= maxScryptCost && Number.isInteger(Math.log2(cost))
 
-const costs: Check = (value, at) => {
-  if (!isCost(value)) reject(at, value, `a power of two from 2 to ${mostCost}`)
+const checkScryptCost: Check = (value, at) => {
+  if (!isScryptCost(value)) reject(at, value, `a power of two from 2 to ${maxScryptCost}`)
 }
-const only =
-  (right: number): Check =>
+const exactly =
+  (expected: number): Check =>
   (value, at) => {
-    if (value !== right) reject(at, value, `${right}`)
+    if (value !== expected) reject(at, value, `${expected}`)
   }
-const hexOf =
+const hexBytes =
   (length: number): Check =>
   (value, at) => {
     if (typeof value !== 'string' || !/^[0-9a-f]*$/.test(value) || value.length !== 2 * length)
       reject(at, value, `${length} bytes in hexadecimal`)
   }
-const cipher = fields({
+const checkCipherHeader = fields({
   name: oneOf('aes-256-gcm'),
-  kdf: fields({ name: oneOf('scrypt'), n: costs, r: only(8), p: only(1) }),
-  salt: hexOf(lengths.salt),
-  nonce: hexOf(lengths.nonce),
-  check: hexOf(lengths.check),
+  kdf: fields({ name: oneOf('scrypt'), n: checkScryptCost, r: exactly(8), p: exactly(1) }),
+  salt: hexBytes(saltBytes),
+  nonce: hexBytes(noncePrefixBytes),
+  check: hexBytes(checkBytes),
 })
 
-function cipherOf(value: unknown): Cipher {
-  checkedAt(1, cipher, value, 'cipher')
-  return value as Cipher
+function parseCipherHeader(value: unknown): CipherHeader {
+  checkAtLine(1, checkCipherHeader, value, 'cipher')
+  return value as CipherHeader
 }

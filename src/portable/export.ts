@@ -3,104 +3,111 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Head } from '../domain/session.ts'
-import { type Body, link, origin } from './chain.ts'
-import { encrypted } from './encrypt.ts'
-import { GraphAccess, isGraphKey } from './graph/access.ts'
-import { marked, recordOf, type SessionRecord } from './records.ts'
-import { stopIf } from './stop.ts'
+import { stopIf } from './abort.ts'
+import { type LineBody, link, origin } from './chain.ts'
+import { encryptBundle } from './encrypt.ts'
+import { GraphAccess, isGraphKey } from './graphAccess.ts'
+import { bundleHeader, type SessionRecord, toMessageRecord } from './records.ts'
 
-/** How many messages or sessions are in memory at a time. */
-const page = 500
+/** Messages, sessions or graph rows held in memory at a time. */
+const pageSize = 500
 
 /**
- * Everything a store remembers, as the bytes of a bundle: sessions in the order of their keys, each with its messages
- * and derived entries, as it was when its turn came, and the graph of a scope where the engine keeps it. What is over but
- * not yet ended is exported too.
+ * Exports the contents of a store as a bundle: sessions in the order of their keys, each with its messages, derived
+ * entries and graph rows, as of the moment it is read. Expired sessions that are not yet erased are included.
+ *
+ * @throws MemoryError `conflict` when messages are erased during the export, `aborted`, or `bad-option`/`bad-secret` for
+ * an invalid lock.
  *
  * @example
  * await pipeline(exportBundle(store, { scope: 'acme' }), createWriteStream('acme.jsonl'))
  */
 export function exportBundle(store: Store, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
-  const plain = chained(bodies(store, options))
-  return options.lock === undefined ? plain : encrypted(plain, options.lock)
+  const plaintext = chainLines(createBodies(store, options))
+  return options.lock === undefined ? plaintext : encryptBundle(plaintext, options.lock)
 }
 
-async function* chained(bodies: AsyncIterable<readonly Body[]>): AsyncGenerator<Uint8Array> {
-  let previous = origin
-  for await (const some of bodies) {
-    const lines = some.map((body) => {
-      const { line, hash } = link(previous, body)
-      previous = hash
+async function* chainLines(batches: AsyncIterable<readonly LineBody[]>): AsyncGenerator<Uint8Array> {
+  let previousHash = origin
+  for await (const bodies of batches) {
+    const lines = bodies.map((body) => {
+      const { line, hash } = link(previousHash, body)
+      previousHash = hash
       return `${line}\n`
     })
     yield Buffer.from(lines.join(''))
   }
 }
 
-/** What stands on the lines, a few at a time. */
-async function* bodies(store: Store, options: ExportOptions): AsyncGenerator<readonly Body[]> {
+/** Yields the bodies of all lines in batches. */
+async function* createBodies(store: Store, options: ExportOptions): AsyncGenerator<readonly LineBody[]> {
   await using graph = new GraphAccess(store)
-  const done = { sessions: 0, messages: 0, entries: 0 }
-  yield [marked]
-  for await (const key of keysOf(store, options)) {
+  const totals = { sessions: 0, messages: 0, entries: 0 }
+  yield [bundleHeader]
+  for await (const key of listKeys(store, options)) {
     const head = await store.head(key, 0)
-    // forgotten since it was listed
+    // The session was erased after it was listed.
     if (head.revision === 0) continue
-    const rows = isGraphKey(key) ? await graph.archive().then((archive) => archive?.rows(key.scope) ?? []) : []
-    yield [{ session: sessionOf(head, rows.length) }]
-    for await (const messages of messagesOf(store, head)) {
+    const rows = isGraphKey(key) ? ((await (await graph.openArchive())?.rows(key.scope)) ?? []) : []
+    yield [{ session: toSessionRecord(head, rows.length) }]
+    for await (const messages of readMessages(store, head)) {
       yield messages
-      done.messages += messages.length
-      tell(options, done)
+      totals.messages += messages.length
+      reportProgress(options, totals)
     }
     const derived = [...head.derived].sort((a, b) => (a.id < b.id ? -1 : 1))
     if (derived.length > 0) yield derived.map((entry) => ({ entry }))
-    for (let at = 0; at < rows.length; at += page) yield rows.slice(at, at + page).map(({ row }) => ({ graph: row }))
-    done.sessions++
-    done.entries += derived.length + rows.length
-    tell(options, done)
+    for (let start = 0; start < rows.length; start += pageSize)
+      yield rows.slice(start, start + pageSize).map(({ row }) => ({ graph: row }))
+    totals.sessions++
+    totals.entries += derived.length + rows.length
+    reportProgress(options, totals)
   }
-  yield [{ end: done }]
+  yield [{ end: totals }]
 }
 
-function tell({ signal, progress }: Tended, { sessions, messages }: Transferred): void {
-  stopIf(signal, 'The export was stopped by the caller; what was written of the bundle is not complete.')
+function reportProgress({ signal, progress }: Tended, { sessions, messages }: Transferred): void {
+  stopIf(signal, 'The export was stopped by the caller. The bundle is incomplete; export again.')
   progress?.({ sessions, messages })
 }
 
-async function* keysOf(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Key> {
+async function* listKeys(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Key> {
   if (key !== undefined) return yield parseKey(key)
-  const only = scope === undefined ? {} : { scope: parseKey(scope).scope }
+  const filter = scope === undefined ? {} : { scope: parseKey(scope).scope }
   let after = ''
   for (;;) {
-    const listed = await store.list({ ...only, after, limit: page })
-    for (const session of listed) yield session.key
-    if (listed.length < page) return
-    after = formatKey((listed.at(-1) as (typeof listed)[number]).key)
+    const sessions = await store.list({ ...filter, after, limit: pageSize })
+    for (const session of sessions) yield session.key
+    const last = sessions.at(-1)
+    if (last === undefined || sessions.length < pageSize) return
+    after = formatKey(last.key)
   }
 }
 
-function sessionOf(
+function toSessionRecord(
   { key, startedAt, touchedAt, expiresAt, last, messages, derived }: Head,
-  rows: number,
+  graphRows: number,
 ): SessionRecord {
-  return { key: formatKey(key), startedAt, touchedAt, expiresAt, last, messages, entries: derived.length + rows }
+  return { key: formatKey(key), startedAt, touchedAt, expiresAt, last, messages, entries: derived.length + graphRows }
 }
 
-/** The messages the head counts; those that were added since are left for the next export. */
-async function* messagesOf(store: Store, { key, last, messages }: Head): AsyncGenerator<readonly Body[]> {
+/** Reads the messages that the head counts; later ones are left to the next export. */
+async function* readMessages(
+  store: Store,
+  { key, last, messages: expected }: Head,
+): AsyncGenerator<readonly LineBody[]> {
   let after = 0
-  let found = 0
-  while (found < messages) {
-    const some = await store.page(key, { after, before: last + 1, limit: page })
-    if (some.length === 0) break
-    yield some.map((message) => ({ message: recordOf(message) }))
-    found += some.length
-    after = some.at(-1)?.sequence ?? last
+  let count = 0
+  while (count < expected) {
+    const messages = await store.page(key, { after, before: last + 1, limit: pageSize })
+    if (messages.length === 0) break
+    yield messages.map((message) => ({ message: toMessageRecord(message) }))
+    count += messages.length
+    after = messages.at(-1)?.sequence ?? last
   }
-  if (found !== messages)
+  if (count !== expected)
     throw new MemoryError(
       'conflict',
-      `Messages of session ${formatKey(key)} were forgotten while it was being exported. The bundle is not complete; export again.`,
+      `Messages of session ${formatKey(key)} were erased during the export. The bundle is incomplete; export again.`,
     )
 }

@@ -1,173 +1,191 @@
 import {
-  onExisting as choices,
   type Imported,
   type ImportOptions,
   type OnExisting,
+  onExisting as onExistingChoices,
   type Tended,
 } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { emptyHead } from '../domain/session.ts'
-import { GraphAccess, isGraphKey } from './graph/access.ts'
-import { type Came, GraphIntake } from './graph/intake.ts'
-import type { Bytes } from './lines.ts'
-import { type Linked, readBundle } from './read.ts'
-import type { SessionRecord } from './records.ts'
-import { stopIf } from './stop.ts'
-import { keyIn, type Standing, type Survey, survey } from './survey.ts'
-import { type Held, SessionWriter } from './write.ts'
+import { stopIf } from './abort.ts'
+import { type BundleComparison, compareBundle, type SessionComparison, targetKey } from './compare.ts'
+import { GraphAccess, isGraphKey } from './graphAccess.ts'
+import { GraphImporter, type GraphImportResult } from './graphImporter.ts'
+import type { ByteSource } from './lines.ts'
+import { readBundle, type VerifiedRecord } from './read.ts'
+import { SessionWriter, type StoredState } from './sessionWriter.ts'
+
+type WriteOptions = Tended & { readonly scope: Scope | undefined; readonly onExisting: OnExisting }
+type MutableResult = { -readonly [K in keyof Imported]: Imported[K] extends readonly string[] ? string[] : Imported[K] }
+
+/** Messages between two progress reports. */
+const progressInterval = 500
 
 /**
- * Puts the sessions of a bundle into a store. The bundle is opened twice: once to prove that it is whole, and then to
- * write it. An import that was interrupted is continued by importing the same bundle again.
+ * Imports the sessions of a bundle into a store. The bundle is opened twice: first to verify and compare it, then to
+ * write it. Importing the same bundle again continues an interrupted import.
+ *
+ * @throws MemoryError `bad-bundle` for a damaged bundle, `bad-secret` for a wrong passphrase, `conflict` for existing
+ * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
  *
  * @example
  * const { messages } = await importBundle(store, () => createReadStream('acme.jsonl'), { onExisting: 'skip' })
  */
-export async function importBundle(store: Store, open: () => Bytes, options: ImportOptions = {}): Promise<Imported> {
+export async function importBundle(
+  store: Store,
+  open: () => ByteSource,
+  options: ImportOptions = {},
+): Promise<Imported> {
   const { onExisting = 'refuse', passphrase, signal } = options
-  if (!choices.includes(onExisting))
+  if (!onExistingChoices.includes(onExisting))
     throw new MemoryError(
       'bad-option',
-      `onExisting is ${JSON.stringify(onExisting)}; it must be one of ${choices.join(', ')}.`,
+      `onExisting is ${JSON.stringify(onExisting)}; it must be one of ${onExistingChoices.join(', ')}.`,
       { param: 'onExisting' },
     )
   const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
-  const first = stoppable(readBundle(open(), passphrase), signal, 'Nothing was written.')
+  const firstPass = withAbort(readBundle(open(), passphrase), signal, 'Nothing was written.')
   await using graph = new GraphAccess(store)
-  const surveyed = await survey(store, first, scope, graph)
-  if (onExisting === 'refuse') refuseOthers(surveyed)
-  const second = stoppable(
+  const comparison = await compareBundle(store, firstPass, scope, graph)
+  if (onExisting === 'refuse') rejectConflicts(comparison)
+  const secondPass = withAbort(
     readBundle(open(), passphrase),
     signal,
     'What was written stays; import the same bundle again to continue.',
   )
-  return await writeAll({ store, graph }, asBefore(second, surveyed.hash), surveyed, { ...options, onExisting, scope })
+  const records = requireHash(secondPass, comparison.hash)
+  return await writeRecords(store, graph, records, comparison, { ...options, onExisting, scope })
 }
 
-async function* stoppable(
-  records: AsyncGenerator<Linked>,
+async function* withAbort(
+  records: AsyncGenerator<VerifiedRecord>,
   signal: AbortSignal | undefined,
-  left: string,
-): AsyncGenerator<Linked> {
-  for await (const linked of records) {
-    stopIf(signal, `The import was stopped by the caller. ${left}`)
-    yield linked
+  consequence: string,
+): AsyncGenerator<VerifiedRecord> {
+  for await (const record of records) {
+    stopIf(signal, `The import was stopped by the caller. ${consequence}`)
+    yield record
   }
 }
 
-/** The same records as at the first reading, or an error that says what to do. */
-async function* asBefore(records: AsyncGenerator<Linked>, hash: string): AsyncGenerator<Linked> {
-  let last = ''
+/** Throws when the bundle is not the one that was verified in the first pass. */
+async function* requireHash(
+  records: AsyncGenerator<VerifiedRecord>,
+  expectedHash: string,
+): AsyncGenerator<VerifiedRecord> {
+  let lastHash = ''
   try {
-    for await (const linked of records) {
-      last = linked.hash
-      yield linked
+    for await (const record of records) {
+      lastHash = record.hash
+      yield record
     }
   } catch (cause) {
-    throw cause instanceof MemoryError && cause.code === 'bad-bundle' ? changed(cause) : cause
+    throw cause instanceof MemoryError && cause.code === 'bad-bundle' ? bundleChangedError(cause) : cause
   }
-  if (last !== hash) throw changed()
+  if (lastHash !== expectedHash) throw bundleChangedError()
 }
 
-const changed = (cause?: unknown): MemoryError => {
-  const message =
-    'The bundle changed while it was being imported. Import it again once nobody writes to it; sessions written so far are continued.'
-  return new MemoryError('bad-bundle', message, { cause })
-}
+const bundleChangedError = (cause?: unknown): MemoryError =>
+  new MemoryError(
+    'bad-bundle',
+    'The bundle changed while it was being imported. Import it again when nothing writes to it; sessions written so far are continued.',
+    { cause },
+  )
 
-function refuseOthers({ known, rows }: Survey): void {
-  const others = [...[...known].filter(([, standing]) => standing.has === 'other').map(([name]) => name), ...rows]
-  if (others.length === 0) return
-  const named = others.length > 5 ? `${others.slice(0, 5).join(', ')} and ${others.length - 5} more` : others.join(', ')
+function rejectConflicts({ sessions, graphConflicts }: BundleComparison): void {
+  const sessionConflicts = [...sessions].filter(([, { status }]) => status === 'other').map(([key]) => key)
+  const conflicts = [...sessionConflicts, ...graphConflicts]
+  if (conflicts.length === 0) return
+  const names =
+    conflicts.length > 5 ? `${conflicts.slice(0, 5).join(', ')} and ${conflicts.length - 5} more` : conflicts.join(', ')
   throw new MemoryError(
     'conflict',
-    `The store has other contents for ${named}. Nothing was imported. Skip or replace what the store has, or import into another scope.`,
+    `The store has other contents for ${names}. Nothing was imported. Skip or replace what the store has, or import into another scope.`,
     { param: 'onExisting' },
   )
 }
 
-type Decided = Tended & { readonly scope: Scope | undefined; readonly onExisting: OnExisting }
-type Tally = { -readonly [K in keyof Imported]: Imported[K] extends readonly string[] ? string[] : Imported[K] }
-
-type Places = { readonly store: Store; readonly graph: GraphAccess }
-
-async function writeAll(
-  { store, graph }: Places,
-  records: AsyncIterable<Linked>,
-  { known }: Survey,
-  options: Decided,
+async function writeRecords(
+  store: Store,
+  graph: GraphAccess,
+  records: AsyncIterable<VerifiedRecord>,
+  { sessions }: BundleComparison,
+  options: WriteOptions,
 ): Promise<Imported> {
-  const tally: Tally = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
-  const tell = () => options.progress?.({ sessions: tally.sessions, messages: tally.messages })
-  const graphs = new GraphIntake(store, graph, options.onExisting)
-  let into: SessionWriter | GraphIntake | undefined
-  for await (const linked of records) {
-    const { record } = linked
+  const result: MutableResult = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
+  const reportProgress = () => options.progress?.({ sessions: result.sessions, messages: result.messages })
+  const graphImporter = new GraphImporter(store, graph, options.onExisting)
+  let writer: SessionWriter | GraphImporter | undefined
+  for await (const verified of records) {
+    const { record } = verified
     if ('session' in record || 'end' in record) {
-      if (into instanceof SessionWriter) {
-        await into.finish()
-        tally.sessions++
+      if (writer instanceof SessionWriter) {
+        await writer.finish()
+        result.sessions++
       }
-      into = undefined
-      count(tally, await graphs.finish('session' in record ? keyIn(options.scope, record.session).scope : undefined))
-      tell()
+      writer = undefined
+      const nextScope = 'session' in record ? targetKey(options.scope, record.session).scope : undefined
+      countGraph(result, await graphImporter.finish(nextScope))
+      reportProgress()
     }
     if ('session' in record) {
-      const [{ session }, { hash }] = [record, linked]
-      const key = keyIn(options.scope, session)
-      into = isGraphKey(key)
-        ? graphs.begin(key, session, hash)
-        : await writerFor(store, { session, hash }, known.get(formatKey(key)), options, tally)
-    } else await into?.add(linked)
-    if (into instanceof SessionWriter && 'message' in record && ++tally.messages % 500 === 0) tell()
-    if (into instanceof SessionWriter && 'entry' in record) tally.entries++
+      const key = targetKey(options.scope, record.session)
+      writer = isGraphKey(key)
+        ? graphImporter.begin(key, record.session, verified.hash)
+        : await createWriter(store, verified, sessions.get(formatKey(key)), options, result)
+    } else await writer?.add(verified)
+    if (!(writer instanceof SessionWriter)) continue
+    if ('message' in record && ++result.messages % progressInterval === 0) reportProgress()
+    if ('entry' in record) result.entries++
   }
-  return tally
+  return result
 }
 
-/** Counts a graph as the session it belongs to. */
-function count(tally: Tally, came: Came | undefined): void {
-  if (came === undefined) return
-  if (came.isChanged) tally.sessions++
-  else if (came.skipped.length === 0) tally.unchanged++
-  tally.entries += came.entries
-  tally.skipped.push(...came.skipped)
-  tally.replaced.push(...came.replaced)
+/** Counts a graph as the session that holds it. */
+function countGraph(result: MutableResult, graph: GraphImportResult | undefined): void {
+  if (graph === undefined) return
+  if (graph.isChanged) result.sessions++
+  else if (graph.skipped.length === 0) result.unchanged++
+  result.entries += graph.entries
+  result.skipped.push(...graph.skipped)
+  result.replaced.push(...graph.replaced)
 }
 
-/** Begins or continues a session, or leaves it alone. */
-async function writerFor(
+/** Creates a writer that starts or continues a session; returns undefined if the session is not to be written. */
+async function createWriter(
   store: Store,
-  { session, hash }: { readonly session: SessionRecord; readonly hash: string },
-  standing: Standing | undefined,
-  { scope, onExisting }: Decided,
-  tally: Tally,
+  { record, hash }: VerifiedRecord,
+  comparison: SessionComparison | undefined,
+  { scope, onExisting }: WriteOptions,
+  result: MutableResult,
 ): Promise<SessionWriter | undefined> {
-  const key = keyIn(scope, session)
-  if (standing?.has === 'same') {
-    tally.unchanged++
+  if (!('session' in record)) return undefined
+  const { session } = record
+  const key = targetKey(scope, session)
+  if (comparison?.status === 'same') {
+    result.unchanged++
     return undefined
   }
-  if (standing?.has === 'other' && onExisting !== 'replace') {
-    tally.skipped.push(formatKey(key))
+  if (comparison?.status === 'other' && onExisting !== 'replace') {
+    result.skipped.push(formatKey(key))
     return undefined
   }
-  if (standing?.has === 'beginning') return new SessionWriter(store, standing.held, session, hash)
-  if (standing !== undefined) await eraseAsRead(store, standing.held)
-  if (standing?.has === 'other') tally.replaced.push(formatKey(key))
+  if (comparison?.status === 'beginning') return new SessionWriter(store, comparison.stored, session, hash)
+  if (comparison !== undefined) await eraseIfUnchanged(store, comparison.stored)
+  if (comparison?.status === 'other') result.replaced.push(formatKey(key))
   const { epoch } = await store.head(key, 0)
   return new SessionWriter(store, emptyHead(key, epoch), session, hash)
 }
 
-/** Makes room for a session, unless somebody has written to it since the bundle was compared with it. */
-async function eraseAsRead(store: Store, held: Held): Promise<void> {
-  const { revision, epoch } = await store.head(held.key, 0)
-  if (revision !== held.revision || epoch !== held.epoch)
+/** Erases a session that is to be replaced; throws if it was written to since the comparison. */
+async function eraseIfUnchanged(store: Store, stored: StoredState): Promise<void> {
+  const { revision, epoch } = await store.head(stored.key, 0)
+  if (revision !== stored.revision || epoch !== stored.epoch)
     throw new MemoryError(
       'conflict',
-      `Session ${formatKey(held.key)} was written to during the import. What was written stays; import the same bundle again.`,
+      `Session ${formatKey(stored.key)} was written to during the import. What was written stays; import the same bundle again.`,
     )
-  await store.erase(held.key)
+  await store.erase(stored.key)
 }

@@ -1,35 +1,35 @@
 import type { Totals } from '../domain/bundle.ts'
-import { type Check, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
+import { type Check, fields, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
 import type { About, Derived, Message, Millis, Notes, Source, ToolCall } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Parameters, Snapshot, Tuning } from '../domain/tuning.ts'
 import type { GraphRow } from '../graph/archive.ts'
-import { type Body, damaged } from './chain.ts'
-import { graphRow } from './graph/record.ts'
-import { anyText, shaped } from './shape.ts'
+import type { Link, Node } from '../graph/graph.ts'
+import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
+import { damagedBundleError, type LineBody } from './chain.ts'
 
-/** How every bundle begins. */
-export const marked = { bundle: 'threadkeep', version: 1 } as const
+/** The first line of every bundle. */
+export const bundleHeader = { bundle: 'threadkeep', version: 1 } as const
 
-/** A session as a bundle tells it: what its store decides for itself, such as revision and epoch, stays behind. */
+/** A session in a bundle, without what each store decides for itself, such as revision and epoch. */
 export type SessionRecord = {
   readonly key: string
   readonly startedAt: Millis
   readonly touchedAt: Millis
   readonly expiresAt: Millis
-  /** The sequence number of the newest message ever written, which may be gone. */
+  /** The sequence number of the newest message ever written; it may be erased. */
   readonly last: number
-  /** How many of each follow; the rows of a graph count as entries. */
+  /** The numbers of message and entry lines that follow; graph rows count as entries. */
   readonly messages: number
   readonly entries: number
 }
 
-/** A message without what its sequence number already says. */
+/** A message without the fields that follow from its sequence number. */
 export type MessageRecord = Omit<Message, 'kind' | 'id'>
 
-/** What stands on a line, after the header. */
+/** The contents of a line after the header. */
 export type BundleRecord =
   | { readonly session: SessionRecord }
   | { readonly message: MessageRecord }
@@ -37,10 +37,20 @@ export type BundleRecord =
   | { readonly graph: GraphRow }
   | { readonly end: Totals }
 
-export function recordOf({ kind: _, id: __, ...message }: Message): MessageRecord {
+export function toMessageRecord({ kind: _, id: __, ...message }: Message): MessageRecord {
   return message
 }
 
+/** Every field of a type with its check; missing and additional fields are compile errors. */
+type Shape<T> = { readonly [K in keyof T & string as object extends Pick<T, K> ? `${K}?` : K]-?: Check }
+
+/** Creates a check for exactly the fields of a type. */
+const shaped = <T>(shape: Shape<T>): Check => fields(shape)
+
+/** Accepts any string; `text` rejects empty ones. */
+const anyText: Check = (value, at) => {
+  if (typeof value !== 'string') reject(at, value, 'text')
+}
 const json: Check = () => undefined
 const key: Check = (value, at) => {
   anyText(value, at)
@@ -89,10 +99,10 @@ const snapshot = shaped<Snapshot>({
   promoted: number,
 })
 
-type Of<K extends Derived['kind']> = Extract<Derived, { kind: K }>
+type DerivedOf<K extends Derived['kind']> = Extract<Derived, { kind: K }>
 const base = { id: text, at: number, sources }
 const derived: { readonly [K in Derived['kind']]: Check } = {
-  summary: shaped<Of<'summary'>>({
+  summary: shaped<DerivedOf<'summary'>>({
     ...base,
     kind: oneOf('summary'),
     tier: oneOf('progressive', 'hour', 'session', 'batch'),
@@ -103,7 +113,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     by: anyText,
     lost: runs,
   }),
-  fact: shaped<Of<'fact'>>({
+  fact: shaped<DerivedOf<'fact'>>({
     ...base,
     kind: oneOf('fact'),
     field: anyText,
@@ -113,7 +123,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     'supersedes?': anyText,
     'until?': number,
   }),
-  knowledge: shaped<Of<'knowledge'>>({
+  knowledge: shaped<DerivedOf<'knowledge'>>({
     ...base,
     kind: oneOf('knowledge'),
     category: anyText,
@@ -126,7 +136,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     'used?': listOf(anyText),
     'pending?': flag,
   }),
-  item: shaped<Of<'item'>>({
+  item: shaped<DerivedOf<'item'>>({
     ...base,
     kind: oneOf('item'),
     category: oneOf('code', 'file', 'data', 'concept', 'task'),
@@ -134,7 +144,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     importance: number,
     marked: flag,
   }),
-  notes: shaped<Of<'notes'>>({
+  notes: shaped<DerivedOf<'notes'>>({
     ...base,
     kind: oneOf('notes'),
     'lease?': shaped<NonNullable<Notes['lease']>>({ holder: anyText, until: number }),
@@ -148,7 +158,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
       snapshots: listOf(snapshot),
     }),
   }),
-  about: shaped<Of<'about'>>({
+  about: shaped<DerivedOf<'about'>>({
     ...base,
     kind: oneOf('about'),
     'template?': anyText,
@@ -160,7 +170,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     'movedFrom?': anyText,
     'branchOf?': shaped<NonNullable<About['branchOf']>>({ session: anyText, after: whole(0) }),
   }),
-  sealed: shaped<Of<'sealed'>>({ ...base, kind: oneOf('sealed'), box: anyText }),
+  sealed: shaped<DerivedOf<'sealed'>>({ ...base, kind: oneOf('sealed'), box: anyText }),
 }
 const entry: Check = (value, at) => {
   const kind = isObject(value) ? value.kind : undefined
@@ -168,23 +178,45 @@ const entry: Check = (value, at) => {
   derived[kind as Derived['kind']](value, at)
 }
 
-const kinds: Readonly<Record<string, Check>> = { session, message, entry, graph: graphRow, end }
+const properties: Check = (value, at) => {
+  if (!isObject(value)) reject(at, value, 'an object')
+}
+const origin: Check = (value, at) => {
+  listOf(anyText)(value, at)
+  if ((value as readonly string[]).length !== 2) reject(at, value, 'a session and a message')
+}
+const graphFields = { type: text, properties, createdAt: number, updatedAt: number }
+const graphRows: Readonly<Record<string, Check>> = {
+  entity: shaped<EntityRow>({ ...graphFields, id: text, origins: listOf(origin) }),
+  relationship: shaped<RelationshipRow>({ ...graphFields, from: text, to: text, 'session?': anyText }),
+  node: shaped<Node>({ name: anyText, entityType: anyText, observations: listOf(anyText) }),
+  link: shaped<Link>({ from: anyText, to: anyText, relationType: anyText }),
+  adopted: number,
+}
+const graph: Check = (value, at) => {
+  const [kind, ...others] = isObject(value) ? Object.keys(value) : []
+  oneOf(...Object.keys(graphRows))(kind, `the kind of ${at}`)
+  if (others.length > 0) reject(at, value, 'of one kind')
+  graphRows[kind as string]?.((value as Readonly<Record<string, unknown>>)[kind as string], `${at}.${kind}`)
+}
 
-/** Checks what stands on a line; inside, its type carries the proof. */
-export function parseRecord(body: Body, line: number): BundleRecord {
+const records: Readonly<Record<string, Check>> = { session, message, entry, graph, end }
+
+/** Validates the body of a line. */
+export function parseRecord(body: LineBody, lineNumber: number): BundleRecord {
   const [kind = '', ...others] = Object.keys(body)
-  const check = Object.hasOwn(kinds, kind) && others.length === 0 ? kinds[kind] : undefined
-  if (check === undefined) throw damaged(line, `must hold one of ${Object.keys(kinds).join(', ')}`)
-  checkedAt(line, check, body[kind], kind)
+  const check = Object.hasOwn(records, kind) && others.length === 0 ? records[kind] : undefined
+  if (check === undefined) throw damagedBundleError(lineNumber, `must hold one of ${Object.keys(records).join(', ')}`)
+  checkAtLine(lineNumber, check, body[kind], kind)
   return body as BundleRecord
 }
 
-/** A fault that a check finds, told as the fault of a line. */
-export function checkedAt(line: number, check: Check, value: unknown, at: string): void {
+/** Runs a check and reports its error as damage of a line. */
+export function checkAtLine(lineNumber: number, check: Check, value: unknown, at: string): void {
   try {
     check(value, at)
   } catch (cause) {
     if (!(cause instanceof MemoryError)) throw cause
-    throw damaged(line, `cannot be read: ${cause.message.replace(/\.$/, '')}`)
+    throw damagedBundleError(lineNumber, `cannot be read: ${cause.message.replace(/\.$/, '')}`)
   }
 }

@@ -1,74 +1,67 @@
 import { toAnthropic } from '../context/anthropic.ts'
 import type { Ask, Model } from '../domain/ports.ts'
-import { endpoint } from './address.ts'
-import { withheld } from './failure.ts'
-import { flatten } from './flatten.ts'
+import { type Check, withheldReplyError } from './errors.ts'
 import { at, listAt, textAt } from './json.ts'
-import type { Access } from './openai.ts'
-import { type Piece, replyOf, type Wording } from './reply.ts'
+import type { ModelOptions } from './openai.ts'
+import { type ReplyDelta, type ReplyFormat, streamReply } from './reply.ts'
 import { post } from './request.ts'
+import { flattenToolCalls } from './toolCalls.ts'
+import { endpoint } from './url.ts'
 
-const check = { address: 'the base URL of anthropic', key: 'ANTHROPIC_API_KEY' }
+const settings: Check = { address: 'the base URL of anthropic', key: 'ANTHROPIC_API_KEY' }
+/** The API requires a limit. */
+const defaultMaxTokens = 4_096
 
 /**
- * A model behind Anthropic's messages API.
+ * Creates a model that uses Anthropic's Messages API.
  *
  * @example
  * const model = anthropicModel({ apiKey, model: 'claude-sonnet-5' })
  */
-export function anthropicModel(access: Access): Model {
-  const url = endpoint(access.baseUrl ?? 'https://api.anthropic.com', '/v1/messages', '/v1')
-  const key = access.apiKey?.trim() ?? ''
+export function anthropicModel(options: ModelOptions): Model {
+  const url = endpoint(options.baseUrl ?? 'https://api.anthropic.com', '/v1/messages', '/v1')
+  const apiKey = options.apiKey?.trim() ?? ''
   const headers = {
-    ...(key === '' ? {} : { 'x-api-key': key }),
+    ...(apiKey === '' ? {} : { 'x-api-key': apiKey }),
     'anthropic-version': '2023-06-01',
-    // Asked of browsers only, where the key is the user's own; elsewhere it changes nothing.
+    // Required in browsers, where the key belongs to the user; has no effect elsewhere.
     'anthropic-dangerous-direct-browser-access': 'true',
-    ...access.headers,
+    ...options.headers,
   }
   return {
-    name: access.model,
-    async *reply(ask: Ask, signal?: AbortSignal) {
-      const model = ask.model ?? access.model
-      const body = bodyOf(ask, model)
-      const answer = await post(url, {
-        headers,
-        body,
-        model,
-        check,
-        signal,
-        timeouts: access.timeouts,
-        wait: access.wait,
-        tries: access.tries,
-      })
-      yield* replyOf(answer, wording)
+    name: options.model,
+    async *reply(request: Ask, signal?: AbortSignal) {
+      const model = request.model ?? options.model
+      const body = buildBody(request, model)
+      const response = await post(url, { ...options, headers, body, model, settings, signal })
+      yield* streamReply(response, messagesFormat)
     },
   }
 }
 
-function bodyOf(ask: Ask, model: string): unknown {
-  const { system, messages } = toAnthropic(flatten(ask.messages))
+function buildBody(request: Ask, model: string): unknown {
+  const { system, messages } = toAnthropic(flattenToolCalls(request.messages))
   return {
     model,
-    max_tokens: ask.maxTokens ?? 4_096,
+    max_tokens: request.maxTokens ?? defaultMaxTokens,
     ...(system === '' ? {} : { system }),
     messages,
     stream: true,
-    temperature: ask.temperature,
+    temperature: request.temperature,
   }
 }
 
-const wording: Wording = {
-  piece(event, where): Piece {
+const messagesFormat: ReplyFormat = {
+  parseEvent(event, url): ReplyDelta {
     const type = textAt(event, 'type')
-    if (type === 'message_stop') return { text: '', state: 'over' }
-    if (type === 'content_block_delta') return { text: textAt(event, 'delta', 'text'), state: 'going' }
-    const ended = type === 'message_delta' ? textAt(event, 'delta', 'stop_reason') : ''
-    if (ended === 'refusal') throw withheld(where, ended)
-    return { text: '', state: ended === '' ? 'going' : 'complete' }
+    if (type === 'message_stop') return { text: '', state: 'closed' }
+    if (type === 'content_block_delta') return { text: textAt(event, 'delta', 'text'), state: 'streaming' }
+    const stopReason = type === 'message_delta' ? textAt(event, 'delta', 'stop_reason') : ''
+    if (stopReason === 'refusal') throw withheldReplyError(url, stopReason)
+    return { text: '', state: stopReason === '' ? 'streaming' : 'complete' }
   },
-  whole(json, where) {
-    if (textAt(json, 'stop_reason') === 'refusal') throw withheld(where, 'refusal')
+  parseReply(json, url) {
+    if (textAt(json, 'stop_reason') === 'refusal') throw withheldReplyError(url, 'refusal')
     if (!Array.isArray(at(json, 'content'))) return undefined
     return listAt(json, 'content')
       .map((block) => textAt(block, 'text'))

@@ -3,119 +3,126 @@ import { MemoryError } from '../domain/error.ts'
 import type { Embedder } from '../domain/ports.ts'
 import { clip } from '../text/clip.ts'
 import { upperBound } from '../text/upperBound.ts'
-import { endpoint } from './address.ts'
-import { readText } from './body.ts'
-import { reported } from './failure.ts'
+import { type Check, reported } from './errors.ts'
 import { at, listAt, parseJson } from './json.ts'
-import type { Access } from './openai.ts'
-import { type Answer, post } from './request.ts'
+import type { ModelOptions } from './openai.ts'
+import { type ModelResponse, post, readText } from './request.ts'
+import { endpoint } from './url.ts'
 
-/** How to reach an embedding model; `dimensions` asks for shorter vectors than it makes by itself, where it can. */
-export type EmbedderAccess = Access & { readonly dimensions?: number | undefined }
+/** Connection to an embedding model. */
+export type EmbedderAccess = ModelOptions & {
+  /** Requests vectors of this length, for models that support it. Default: the model's own length. */
+  readonly dimensions?: number | undefined
+}
 
-/** OpenAI's models refuse texts of more than 8,192 tokens. */
-const mostTokens = 8_000
-/** The most one vector may take in an answer: far more than any model's. */
-const mostBytes = 1_048_576
-const check = { address: 'baseUrl', key: 'apiKey' }
+/** OpenAI's models reject texts of more than 8,192 tokens. */
+const maxTextTokens = 8_000
+/** Limit of the response per requested vector; far more than any model needs. */
+const maxBytesPerVector = 1_048_576
+/** Length difference at which the search for the cut stops: counting tokens costs more than a few characters gain. */
+const cutPrecisionChars = 64
+const settings: Check = { address: 'baseUrl', key: 'apiKey' }
 
 /**
- * An embedder behind OpenAI's embeddings, or behind any server that speaks them, such as Ollama, llama.cpp or vLLM. Of a
- * text of more than 8,000 tokens its beginning is embedded.
+ * Creates an embedder that uses OpenAI's embeddings API, at OpenAI or at a compatible server such as Ollama, llama.cpp
+ * or vLLM. Texts of more than 8,000 tokens are cut.
+ *
+ * @throws MemoryError `bad-option` for invalid `dimensions` or `baseUrl`. `embed` throws `upstream`, `timeout` or
+ * `aborted`.
  *
  * @example
  * const memory = await openMemory({ embedder: openaiEmbedder({ apiKey, model: 'text-embedding-3-small' }) })
  */
-export function openaiEmbedder(access: EmbedderAccess): Embedder {
-  const { model, dimensions, timeouts, wait } = access
+export function openaiEmbedder(options: EmbedderAccess): Embedder {
+  const { model, dimensions } = options
   if (dimensions !== undefined && !(Number.isSafeInteger(dimensions) && dimensions >= 1)) {
     throw new MemoryError('bad-option', `dimensions is ${dimensions}; it must be a whole number, 1 or more.`, {
       param: 'dimensions',
     })
   }
-  const url = endpoint(access.baseUrl ?? 'https://api.openai.com/v1', '/embeddings')
-  const key = access.apiKey?.trim() ?? ''
+  const url = endpoint(options.baseUrl ?? 'https://api.openai.com/v1', '/embeddings')
+  const apiKey = options.apiKey?.trim() ?? ''
   const headers = {
     accept: 'application/json',
-    ...(key === '' ? {} : { authorization: `Bearer ${key}` }),
-    ...access.headers,
+    ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
+    ...options.headers,
   }
   return {
     name: dimensions === undefined ? model : `${model}@${dimensions}`,
     async embed(texts, signal) {
       if (texts.length === 0) return []
-      const body = { model, input: texts.map((text) => beginning(wellFormed(text))), dimensions }
-      const answer = await post(url, { headers, body, model, check, signal, timeouts, wait })
-      return vectorsIn(await jsonIn(answer, texts.length), texts.length, dimensions, answer.where)
+      const body = { model, input: texts.map((text) => cutToLimit(wellFormed(text))), dimensions }
+      const response = await post(url, { ...options, headers, body, settings, signal })
+      return parseVectors(await readJson(response, texts.length), texts.length, dimensions, response.url)
     },
   }
 }
 
-/** The text, or as much of its beginning as is sure to be taken; where it is cut no character is split. */
-function beginning(text: string): string {
-  const isTaken = (part: string): boolean => upperBound.count(part) <= mostTokens
-  if (isTaken(text)) return text
-  let [taken, refused] = [0, text.length]
-  // A little less than could be had does no harm; counting is what takes time.
-  while (refused - taken > 64) {
-    const middle = (taken + refused) >> 1
-    if (isTaken(clip(text, middle, ''))) taken = middle
-    else refused = middle
+/** Cuts a text to the token limit without splitting a character. */
+function cutToLimit(text: string): string {
+  const fits = (part: string): boolean => upperBound.count(part) <= maxTextTokens
+  if (fits(text)) return text
+  let fitting = 0
+  let tooLong = text.length
+  while (tooLong - fitting > cutPrecisionChars) {
+    const middle = (fitting + tooLong) >> 1
+    if (fits(clip(text, middle, ''))) fitting = middle
+    else tooLong = middle
   }
-  return clip(text, taken, '')
+  return clip(text, fitting, '')
 }
 
-async function jsonIn({ where, body }: Answer, count: number): Promise<unknown> {
-  const text = await readText(body, count * mostBytes)
-  if (text === undefined) throw notVectors(where, `more than ${count * mostBytes} bytes`)
+async function readJson({ url, body }: ModelResponse, count: number): Promise<unknown> {
+  const maxBytes = count * maxBytesPerVector
+  const text = await readText(body, maxBytes)
+  if (text === undefined) throw invalidVectorsError(url, `more than ${maxBytes} bytes`)
   const json = parseJson(text)
-  if (json === undefined) throw notVectors(where, 'something that is not JSON')
-  const failure = reported(where, json)
-  if (failure !== undefined) throw failure
+  if (json === undefined) throw invalidVectorsError(url, 'something that is not JSON')
+  const error = reported(url, json)
+  if (error !== undefined) throw error
   return json
 }
 
-/** The vectors in the order of their texts, which servers that work on several at once may not keep. */
-function vectorsIn(
+/** Returns the vectors in the order of their texts; servers may send them in another order. */
+function parseVectors(
   json: unknown,
   count: number,
   dimensions: number | undefined,
-  where: string,
+  url: string,
 ): readonly Float32Array[] {
   const items = listAt(json, 'data')
-  const vectors = new Map(items.map((item, place) => [at(item, 'index') ?? place, valuesOf(at(item, 'embedding'))]))
-  if (items.length !== count) throw notVectors(where, `${items.length} vectors for ${count} texts`)
+  const vectors = new Map(items.map((item, index) => [at(item, 'index') ?? index, parseVector(at(item, 'embedding'))]))
+  if (items.length !== count) throw invalidVectorsError(url, `${items.length} vectors for ${count} texts`)
   const length = dimensions ?? vectors.get(0)?.length
-  return Array.from({ length: count }, (_, place) => {
-    const values = vectors.get(place)
-    if (values === undefined) throw notVectors(where, `no vector of finite numbers for text ${place}`)
-    if (values.length !== length)
-      throw notVectors(where, `a vector of ${values.length} numbers where ${length} were expected`)
-    return values
+  return Array.from({ length: count }, (_, index) => {
+    const vector = vectors.get(index)
+    if (vector === undefined) throw invalidVectorsError(url, `no vector of finite numbers for text ${index}`)
+    if (vector.length !== length)
+      throw invalidVectorsError(url, `a vector of ${vector.length} numbers where ${length} were expected`)
+    return vector
   })
 }
 
-/** A vector as numbers or, as some servers prefer, as the bytes of 32-bit ones in base64; undefined for anything else. */
-function valuesOf(embedding: unknown): Float32Array | undefined {
-  const values =
+/** Parses a vector sent as a list of numbers or as 32-bit floats in base64; returns undefined for anything else. */
+function parseVector(embedding: unknown): Float32Array | undefined {
+  const vector =
     typeof embedding === 'string'
-      ? fromBase64(embedding)
+      ? decodeBase64Floats(embedding)
       : Array.isArray(embedding)
-        ? Float32Array.from(embedding, asNumber)
+        ? Float32Array.from(embedding, toNumber)
         : undefined
-  return values !== undefined && values.length > 0 && values.every(Number.isFinite) ? values : undefined
+  return vector !== undefined && vector.length > 0 && vector.every(Number.isFinite) ? vector : undefined
 }
 
-const asNumber = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN)
+const toNumber = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN)
 
-function fromBase64(text: string): Float32Array {
+/** Decodes little-endian floats, independent of the byte order of this machine. */
+function decodeBase64Floats(text: string): Float32Array {
   const bytes = Buffer.from(text, 'base64')
+  if (bytes.byteLength % 4 !== 0) return new Float32Array(0)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // The bytes are the lower ones first, whatever this machine's are.
-  return bytes.byteLength % 4 === 0
-    ? Float32Array.from({ length: bytes.byteLength / 4 }, (_, place) => view.getFloat32(place * 4, true))
-    : new Float32Array(0)
+  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, index) => view.getFloat32(index * 4, true))
 }
 
-const notVectors = (where: string, what: string): MemoryError =>
-  new MemoryError('upstream', `${where} sent ${what}. Check that the address and the model are those of an embedder.`)
+const invalidVectorsError = (url: string, received: string): MemoryError =>
+  new MemoryError('upstream', `${url} sent ${received}. Check that the address and the model are those of an embedder.`)

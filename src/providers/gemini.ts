@@ -1,65 +1,64 @@
 import { toAnthropic } from '../context/anthropic.ts'
 import type { AnthropicMessage } from '../domain/ledger.ts'
 import type { Ask, Model } from '../domain/ports.ts'
-import { endpoint } from './address.ts'
-import { withheld } from './failure.ts'
-import { flatten } from './flatten.ts'
+import { type Check, withheldReplyError } from './errors.ts'
 import { at, listAt, textAt } from './json.ts'
-import type { Access } from './openai.ts'
-import { type Piece, replyOf, type Wording } from './reply.ts'
+import type { ModelOptions } from './openai.ts'
+import { type ReplyDelta, type ReplyFormat, streamReply } from './reply.ts'
 import { post } from './request.ts'
+import { flattenToolCalls } from './toolCalls.ts'
+import { endpoint } from './url.ts'
 
 type Content = { readonly role: 'user' | 'model'; readonly parts: readonly { readonly text: string }[] }
 
-const check = { address: 'the base URL of gemini', key: 'GEMINI_API_KEY' }
-/** Reasons to end that are no objection to the reply. */
-const fine: ReadonlySet<string> = new Set(['', 'STOP', 'MAX_TOKENS', 'FINISH_REASON_UNSPECIFIED'])
+const settings: Check = { address: 'the base URL of gemini', key: 'GEMINI_API_KEY' }
+/** Finish reasons of replies that were not blocked. */
+const acceptedFinishReasons: ReadonlySet<string> = new Set(['', 'STOP', 'MAX_TOKENS', 'FINISH_REASON_UNSPECIFIED'])
 
 /**
- * A model behind Google's Gemini API.
+ * Creates a model that uses Google's Gemini API.
  *
  * @example
  * const model = geminiModel({ apiKey, model: 'gemini-3.5-flash' })
  */
-export function geminiModel(access: Access): Model {
-  const base = access.baseUrl ?? 'https://generativelanguage.googleapis.com'
-  const key = access.apiKey?.trim() ?? ''
-  const headers = { ...(key === '' ? {} : { 'x-goog-api-key': key }), ...access.headers }
+export function geminiModel(options: ModelOptions): Model {
+  const baseUrl = options.baseUrl ?? 'https://generativelanguage.googleapis.com'
+  const apiKey = options.apiKey?.trim() ?? ''
+  const headers = { ...(apiKey === '' ? {} : { 'x-goog-api-key': apiKey }), ...options.headers }
   const urlFor = (model: string): URL => {
-    const url = endpoint(base, `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent`, '/v1beta')
+    const url = endpoint(baseUrl, `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent`, '/v1beta')
     url.searchParams.set('alt', 'sse')
     return url
   }
-  urlFor(access.model)
+  // Reports an invalid base URL now rather than with the first request.
+  urlFor(options.model)
   return {
-    name: access.model,
-    async *reply(ask: Ask, signal?: AbortSignal) {
-      const model = ask.model ?? access.model
-      const answer = await post(urlFor(model), {
+    name: options.model,
+    async *reply(request: Ask, signal?: AbortSignal) {
+      const model = request.model ?? options.model
+      const response = await post(urlFor(model), {
+        ...options,
         headers,
-        body: bodyOf(ask),
+        body: buildBody(request),
         model,
-        check,
+        settings,
         signal,
-        timeouts: access.timeouts,
-        wait: access.wait,
-        tries: access.tries,
       })
-      yield* replyOf(answer, wording)
+      yield* streamReply(response, geminiFormat)
     },
   }
 }
 
-function bodyOf(ask: Ask): unknown {
-  const { system, messages } = toAnthropic(flatten(ask.messages))
+function buildBody(request: Ask): unknown {
+  const { system, messages } = toAnthropic(flattenToolCalls(request.messages))
   return {
-    contents: alternating(messages.map(contentOf)),
+    contents: mergeSameRole(messages.map(toContent)),
     ...(system === '' ? {} : { systemInstruction: { parts: [{ text: system }] } }),
-    generationConfig: { maxOutputTokens: ask.maxTokens, temperature: ask.temperature },
+    generationConfig: { maxOutputTokens: request.maxTokens, temperature: request.temperature },
   }
 }
 
-function contentOf(message: AnthropicMessage): Content {
+function toContent(message: AnthropicMessage): Content {
   const texts =
     typeof message.content === 'string'
       ? [message.content]
@@ -67,8 +66,8 @@ function contentOf(message: AnthropicMessage): Content {
   return { role: message.role === 'assistant' ? 'model' : 'user', parts: texts.map((text) => ({ text })) }
 }
 
-/** Neighbours of one role as one, because the API wants the roles to take turns. */
-function alternating(contents: readonly Content[]): Content[] {
+/** Merges neighbours of the same role, because the API requires roles to alternate. */
+function mergeSameRole(contents: readonly Content[]): Content[] {
   const merged: Content[] = []
   for (const content of contents) {
     const last = merged.at(-1)
@@ -79,24 +78,27 @@ function alternating(contents: readonly Content[]): Content[] {
   return merged
 }
 
-function pieceOf(event: unknown, where: string): Piece {
-  const blocked = textAt(event, 'promptFeedback', 'blockReason')
-  if (blocked !== '') throw withheld(where, blocked)
+function parseChunk(event: unknown, url: string): ReplyDelta {
+  const blockReason = textAt(event, 'promptFeedback', 'blockReason')
+  if (blockReason !== '') throw withheldReplyError(url, blockReason)
   const candidate = at(event, 'candidates', 0)
-  const ended = textAt(candidate, 'finishReason')
-  if (!fine.has(ended)) throw withheld(where, ended)
-  // Thoughts are not part of the reply.
+  const finishReason = textAt(candidate, 'finishReason')
+  if (!acceptedFinishReasons.has(finishReason)) throw withheldReplyError(url, finishReason)
+  // Thinking parts do not belong to the reply.
   const parts = listAt(candidate, 'content', 'parts').filter((part) => at(part, 'thought') !== true)
-  return { text: parts.map((part) => textAt(part, 'text')).join(''), state: ended === '' ? 'going' : 'complete' }
+  return {
+    text: parts.map((part) => textAt(part, 'text')).join(''),
+    state: finishReason === '' ? 'streaming' : 'complete',
+  }
 }
 
-const wording: Wording = {
-  piece: pieceOf,
-  whole(json, where) {
-    const parts = Array.isArray(json) ? json : [json]
-    const pieces = parts.map((part) => pieceOf(part, where))
-    return parts.some((part) => at(part, 'candidates') !== undefined)
-      ? pieces.map((piece) => piece.text).join('')
+const geminiFormat: ReplyFormat = {
+  parseEvent: parseChunk,
+  parseReply(json, url) {
+    const chunks = Array.isArray(json) ? json : [json]
+    const deltas = chunks.map((chunk) => parseChunk(chunk, url))
+    return chunks.some((chunk) => at(chunk, 'candidates') !== undefined)
+      ? deltas.map((delta) => delta.text).join('')
       : undefined
   },
 }

@@ -1,26 +1,26 @@
-/** The value at a path of parsed JSON, or undefined where the path leads nowhere: an upstream may send anything. */
+/** Reads the value at a path of parsed JSON; returns undefined when the path does not exist. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
-  let here = value
-  for (const step of path) {
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, step)) return undefined
-    here = (here as Record<string | number, unknown>)[step]
+  let current = value
+  for (const key of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined
+    current = (current as Record<string | number, unknown>)[key]
   }
-  return here
+  return current
 }
 
-/** The text at a path of parsed JSON; anything but text is no text. */
+/** Reads the string at a path of parsed JSON; returns '' for any other type. */
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
   const found = at(value, ...path)
   return typeof found === 'string' ? found : ''
 }
 
-/** The list at a path of parsed JSON; anything but a list is an empty one. */
+/** Reads the array at a path of parsed JSON; returns [] for any other type. */
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = at(value, ...path)
   return Array.isArray(found) ? found : []
 }
 
-/** Parsed JSON, or undefined for text that is none. */
+/** Parses JSON; returns undefined for invalid input. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

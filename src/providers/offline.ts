@@ -2,20 +2,26 @@ import { MemoryError } from '../domain/error.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Ask, Model } from '../domain/ports.ts'
 import { termsOf } from '../text/words.ts'
-import { isBlock, type Statement, statementsOf } from './statements.ts'
+import { extractStatements, isMemoryBlock, type Statement } from './statements.ts'
 
-type Match = { readonly statement: Statement; readonly place: number; readonly score: number }
+type Match = { readonly statement: Statement; readonly index: number; readonly score: number }
 
-const told = 'From what you told me: '
-const said = 'From this conversation: '
-const nothing =
+const userQuoteIntro = 'From what you told me: '
+const mixedQuoteIntro = 'From this conversation: '
+const noMatchReply =
   'No language model is configured, so I can only quote what I remember, and I remember nothing about this. I have noted your message. ' +
   'For real answers, name a model server with --upstream or OPENAI_BASE_URL.'
-const isOwn = (line: string): boolean => [told, said, nothing.slice(0, 32)].some((opening) => line.startsWith(opening))
-const mostQuotes = 3
+/** Opening words of this model's own replies, which are never quoted. */
+const ownIntros = [userQuoteIntro, mixedQuoteIntro, noMatchReply.slice(0, 32)]
+const isOwnReply = (line: string): boolean => ownIntros.some((intro) => line.startsWith(intro))
+
+const maxQuotes = 3
+/** Quotes must score at least this share of the best score. */
+const minScoreRatio = 0.6
 
 /**
- * The built-in model: answers without any network by quoting what the messages shown hold on the question.
+ * Creates the built-in model, which needs no network: it answers by quoting statements from the messages that match the
+ * question.
  *
  * @example
  * for await (const word of offlineModel().reply({ messages })) process.stdout.write(word)
@@ -23,8 +29,8 @@ const mostQuotes = 3
 export function offlineModel(): Model {
   return {
     name: 'threadkeep-offline',
-    async *reply(ask: Ask, signal?: AbortSignal) {
-      for (const word of answer(ask.messages).match(/\S+\s*/g) ?? []) {
+    async *reply(request: Ask, signal?: AbortSignal) {
+      for (const word of composeReply(request.messages).match(/\S+\s*/g) ?? []) {
         if (signal?.aborted)
           throw new MemoryError('aborted', 'The reply was stopped by the caller.', { cause: signal.reason })
         yield word
@@ -33,51 +39,54 @@ export function offlineModel(): Model {
   }
 }
 
-function answer(messages: readonly ChatMessage[]): string {
-  const asked = messages.findLastIndex((message) => message.role === 'user' && !isBlock(message))
-  const question = messages[asked]?.content ?? ''
-  const known = messages.flatMap((message, at) => (at === asked ? [] : statementsOf(message, isOwn)))
-  const quotes = choose(question, withoutEchoes(known, question))
-  if (quotes.length === 0) return nothing
-  const opening = quotes.every((quote) => quote.by === 'user') ? told : said
-  return opening + quotes.map((quote) => `"${wording(quote)}"`).join(' ')
+function composeReply(messages: readonly ChatMessage[]): string {
+  const questionIndex = messages.findLastIndex((message) => message.role === 'user' && !isMemoryBlock(message))
+  const question = messages[questionIndex]?.content ?? ''
+  const statements = messages.flatMap((message, index) =>
+    index === questionIndex ? [] : extractStatements(message, isOwnReply),
+  )
+  const quotes = selectQuotes(question, withoutRepeats(statements, question))
+  if (quotes.length === 0) return noMatchReply
+  const intro = quotes.every((quote) => quote.author === 'user') ? userQuoteIntro : mixedQuoteIntro
+  return intro + quotes.map((quote) => `"${formatStatement(quote)}"`).join(' ')
 }
 
-const wording = ({ speaker, text }: Statement): string => (speaker === '' ? text : `${speaker}: ${text}`)
+const formatStatement = ({ speaker, text }: Statement): string => (speaker === '' ? text : `${speaker}: ${text}`)
 
-/** Leaves out what the question itself says and what was there before. */
-function withoutEchoes(known: readonly Statement[], question: string): Statement[] {
-  const seen = new Set(statementsOf({ role: 'user', content: question }, isOwn).map(({ text }) => plain(text)))
-  return known.filter((statement) => {
-    const text = plain(statement.text)
+/** Removes repeated statements and those that the question itself contains. */
+function withoutRepeats(statements: readonly Statement[], question: string): Statement[] {
+  const inQuestion = extractStatements({ role: 'user', content: question }, isOwnReply)
+  const seen = new Set(inQuestion.map(({ text }) => text.toLowerCase()))
+  return statements.filter((statement) => {
+    const text = statement.text.toLowerCase()
     if (seen.has(text)) return false
     seen.add(text)
     return true
   })
 }
 
-const plain = (text: string): string => text.toLowerCase()
-
-/** The statements that share most rare words with the question, in the order in which they were made. */
-function choose(question: string, known: readonly Statement[]): Statement[] {
-  const wanted = new Set(termsOf(question))
-  const shared = known.map((statement) => new Set(termsOf(wording(statement)).filter((term) => wanted.has(term))))
-  const uses = new Map<string, number>()
-  for (const term of shared.flatMap((terms) => [...terms])) uses.set(term, (uses.get(term) ?? 0) + 1)
-  const rarity = (term: string): number => Math.log(1 + known.length / (uses.get(term) ?? 1))
-  const matches = known.map((statement, place): Match => {
-    const score = [...(shared[place] ?? [])].reduce((sum, term) => sum + rarity(term), 0)
-    return { statement, place, score: score * trust(statement) }
+/** Selects the statements that share the rarest words with the question, in their original order. */
+function selectQuotes(question: string, statements: readonly Statement[]): Statement[] {
+  const questionTerms = new Set(termsOf(question))
+  const sharedTerms = statements.map(
+    (statement) => new Set(termsOf(formatStatement(statement)).filter((term) => questionTerms.has(term))),
+  )
+  const frequency = new Map<string, number>()
+  for (const term of sharedTerms.flatMap((terms) => [...terms])) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+  const rarity = (term: string): number => Math.log(1 + statements.length / (frequency.get(term) ?? 1))
+  const matches = statements.map((statement, index): Match => {
+    const score = [...(sharedTerms[index] ?? [])].reduce((sum, term) => sum + rarity(term), 0)
+    return { statement, index, score: score * weightOf(statement) }
   })
-  // Of equals the later one counts, because people change their minds.
-  const best = matches.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score || b.place - a.place)
-  const enough = (best[0]?.score ?? 0) * 0.6
+  // Among equal scores the later statement wins, because it may correct the earlier one.
+  const best = matches.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score || b.index - a.index)
+  const minScore = (best[0]?.score ?? 0) * minScoreRatio
   return best
-    .slice(0, mostQuotes)
-    .filter(({ score }) => score >= enough)
-    .sort((a, b) => a.place - b.place)
+    .slice(0, maxQuotes)
+    .filter(({ score }) => score >= minScore)
+    .sort((a, b) => a.index - b.index)
     .map(({ statement }) => statement)
 }
 
-/** A question tells little, and what a model said is not what the user said. */
-const trust = ({ isQuestion, by }: Statement): number => (isQuestion ? 0.25 : by === 'model' ? 0.5 : 1)
+/** Weighs questions and model statements less than statements of the user. */
+const weightOf = ({ isQuestion, author }: Statement): number => (isQuestion ? 0.25 : author === 'model' ? 0.5 : 1)

@@ -1,87 +1,92 @@
 import type { Ask, Model } from '../domain/ports.ts'
-import { endpoint } from './address.ts'
-import { type Check, withheld } from './failure.ts'
+import { type Check, withheldReplyError } from './errors.ts'
 import { at, textAt } from './json.ts'
-import { replyOf, type Wording } from './reply.ts'
-import { type Manner, post } from './request.ts'
+import { type ReplyFormat, streamReply } from './reply.ts'
+import { post, type RequestOptions } from './request.ts'
+import { endpoint } from './url.ts'
 
-/** How to reach a provider. */
-export type Access = Manner & {
+/** Connection to a model of a provider. */
+export type ModelOptions = RequestOptions & {
+  /** Surrounding whitespace is removed; without a key no authentication header is sent. */
   readonly apiKey?: string | undefined
+  /** Default: the provider's public API. */
   readonly baseUrl?: string | undefined
+  /** The model used when a request names none. */
   readonly model: string
+  /** Added to every request; they override the default headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** A provider that speaks OpenAI's protocol: where it is, how it calls the limit of a reply, what to check when it fails. */
-type Speaker = { readonly base: string; readonly limit: 'max_tokens' | 'max_completion_tokens'; readonly check: Check }
+/** Differences between the providers that share OpenAI's chat completions protocol. */
+type ChatProvider = {
+  readonly baseUrl: string
+  /** The name of the parameter that limits the length of a reply. */
+  readonly limitParam: 'max_tokens' | 'max_completion_tokens'
+  readonly settings: Check
+}
 
-const openaiBase = 'https://api.openai.com/v1'
+const openaiBaseUrl = 'https://api.openai.com/v1'
 
 /**
- * A model behind OpenAI's chat completions, or behind any server that speaks them.
+ * Creates a model that uses OpenAI's chat completions, at OpenAI or at any compatible server.
  *
  * @example
  * const model = openaiModel({ apiKey, model: 'gpt-5.4-mini' })
- * for await (const piece of model.reply({ messages: [{ role: 'user', content: 'Hello' }] })) process.stdout.write(piece)
+ * for await (const text of model.reply({ messages: [{ role: 'user', content: 'Hello' }] })) process.stdout.write(text)
  */
-export function openaiModel(access: Access): Model {
-  const base = access.baseUrl ?? openaiBase
-  // OpenAI's newer models refuse the old name of the limit; other servers often know no other.
-  const limit = base.startsWith('https://api.openai.com/') ? 'max_completion_tokens' : 'max_tokens'
-  return speaking(access, { base, limit, check: { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' } })
-}
-
-/** A model of xAI. */
-export function xaiModel(access: Access): Model {
-  return speaking(access, {
-    base: access.baseUrl ?? 'https://api.x.ai/v1',
-    limit: 'max_completion_tokens',
-    check: { address: 'the base URL of xai', key: 'XAI_API_KEY' },
+export function openaiModel(options: ModelOptions): Model {
+  const baseUrl = options.baseUrl ?? openaiBaseUrl
+  return createChatModel(options, {
+    baseUrl,
+    // OpenAI's newer models reject max_tokens; many other servers support nothing else.
+    limitParam: baseUrl.startsWith('https://api.openai.com/') ? 'max_completion_tokens' : 'max_tokens',
+    settings: { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' },
   })
 }
 
-/** A model on a server of one's own, such as Ollama, llama.cpp or vLLM; needs no key. */
-export function localModel(access: Access): Model {
-  return speaking(access, {
-    base: access.baseUrl ?? 'http://localhost:11434/v1',
-    limit: 'max_tokens',
-    check: { address: '--upstream or OPENAI_BASE_URL', key: 'the key the server was started with' },
+/** Creates a model of xAI. */
+export function xaiModel(options: ModelOptions): Model {
+  return createChatModel(options, {
+    baseUrl: options.baseUrl ?? 'https://api.x.ai/v1',
+    limitParam: 'max_completion_tokens',
+    settings: { address: 'the base URL of xai', key: 'XAI_API_KEY' },
   })
 }
 
-function speaking(access: Access, { base, limit, check }: Speaker): Model {
-  const url = endpoint(base, '/chat/completions')
-  const key = access.apiKey?.trim() ?? ''
-  const headers = { ...(key === '' ? {} : { authorization: `Bearer ${key}` }), ...access.headers }
+/** Creates a model on a local server such as Ollama, llama.cpp or vLLM; needs no key. */
+export function localModel(options: ModelOptions): Model {
+  return createChatModel(options, {
+    baseUrl: options.baseUrl ?? 'http://localhost:11434/v1',
+    limitParam: 'max_tokens',
+    settings: { address: '--upstream or OPENAI_BASE_URL', key: 'the key the server was started with' },
+  })
+}
+
+function createChatModel(options: ModelOptions, { baseUrl, limitParam, settings }: ChatProvider): Model {
+  const url = endpoint(baseUrl, '/chat/completions')
+  const apiKey = options.apiKey?.trim() ?? ''
+  const headers = { ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }), ...options.headers }
   return {
-    name: access.model,
-    async *reply(ask: Ask, signal?: AbortSignal) {
-      const model = ask.model ?? access.model
-      const body = { model, messages: ask.messages, stream: true, [limit]: ask.maxTokens, temperature: ask.temperature }
-      const answer = await post(url, {
-        headers,
-        body,
-        model,
-        check,
-        signal,
-        timeouts: access.timeouts,
-        wait: access.wait,
-        tries: access.tries,
-      })
-      yield* replyOf(answer, wording)
+    name: options.model,
+    async *reply(request: Ask, signal?: AbortSignal) {
+      const { messages, maxTokens, temperature, model = options.model } = request
+      const body = { model, messages, stream: true, [limitParam]: maxTokens, temperature }
+      const response = await post(url, { ...options, headers, body, model, settings, signal })
+      yield* streamReply(response, chatFormat)
     },
   }
 }
 
-const wording: Wording = {
-  piece(event, where) {
-    const ended = textAt(event, 'choices', 0, 'finish_reason')
-    if (ended === 'content_filter') throw withheld(where, ended)
-    return { text: textAt(event, 'choices', 0, 'delta', 'content'), state: ended === '' ? 'going' : 'complete' }
+const chatFormat: ReplyFormat = {
+  parseEvent(event, url) {
+    const finishReason = textAt(event, 'choices', 0, 'finish_reason')
+    if (finishReason === 'content_filter') throw withheldReplyError(url, finishReason)
+    const text = textAt(event, 'choices', 0, 'delta', 'content')
+    return { text, state: finishReason === '' ? 'streaming' : 'complete' }
   },
-  whole(json, where) {
-    if (textAt(json, 'choices', 0, 'finish_reason') === 'content_filter') throw withheld(where, 'content_filter')
+  parseReply(json, url) {
+    if (textAt(json, 'choices', 0, 'finish_reason') === 'content_filter')
+      throw withheldReplyError(url, 'content_filter')
     return at(json, 'choices', 0, 'message') === undefined
       ? undefined
       : textAt(json, 'choices', 0, 'message', 'content')

@@ -3,60 +3,73 @@ import type { Model } from '../domain/ports.ts'
 import { anthropicModel } from './anthropic.ts'
 import { geminiModel } from './gemini.ts'
 import { offlineModel } from './offline.ts'
-import { type Access, localModel, openaiModel, xaiModel } from './openai.ts'
-import type { Manner } from './request.ts'
+import { localModel, type ModelOptions, openaiModel, xaiModel } from './openai.ts'
+import type { RequestOptions } from './request.ts'
 
-/** What a user sets to choose a model. */
-export type ProviderSettings = Manner & {
+/** A user's choice of a provider and a model. */
+export type ProviderSettings = RequestOptions & {
+  /** One of `providerNames`. */
   readonly provider: string
+  /** Required for hosted providers unless `baseUrl` is set. */
   readonly apiKey?: string | undefined
+  /** Default: the provider's public API; `http://localhost:11434/v1` for `local`. */
   readonly baseUrl?: string | undefined
+  /** Default: a current model of the provider. */
   readonly model?: string | undefined
 }
 
-/** A provider as data: how to make its model, which one if none is named, and where its key is found (not every one needs one). */
-type Kind = { readonly make: (access: Access) => Model; readonly model: string; readonly key?: string }
-
-const kinds: Readonly<Record<string, Kind>> = {
-  openai: { make: openaiModel, model: 'gpt-5.4-mini', key: 'OPENAI_API_KEY' },
-  anthropic: { make: anthropicModel, model: 'claude-sonnet-5', key: 'ANTHROPIC_API_KEY' },
-  gemini: { make: geminiModel, model: 'gemini-3.5-flash', key: 'GEMINI_API_KEY' },
-  xai: { make: xaiModel, model: 'grok-4.3', key: 'XAI_API_KEY' },
-  local: { make: localModel, model: 'llama3.2' },
-  offline: { make: offlineModel, model: '' },
+type Provider = {
+  readonly create: (options: ModelOptions) => Model
+  readonly defaultModel: string
+  /** The environment variable of the key; undefined when the provider needs none. */
+  readonly keyVariable?: string
 }
 
-/** The names `modelFrom` knows. */
-export const providerNames: readonly string[] = Object.keys(kinds)
+const providers: Readonly<Record<string, Provider>> = {
+  openai: { create: openaiModel, defaultModel: 'gpt-5.4-mini', keyVariable: 'OPENAI_API_KEY' },
+  anthropic: { create: anthropicModel, defaultModel: 'claude-sonnet-5', keyVariable: 'ANTHROPIC_API_KEY' },
+  gemini: { create: geminiModel, defaultModel: 'gemini-3.5-flash', keyVariable: 'GEMINI_API_KEY' },
+  xai: { create: xaiModel, defaultModel: 'grok-4.3', keyVariable: 'XAI_API_KEY' },
+  local: { create: localModel, defaultModel: 'llama3.2' },
+  offline: { create: offlineModel, defaultModel: '' },
+}
+
+/** Providers that `createModel` supports. */
+export const providerNames: readonly string[] = Object.keys(providers)
 
 /**
- * The model a user's settings name.
+ * Creates the model that a user's settings name.
+ *
+ * @throws MemoryError `bad-option` for an unknown provider, a missing key or an invalid `baseUrl`.
  *
  * @example
- * const model = modelFrom({ provider: 'gemini', apiKey })
+ * const model = createModel({ provider: 'gemini', apiKey })
  */
 export function modelFrom(settings: ProviderSettings): Model {
-  const { provider, apiKey, baseUrl, timeouts, wait } = settings
-  const kind = Object.hasOwn(kinds, provider) ? kinds[provider] : undefined
-  if (kind === undefined) {
-    throw new MemoryError(
-      'bad-option',
-      `provider ${JSON.stringify(String(provider).slice(0, 80))} is unknown. Known ones: ${providerNames.join(', ')}.`,
-      {
-        param: 'provider',
-      },
-    )
+  const { provider: name, apiKey, baseUrl, model, timeouts, wait: sleep, tries: maxAttempts } = settings
+  const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
+  if (provider === undefined) {
+    const quoted = JSON.stringify(String(name).slice(0, 80))
+    throw new MemoryError('bad-option', `Unknown provider ${quoted}. Use one of: ${providerNames.join(', ')}.`, {
+      param: 'provider',
+    })
   }
-  // A server at an address of one's own may hold the key itself or need none.
-  if (kind.key !== undefined && isUnset(apiKey) && isUnset(baseUrl)) {
+  // A server at a custom base URL may hold the key itself or need none.
+  if (provider.keyVariable !== undefined && isUnset(apiKey) && isUnset(baseUrl)) {
     throw new MemoryError(
       'bad-option',
-      `apiKey is missing: provider ${provider} needs a key. Pass apiKey or set ${kind.key}.`,
+      `apiKey is missing: provider ${name} needs a key. Pass apiKey or set ${provider.keyVariable}.`,
       { param: 'apiKey' },
     )
   }
-  const model = isUnset(settings.model) ? kind.model : settings.model
-  return kind.make({ apiKey, baseUrl: isUnset(baseUrl) ? undefined : baseUrl, model, timeouts, wait })
+  return provider.create({
+    apiKey,
+    baseUrl: isUnset(baseUrl) ? undefined : baseUrl,
+    model: isUnset(model) ? provider.defaultModel : model,
+    timeouts,
+    wait: sleep,
+    tries: maxAttempts,
+  })
 }
 
 const isUnset = (setting: string | undefined): setting is undefined => setting === undefined || setting.trim() === ''

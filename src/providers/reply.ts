@@ -1,69 +1,70 @@
 import { MemoryError } from '../domain/error.ts'
-import { readText } from './body.ts'
-import { endedEarly, notAReply, reported } from './failure.ts'
+import { endedEarly, notAReply, reported } from './errors.ts'
 import { parseJson } from './json.ts'
-import type { Answer } from './request.ts'
-import { events } from './sse.ts'
+import { type ModelResponse, readText } from './request.ts'
+import { readServerEvents } from './sse.ts'
 
-/** What one event says: a piece of the reply, and whether the reply is complete with it or nothing at all can follow. */
-export type Piece = { readonly text: string; readonly state: 'going' | 'complete' | 'over' }
+/**
+ * The content of one stream event. `complete`: the reply is whole, but more events may follow; `closed`: nothing more
+ * can follow.
+ */
+export type ReplyDelta = { readonly text: string; readonly state: 'streaming' | 'complete' | 'closed' }
 
-/** How a provider words its replies; both throw for a reply that was withheld. */
-export type Wording = {
-  /** One event of a stream. */
-  readonly piece: (event: unknown, where: string) => Piece
-  /** A reply sent in one, or undefined if it is none. */
-  readonly whole: (json: unknown, where: string) => string | undefined
+/** Parsers for the reply format of a provider; both throw when the provider withheld the reply. */
+export type ReplyFormat = {
+  /** Parses one event of a stream. */
+  readonly parseEvent: (event: unknown, url: string) => ReplyDelta
+  /** Parses a reply that was sent as one JSON document; returns undefined when it is none. */
+  readonly parseReply: (json: unknown, url: string) => string | undefined
 }
 
-const done: Piece = { text: '', state: 'over' }
-const longestReply = 16_777_216
+const doneEvent: ReplyDelta = { text: '', state: 'closed' }
+const maxReplyBytes = 16_777_216
 
-/** The text of a reply, piece by piece, whether it comes as a stream or, from servers that know no streams, in one. */
-export async function* replyOf(answer: Answer, wording: Wording): AsyncIterable<string> {
-  const type = answer.type.toLowerCase()
-  if (type.includes('html')) {
-    await answer.body.cancel()
-    throw notAReply(answer.where, 'a web page')
+/** Streams the text of a reply. A server without streaming support may send it as one JSON document. */
+export async function* streamReply(response: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
+  const contentType = response.contentType.toLowerCase()
+  if (contentType.includes('html')) {
+    await response.body.cancel()
+    throw notAReply(response.url, 'a web page')
   }
-  if (type.includes('json')) yield* inOne(answer, wording)
-  else yield* inPieces(answer, wording)
+  if (contentType.includes('json')) yield* readJsonReply(response, format)
+  else yield* readEventStream(response, format)
 }
 
-async function* inOne({ where, body }: Answer, wording: Wording): AsyncIterable<string> {
-  const text = await readText(body, longestReply)
-  if (text === undefined) throw notAReply(where, `more than ${longestReply} bytes`)
-  const json = parseJson(text)
-  if (json === undefined) throw notAReply(where, 'something that is not JSON')
-  const failure = reported(where, json)
-  if (failure !== undefined) throw failure
-  const whole = wording.whole(json, where)
-  if (whole === undefined) throw notAReply(where, 'JSON of another kind')
-  if (whole !== '') yield whole
+async function* readJsonReply({ url, body }: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
+  const text = await readText(body, maxReplyBytes)
+  if (text === undefined) throw notAReply(url, `more than ${maxReplyBytes} bytes`)
+  const json = parseSuccess(url, text, 'something that is not JSON')
+  const reply = format.parseReply(json, url)
+  if (reply === undefined) throw notAReply(url, 'JSON of another kind')
+  if (reply !== '') yield reply
 }
 
-async function* inPieces({ where, body, finish }: Answer, wording: Wording): AsyncIterable<string> {
-  let state: Piece['state'] = 'going'
+async function* readEventStream({ url, body, drain }: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
+  let state: ReplyDelta['state'] = 'streaming'
   try {
-    for await (const { data } of events(body)) {
+    for await (const { data } of readServerEvents(body)) {
       const event = data.trim()
-      if (event === '' || state === 'over') continue
-      const piece = event === '[DONE]' ? done : wording.piece(understood(where, event), where)
-      if (piece.text !== '') yield piece.text
-      if (piece.state !== 'going') state = piece.state
-      if (state === 'over') finish()
+      if (event === '' || state === 'closed') continue
+      const delta =
+        event === '[DONE]' ? doneEvent : format.parseEvent(parseSuccess(url, event, 'an event that is not JSON'), url)
+      if (delta.text !== '') yield delta.text
+      if (delta.state !== 'streaming') state = delta.state
+      if (state === 'closed') drain()
     }
   } catch (error) {
-    // How the connection ends does not spoil a reply that is complete.
-    if (state === 'going' || !(error instanceof MemoryError) || error.code === 'aborted') throw error
+    // A connection error after a complete reply is ignored.
+    if (state === 'streaming' || !(error instanceof MemoryError) || error.code === 'aborted') throw error
   }
-  if (state === 'going') throw endedEarly(where)
+  if (state === 'streaming') throw endedEarly(url)
 }
 
-function understood(where: string, text: string): unknown {
+/** Parses JSON and throws when it is invalid or reports an error. */
+function parseSuccess(url: string, text: string, invalid: string): unknown {
   const json = parseJson(text)
-  if (json === undefined) throw notAReply(where, 'an event that is not JSON')
-  const failure = reported(where, json)
-  if (failure !== undefined) throw failure
+  if (json === undefined) throw notAReply(url, invalid)
+  const error = reported(url, json)
+  if (error !== undefined) throw error
   return json
 }

@@ -1,156 +1,187 @@
 import type { Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { shownAddress } from './address.ts'
-import { readText, type Watched, watch } from './body.ts'
-import { type Deadline, defaultTimeouts, pause, startDeadline, type Timeouts } from './deadline.ts'
-import { type Check, networkCode, refused, unreachable, wordOf } from './failure.ts'
+import {
+  applyDeadline,
+  type Deadline,
+  defaultTimeouts,
+  sleep,
+  startDeadline,
+  type TimedBody,
+  type Timeouts,
+} from './deadline.ts'
+import { type Check, extractErrorCode, extractNetworkCode, refused, unreachable } from './errors.ts'
 import { parseJson } from './json.ts'
+import { shownAddress } from './url.ts'
 
-/** Lets time pass between two tries; rejects when the signal says so. */
-export type Wait = (ms: Millis, signal: AbortSignal) => Promise<void>
+/** Waits between two attempts; rejects when the signal aborts. */
+export type Sleep = (ms: Millis, signal: AbortSignal) => Promise<void>
 
-/** How requests are made, whatever they ask. */
-export type Manner = {
+/** Timeouts and retries of requests to a provider. */
+export type RequestOptions = {
+  /** Default: 120 s to the first byte, 60 s between chunks, 600 s in total. */
   readonly timeouts?: Partial<Timeouts> | undefined
-  readonly wait?: Wait | undefined
-  /** How often a request is made at most while the upstream is busy or down; three times when left out. */
+  /** Replaces the delay between attempts, for tests. */
+  readonly wait?: Sleep | undefined
+  /** Maximum number of attempts while the upstream is rate limiting or failing. Default: 3. */
   readonly tries?: number | undefined
 }
 
-export type Posting = Manner & {
+export type PostRequest = RequestOptions & {
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
-  /** The model asked for, as errors name it. */
+  /** The requested model, named in errors. */
   readonly model: string
-  readonly check: Check
+  readonly settings: Check
   readonly signal?: AbortSignal | undefined
 }
 
-/** A successful answer whose body is under the request's deadline. */
-export type Answer = Watched & { readonly where: string; readonly type: string }
-
-type Failure = {
-  readonly error: MemoryError
-  readonly kind: 'busy' | 'down' | 'final'
-  readonly after?: Millis | undefined
+/** A successful response; its body is subject to the deadline of the request. */
+export type ModelResponse = TimedBody & {
+  /** Without the query; for error messages. */
+  readonly url: string
+  readonly contentType: string
 }
 
-const mostTries = 3
-const longestPause: Millis = 30_000
-const longestComplaint = 65_536
-/** Connections a server closes while they lie idle end like this on their next use. */
-const stale: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+type Failure = { readonly error: MemoryError; readonly isRetryable: boolean; readonly retryAfter?: Millis | undefined }
+
+const defaultMaxAttempts = 3
+const retryBaseDelayMs: Millis = 500
+const maxRetryDelayMs: Millis = 30_000
+const maxErrorBodyBytes = 65_536
+/** Errors of pooled connections that the server closed while they were idle. */
+const staleConnectionCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /**
- * Posts JSON and resolves once a success is on its way, after up to two more tries when the upstream is busy or down.
+ * Posts JSON and resolves when a successful response has started. Retries when the upstream is rate limiting or failing.
+ *
+ * @throws MemoryError `upstream`, `timeout`, `aborted`, or `bad-option` for a header that cannot be sent.
  *
  * @example
- * const answer = await post(endpoint(baseUrl, '/chat/completions'), { headers, body, model, check, signal })
+ * const response = await post(buildEndpointUrl(baseUrl, '/chat/completions'), { headers, body, model, settings, signal })
  */
-export async function post(url: URL, posting: Posting): Promise<Answer> {
-  const where = shownAddress(url)
-  const times = { ...defaultTimeouts, ...posting.timeouts }
-  const request = requestOf(posting)
-  const deadline = startDeadline(where, times.total, posting.signal)
+export async function post(url: URL, request: PostRequest): Promise<ModelResponse> {
+  const displayUrl = shownAddress(url)
+  const timeouts = { ...defaultTimeouts, ...request.timeouts }
+  const init = buildRequestInit(request)
+  const deadline = startDeadline(displayUrl, timeouts.total, request.signal)
   try {
-    const response = await persist(where, posting, deadline, () => {
-      deadline.expect(
-        times.first,
-        `${where} did not answer within ${times.first} ms. Try again, or allow more time for the first byte.`,
+    const response = await withRetries(displayUrl, request, deadline, () => {
+      deadline.startStep(
+        timeouts.firstByte,
+        `${displayUrl} did not answer within ${timeouts.firstByte} ms. Try again, or raise the first-byte timeout.`,
       )
-      return fetch(url, { ...request, signal: deadline.signal })
+      return fetch(url, { ...init, signal: deadline.signal })
     })
-    return { where, type: response.headers.get('content-type') ?? '', ...watch(response, where, deadline, times.idle) }
+    const contentType = response.headers.get('content-type') ?? ''
+    return { url: displayUrl, contentType, ...applyDeadline(response, displayUrl, deadline, timeouts.idle) }
   } catch (error) {
-    deadline.end()
+    deadline.dispose()
     throw deadline.signal.aborted ? deadline.signal.reason : error
   }
 }
 
-function requestOf(posting: Posting): RequestInit {
+/** Reads a body as text; returns undefined and cancels it when it is longer than `maxBytes`. */
+export async function readText(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string | undefined> {
+  const decoder = new TextDecoder()
+  const reader = body.getReader()
+  let text = ''
+  let size = 0
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    size += chunk.value.length
+    if (size > maxBytes) {
+      await reader.cancel()
+      return undefined
+    }
+    text += decoder.decode(chunk.value, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function buildRequestInit(request: PostRequest): RequestInit {
   const headers = {
     'content-type': 'application/json',
     accept: 'text/event-stream, application/json',
-    ...posting.headers,
+    ...request.headers,
   }
   for (const [name, value] of Object.entries(headers)) {
-    // The platform's own error would quote the value, which may be a key.
+    // Checked here because the platform's error would quote the value, which may be a key.
     if (!/^[\x20-\x7e]*$/.test(value)) {
       throw new MemoryError(
         'bad-option',
-        `The ${name} header holds characters that cannot be sent. Check ${posting.check.key} for stray line ends.`,
-        {
-          param: 'headers',
-        },
+        `The ${name} header holds characters that cannot be sent. Check ${request.settings.key} for stray line ends.`,
+        { param: 'headers' },
       )
     }
   }
-  // Not followed: a redirected POST loses its body, and the key would go to an address nobody named.
-  return { method: 'POST', headers, body: JSON.stringify(posting.body), redirect: 'manual' }
+  // Redirects are not followed: a redirected POST loses its body and would send the key to an unknown host.
+  return { method: 'POST', headers, body: JSON.stringify(request.body), redirect: 'manual' }
 }
 
-async function persist(
-  where: string,
-  posting: Posting,
+async function withRetries(
+  url: string,
+  request: PostRequest,
   deadline: Deadline,
   send: () => Promise<Response>,
 ): Promise<Response> {
-  for (let tries = 1; ; tries++) {
+  const maxAttempts = request.tries ?? defaultMaxAttempts
+  for (let attempt = 1; ; attempt++) {
     deadline.signal.throwIfAborted()
-    const outcome = await attempt(where, posting, tries, send)
-    if (outcome instanceof Response) return outcome
-    deadline.met()
-    const wait = pauseBefore(tries, posting.tries ?? mostTries, outcome)
-    if (wait === undefined) throw outcome.error
-    await (posting.wait ?? pause)(wait, deadline.signal)
+    const result = await sendOnce(url, request, attempt, send)
+    if (result instanceof Response) return result
+    deadline.endStep()
+    const delay = retryDelay(attempt, maxAttempts, result)
+    if (delay === undefined) throw result.error
+    await (request.wait ?? sleep)(delay, deadline.signal)
   }
 }
 
-async function attempt(
-  where: string,
-  posting: Posting,
-  tries: number,
+async function sendOnce(
+  url: string,
+  { model, settings }: PostRequest,
+  attempt: number,
   send: () => Promise<Response>,
 ): Promise<Response | Failure> {
   let response: Response
   try {
     response = await send()
   } catch (error) {
-    return { error: unreachable(where, error, posting.check), kind: stale.has(networkCode(error)) ? 'down' : 'final' }
+    return {
+      error: unreachable(url, error, settings),
+      isRetryable: staleConnectionCodes.has(extractNetworkCode(error)),
+    }
   }
   if (response.ok) return response
-  const word = await complaint(response)
-  const { model, check } = posting
+  const errorCode = await readErrorCode(response)
   return {
-    error: refused(where, { status: response.status, word, tries, model, check }),
-    kind: kindOf(response.status, word),
-    after: askedPause(response.headers),
+    error: refused(url, { status: response.status, word: errorCode, tries: attempt, model, check: settings }),
+    isRetryable: isRetryableStatus(response.status, errorCode),
+    retryAfter: parseRetryAfter(response.headers),
   }
 }
 
-function kindOf(status: number, word: string): Failure['kind'] {
-  if (status === 429) return word === 'insufficient_quota' ? 'final' : 'busy'
-  return status >= 500 && status !== 501 ? 'down' : 'final'
+function isRetryableStatus(status: number, errorCode: string): boolean {
+  if (status === 429) return errorCode !== 'insufficient_quota'
+  return status >= 500 && status !== 501
 }
 
-/** How long to pause before the next try, or undefined if there should be none. */
-function pauseBefore(tries: number, most: number, failure: Failure): Millis | undefined {
-  if (tries >= most || failure.kind === 'final') return undefined
-  const wait = failure.after ?? 500 * 3 ** (tries - 1)
-  return wait <= longestPause ? wait : undefined
+/** Returns the delay before the next attempt, or undefined when there should be none. */
+function retryDelay(attempt: number, maxAttempts: number, failure: Failure): Millis | undefined {
+  if (attempt >= maxAttempts || !failure.isRetryable) return undefined
+  const delay = failure.retryAfter ?? retryBaseDelayMs * 3 ** (attempt - 1)
+  return delay <= maxRetryDelayMs ? delay : undefined
 }
 
-/** What a Retry-After header asks for: seconds, or a date, which is measured by the server's own clock. */
-function askedPause(headers: Headers): Millis | undefined {
-  const asked = headers.get('retry-after')?.trim() ?? ''
-  if (/^\d{1,9}$/.test(asked)) return Number(asked) * 1_000
-  const wait = asked.endsWith('GMT') ? Date.parse(asked) - Date.parse(headers.get('date') ?? '') : Number.NaN
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+/** Parses a Retry-After header: seconds, or a date, which is compared with the server's own Date header. */
+function parseRetryAfter(headers: Headers): Millis | undefined {
+  const value = headers.get('retry-after')?.trim() ?? ''
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000
+  const delay = value.endsWith('GMT') ? Date.parse(value) - Date.parse(headers.get('date') ?? '') : Number.NaN
+  return Number.isNaN(delay) ? undefined : Math.max(0, delay)
 }
 
-/** The provider's word for its refusal, if it gives one in a body of reasonable size. */
-async function complaint(response: Response): Promise<string> {
+/** Reads the provider's error code from an error response; '' when there is none or the body is too long. */
+async function readErrorCode(response: Response): Promise<string> {
   if (response.body === null) return ''
-  const text = await readText(response.body, longestComplaint).catch(() => '')
-  return wordOf(parseJson(text ?? ''))
+  const text = await readText(response.body, maxErrorBodyBytes).catch(() => '')
+  return extractErrorCode(parseJson(text ?? ''))
 }

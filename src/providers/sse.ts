@@ -1,83 +1,65 @@
+import { createParser } from 'eventsource-parser'
 import { MemoryError } from '../domain/error.ts'
 
 export type ServerEvent = { readonly event: string; readonly data: string }
 
-/** The most characters one line, or the data of one event, may have. */
-const longest = 1_048_576
+/** Limit of one line, and of the data of one event, in characters. */
+const maxEventChars = 1_048_576
 
 /**
- * Reads server-sent events as the HTML standard defines them; an event that was not finished by an empty line is not one.
+ * Reads server-sent events from a response body. An event that is not terminated by an empty line is dropped.
+ * Cancels the body when the consumer stops early.
+ *
+ * @throws MemoryError `upstream` when a line or an event exceeds 1,048,576 characters.
  *
  * @example
- * for await (const { data } of events(response.body)) console.log(data)
+ * for await (const { data } of readServerEvents(response.body)) console.log(data)
  */
-export async function* events(body: ReadableStream<Uint8Array>): AsyncIterable<ServerEvent> {
-  let event = ''
-  let data: string[] = []
-  let size = 0
-  for await (const line of lines(body)) {
-    if (line === '') {
-      if (data.length > 0) yield { event: event === '' ? 'message' : event, data: data.join('\n') }
-      event = ''
-      data = []
-      size = 0
-      continue
-    }
-    const { name, value } = fieldOf(line)
-    if (name === 'event') event = value
-    if (name !== 'data') continue
-    size += value.length + 1
-    if (size > longest) throw tooLong('an event')
-    data.push(value)
+export async function* readServerEvents(body: ReadableStream<Uint8Array>): AsyncIterable<ServerEvent> {
+  let events: ServerEvent[] = []
+  let isTooLong = false
+  const parser = createParser({
+    maxBufferSize: maxEventChars,
+    onEvent({ event = 'message', data }) {
+      // The parser's own limit covers only data that is buffered between two chunks.
+      if (data.length > maxEventChars) isTooLong = true
+      else events.push({ event, data })
+    },
+    onError(error) {
+      if (error.type === 'max-buffer-size-exceeded') isTooLong = true
+    },
+  })
+  for await (const chunk of decodeChunks(body)) {
+    parser.feed(chunk)
+    yield* events
+    events = []
+    if (isTooLong) throw tooLongError()
   }
 }
 
-function fieldOf(line: string): { name: string; value: string } {
-  const colon = line.indexOf(':')
-  if (colon < 0) return { name: line, value: '' }
-  const value = line.slice(colon + 1)
-  return { name: line.slice(0, colon), value: value.startsWith(' ') ? value.slice(1) : value }
-}
-
-async function* lines(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
-  let rest = ''
-  let endedInReturn = false
-  for await (const piece of texts(body)) {
-    // CR and LF of one line end may come in two pieces; the line is given out at once and the LF is not a second one.
-    const text = endedInReturn && piece.startsWith('\n') ? piece.slice(1) : piece
-    endedInReturn = piece.endsWith('\r')
-    let start = 0
-    for (const end of text.matchAll(/\r\n|\r|\n/g)) {
-      yield bounded(rest + text.slice(start, end.index))
-      rest = ''
-      start = end.index + end[0].length
-    }
-    rest = bounded(rest + text.slice(start))
-  }
-}
-
-/** The body as pieces of text, never empty ones; what the reader leaves unread is cancelled. */
-async function* texts(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
+/** Decodes a body into non-empty chunks of text; cancels the body when the consumer stops early. */
+async function* decodeChunks(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder()
   const reader = body.getReader()
+  let endedWithCr = false
   try {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-      const text = decoder.decode(chunk.value, { stream: true })
-      if (text !== '') yield text
+      const decoded = decoder.decode(chunk.value, { stream: true })
+      if (decoded === '') continue
+      // The parser holds back a CR at the end of a chunk, because an LF could follow. Completing the line end here
+      // delivers the event at once; the LF of a divided CRLF is then dropped from the next chunk.
+      const text = endedWithCr && decoded.startsWith('\n') ? decoded.slice(1) : decoded
+      endedWithCr = decoded.endsWith('\r')
+      if (text !== '') yield endedWithCr ? `${text}\n` : text
     }
   } finally {
-    // A body that has failed answers its cancellation with the same failure, which is already on its way.
+    // Cancelling a failed body rejects with the failure that is already being thrown.
     await reader.cancel().catch(() => undefined)
   }
 }
 
-function bounded(line: string): string {
-  if (line.length > longest) throw tooLong('a line')
-  return line
-}
-
-const tooLong = (what: string): MemoryError =>
+const tooLongError = (): MemoryError =>
   new MemoryError(
     'upstream',
-    `The upstream sent ${what} of more than ${longest} characters, which is no reply of a model. Check that the address is that of a model server.`,
+    `The upstream sent an event or a line of more than ${maxEventChars} characters, which is not a model reply. Check that the address is that of a model server.`,
   )

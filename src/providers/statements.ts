@@ -1,120 +1,108 @@
 import { opener } from '../context/anthropic.ts'
-import { wordsOf } from '../context/fees.ts'
+import { wordsOf } from '../context/overhead.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { clip } from '../text/clip.ts'
 import { isQuestion } from '../text/question.ts'
 import { sentencesOf } from '../text/sentences.ts'
 
-/** Something said in the messages shown: a sentence, with the sentences that only make sense after it. */
+/** A sentence of a message, together with following sentences that refer to it. */
 export type Statement = {
   readonly text: string
-  readonly by: 'user' | 'model' | 'other'
+  readonly author: 'user' | 'model' | 'other'
+  /** The name of the author when it is neither the user nor the model; otherwise ''. */
   readonly speaker: string
   readonly isQuestion: boolean
 }
 
-type Passage = Pick<Statement, 'text' | 'by' | 'speaker'>
+type Passage = Pick<Statement, 'text' | 'author' | 'speaker'>
 
-/** The most characters a statement may have; longer sentences come in pieces. */
-const longest = 300
-const titles: Readonly<Record<string, Statement['by']>> = {
+/** Longer sentences are split. */
+const maxStatementChars = 300
+const authorByLabel: Readonly<Record<string, Statement['author']>> = {
   User: 'user',
   Assistant: 'model',
   Tool: 'model',
   System: 'model',
 }
-const framing: ReadonlySet<string> = new Set([
+/** Lines that frame the memory in a prompt. */
+const framingLines: ReadonlySet<string> = new Set([
   opener,
   ...Object.values(wordsOf).flatMap(({ before, after, recalled }) => `${before}${after}\n${recalled}`.split('\n')),
 ])
-const pronouns: ReadonlySet<string> = new Set([
-  'he',
-  'she',
-  'it',
-  'they',
-  'his',
-  'her',
-  'its',
-  'their',
-  'him',
-  'them',
-  "he's",
-  "she's",
-  "it's",
-  "they're",
-])
+const pronouns: ReadonlySet<string> = new Set(
+  "he she it they his her its their him them he's she's it's they're".split(' '),
+)
 
-/** Whether a message is memory put before the question rather than something its role said. */
-export const isBlock = (message: ChatMessage): boolean =>
+/** Checks for a message that carries recalled memory instead of a turn of the conversation. */
+export const isMemoryBlock = (message: ChatMessage): boolean =>
   message.role === 'system' ||
   (message.role === 'user' && Object.values(wordsOf).some(({ recalled }) => message.content.startsWith(recalled)))
 
 /**
- * All that a message says, in its order; of a block of memory only what somebody is quoted with. What the model said and
- * `isOwn` knows by its beginning is left out.
+ * Extracts the statements of a message in order. Of a memory block only quoted lines count; model passages for which
+ * `isOwnReply` is true are left out.
  */
-export function statementsOf(message: ChatMessage, isOwn: (text: string) => boolean): Statement[] {
+export function extractStatements(message: ChatMessage, isOwnReply: (text: string) => boolean): Statement[] {
   const content = message.content ?? ''
-  const by = message.role === 'user' ? 'user' : 'model'
-  const passages: Passage[] = isBlock(message)
-    ? quoted(content.split(/\r\n|\r|\n/))
-    : [{ text: content, by, speaker: '' }]
+  const passages: Passage[] = isMemoryBlock(message)
+    ? extractQuotedLines(content.split(/\r\n|\r|\n/))
+    : [{ text: content, author: message.role === 'user' ? 'user' : 'model', speaker: '' }]
   return passages
-    .filter(({ text, by }) => !framing.has(text) && !(by === 'model' && isOwn(text)))
-    .flatMap(({ text, by, speaker }) =>
-      sentences(text).map((sentence) => ({ text: sentence, by, speaker, isQuestion: isQuestion(sentence) })),
+    .filter(({ text, author }) => !framingLines.has(text) && !(author === 'model' && isOwnReply(text)))
+    .flatMap(({ text, author, speaker }) =>
+      splitStatements(text).map((sentence) => ({ text: sentence, author, speaker, isQuestion: isQuestion(sentence) })),
     )
 }
 
-/** The lines of a block that somebody is quoted with, such as `User: text`, and those that go on with what they said. */
-function quoted(lines: readonly string[]): Passage[] {
+/** Extracts lines such as `User: text` from a memory block, and the lines that continue them. */
+function extractQuotedLines(lines: readonly string[]): Passage[] {
   const passages: Passage[] = []
   let last: Passage | undefined
   for (const line of lines) {
     const [, label, text] = /^(?:\([^()]{1,20}\) )?([\p{L}\p{N}][^:]{0,79}): (.+)$/su.exec(line) ?? []
     if (isHeading(line)) last = undefined
-    else if (label !== undefined && text !== undefined) last = passageOf(label, text)
-    // A line that only ends with a colon is the date above what was said on that day.
+    else if (label !== undefined && text !== undefined) last = toPassage(label, text)
+    // A line that ends with a colon is the date heading of the lines below it.
     else if (last !== undefined) last = line.endsWith(':') ? undefined : { ...last, text: line }
     if (last !== undefined) passages.push(last)
   }
   return passages
 }
 
-function passageOf(label: string, text: string): Passage {
-  const by = Object.hasOwn(titles, label) ? titles[label] : undefined
-  return by === undefined ? { text, by: 'other', speaker: label } : { text, by, speaker: '' }
+function toPassage(label: string, text: string): Passage {
+  const author = Object.hasOwn(authorByLabel, label) ? authorByLabel[label] : undefined
+  return author === undefined ? { text, author: 'other', speaker: label } : { text, author, speaker: '' }
 }
 
-/** Headings, instructions and empty lines: what stands around memory. */
+/** Checks for headings, instructions and empty lines. */
 const isHeading = (line: string): boolean => /^\s*(?:$|[#[-]|IMPORTANT)/.test(line)
 
-/** Sentences of bounded length; one that begins with a pronoun stays with the one it refers to. */
-function sentences(text: string): string[] {
-  const units: string[] = []
-  for (const sentence of sentencesOf(text).flatMap(({ text }) => piecesOf(text))) {
-    const last = units.at(-1)
-    const refers = pronouns.has(sentence.split(' ', 1)[0]?.toLowerCase() ?? '')
-    const joins =
+/** Splits a text into statements of bounded length; a sentence that begins with a pronoun joins the one before. */
+function splitStatements(text: string): string[] {
+  const statements: string[] = []
+  for (const sentence of sentencesOf(text).flatMap((found) => splitLongSentence(found.text))) {
+    const last = statements.at(-1)
+    const beginsWithPronoun = pronouns.has(sentence.split(' ', 1)[0]?.toLowerCase() ?? '')
+    const joinsLast =
       last !== undefined &&
-      refers &&
+      beginsWithPronoun &&
       !isQuestion(last) &&
       !isQuestion(sentence) &&
-      last.length + 1 + sentence.length <= longest
-    if (joins) units[units.length - 1] = `${last} ${sentence}`
-    else units.push(sentence)
+      last.length + 1 + sentence.length <= maxStatementChars
+    if (joinsLast) statements[statements.length - 1] = `${last} ${sentence}`
+    else statements.push(sentence)
   }
-  return units
+  return statements
 }
 
-function piecesOf(sentence: string): string[] {
-  const pieces: string[] = []
+function splitLongSentence(sentence: string): string[] {
+  const parts: string[] = []
   let rest = sentence
-  while (rest.length > longest) {
-    const space = rest.lastIndexOf(' ', longest)
-    if (space <= 0) return [...pieces, clip(rest, longest - 1, '…')]
-    pieces.push(rest.slice(0, space))
+  while (rest.length > maxStatementChars) {
+    const space = rest.lastIndexOf(' ', maxStatementChars)
+    if (space <= 0) return [...parts, clip(rest, maxStatementChars - 1, '…')]
+    parts.push(rest.slice(0, space))
     rest = rest.slice(space + 1)
   }
-  return [...pieces, rest]
+  return [...parts, rest]
 }

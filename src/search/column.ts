@@ -1,39 +1,39 @@
-type Numbers = Float64Array | Uint32Array | Uint16Array
+type TypedArray = Float64Array | Uint32Array | Uint16Array
 
-/** A list of numbers that grows at its end and is scanned quickly. */
-export class Column<T extends Numbers> {
+/** Growable typed array. Hot loops read `values` directly, up to `length`. */
+export class Column<T extends TypedArray> {
   values: T
   length = 0
-  private readonly make: (length: number) => T
+  private readonly allocate: (length: number) => T
 
-  constructor(make: (length: number) => T, room = 4) {
-    this.make = make
-    this.values = make(room)
+  constructor(allocate: (length: number) => T, capacity = 4) {
+    this.allocate = allocate
+    this.values = allocate(capacity)
   }
 
-  /** A list that begins with these numbers, which are not copied until it grows. */
-  static over<T extends Numbers>(make: (length: number) => T, values: T): Column<T> {
-    const column = new Column(make, 0)
+  /** Wraps an array without copying it. The first push copies. */
+  static from<T extends TypedArray>(allocate: (length: number) => T, values: T): Column<T> {
+    const column = new Column(allocate, 0)
     column.values = values
     column.length = values.length
     return column
   }
 
-  /** The numbers there are, without the room behind them. */
-  get filled(): T {
+  /** View of the used part. */
+  get used(): T {
     return this.values.subarray(0, this.length) as T
   }
 
   push(value: number): void {
     if (this.length === this.values.length) {
-      const wider = this.make(Math.max(4, this.length * 2))
-      wider.set(this.values)
-      this.values = wider
+      const larger = this.allocate(Math.max(4, this.length * 2))
+      larger.set(this.values)
+      this.values = larger
     }
     this.values[this.length++] = value
   }
 }
 
-export const floats = (length: number): Float64Array => new Float64Array(length)
-export const integers = (length: number): Uint32Array => new Uint32Array(length)
-export const counts = (length: number): Uint16Array => new Uint16Array(length)
+export const float64Array = (length: number): Float64Array => new Float64Array(length)
+export const uint32Array = (length: number): Uint32Array => new Uint32Array(length)
+export const uint16Array = (length: number): Uint16Array => new Uint16Array(length)

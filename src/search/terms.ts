@@ -1,25 +1,24 @@
 import { isBlank, type Millis } from '../domain/entry.ts'
 import { termsOf, wordsOf } from '../text/words.ts'
 
-/** A question longer than this is known by its beginning. */
-export const longestQuery = 4_000
-/** What a month or year in a question counts against a word. */
-const dateWeight = 0.8
+/** Only the beginning of a longer query is used. */
+export const maxQueryCharacters = 4_000
+/** Weight of a month or year in a query, relative to a word. */
+const dateTermWeight = 0.8
 
-/** What a text is found by; nothing, if it cannot be shown. */
+/** Returns the index terms of a text; none if it is blank. */
 export const searchTerms = (content: string): readonly string[] => (isBlank(content) ? [] : termsOf(content))
 
-/** What a question looks for, with what each word counts. */
+/** Returns the terms of a query with their weights. */
 export function queryTerms(query: string): Map<string, number> {
-  const text = query.slice(0, longestQuery)
+  const text = query.slice(0, maxQueryCharacters)
   const terms = new Map<string, number>()
   for (const term of termsOf(text)) terms.set(term, 1)
-  for (const word of wordsOf(text)) if (isDateWord(word)) terms.set(`date:${word}`, dateWeight)
+  for (const word of wordsOf(text)) if (isDateWord(word)) terms.set(`date:${word}`, dateTermWeight)
   return terms
 }
 
-/** By their names, the first one first. */
-export const months = [
+export const monthNames = [
   'January',
   'February',
   'March',
@@ -33,10 +32,10 @@ export const months = [
   'November',
   'December',
 ] as const
-const monthWords = months.map((month) => month.toLowerCase())
+const monthWords = monthNames.map((month) => month.toLowerCase())
 const isDateWord = (word: string): boolean => monthWords.includes(word) || /^(19|20)[0-9]{2}$/.test(word)
 
-/** When a message was said, as words a question may use. */
+/** Returns month and year of a message as index terms (UTC). */
 export function dateTerms(at: Millis): string[] {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? [] : [`date:${monthWords[date.getUTCMonth()]}`, `date:${date.getUTCFullYear()}`]

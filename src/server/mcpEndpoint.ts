@@ -1,5 +1,5 @@
-import type { McpEndpoint } from '../mcp/http.ts'
-import { mayUse, type Visitor } from '../mcp/scope.ts'
+import { mayUse, type Visitor } from '../mcp/principal.ts'
+import type { McpEndpoint } from '../mcp/transports/http.ts'
 import { type Credential, everywhere } from './auth/credential.ts'
 
 /** Opens the MCP endpoint; `visitor` is the principal of callers whose key says no more. */

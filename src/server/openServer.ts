@@ -3,16 +3,16 @@ import type { Key } from '../domain/key.ts'
 import type { Clock, Index, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { openMemory } from '../index.ts'
-import type { McpEndpoint } from '../mcp/http.ts'
-import { visitorOf } from '../mcp/scope.ts'
+import { visitorOf } from '../mcp/principal.ts'
+import type { McpEndpoint } from '../mcp/transports/http.ts'
 import { type Barrier, secretBarrier } from '../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import type { MakeBarrier } from '../open.ts'
 import { heard } from '../stores/capabilities.ts'
-import { borrowed } from '../stores/sharedStore.ts'
 import { openStore } from '../stores/open.ts'
-import { zstd } from '../stores/zstd.ts'
 import { ramStore } from '../stores/ram.ts'
+import { borrowed } from '../stores/sharedStore.ts'
+import { zstd } from '../stores/zstd.ts'
 import { Credentials } from './auth/credentials.ts'
 import type { Plan } from './config/plan.ts'
 import { isLoopback } from './http/hostPolicy.ts'
@@ -189,7 +189,10 @@ async function openMcpEndpoint(
   { log, clock }: { readonly log: Log; readonly clock: Clock },
 ): Promise<McpEndpoint> {
   // Imported on demand: most servers never get an MCP request.
-  const [{ openHost }, { McpEndpoint }] = await Promise.all([import('../mcp/host.ts'), import('../mcp/http.ts')])
+  const [{ openHost }, { McpEndpoint }] = await Promise.all([
+    import('../mcp/services.ts'),
+    import('../mcp/transports/http.ts'),
+  ])
   const onFault = (error: unknown): void => log.fault('mcp', traceOf(error))
   const receipts = async (key: Key) => (await listReceipts(internalsOf(memory).sessions, key, 100)).items
   try {

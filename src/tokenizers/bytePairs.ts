@@ -1,54 +1,57 @@
-/** A published rank table: the token with rank i as text, or as bytes where it is not valid UTF-8 by itself. */
+/** A published rank table: the token with rank i as text, or as bytes if it is not valid UTF-8 by itself. */
 type RankTable = readonly (string | readonly number[])[]
 
-const none = 0x7fffffff
-/** How many joins are remembered; each has one slot, until another comes there. */
-const slots = 65_536
+const noRank = 0x7fffffff
+/** Slots of the direct-mapped cache of merged pairs. */
+const pairCacheSlots = 65_536
 
-/** The rank of every token, by its bytes: one character per byte, so that plain ASCII is its own key. */
-export class Ranks {
+/** Maps tokens to their ranks. Keys are byte strings, one character per byte, so that ASCII text is its own key. */
+export class RankIndex {
   readonly #ranks = new Map<string, number>()
-  readonly #bytes: Int32Array
-  readonly #pairs = new Float64Array(slots).fill(-1)
-  readonly #joined = new Int32Array(slots)
+  readonly #byteRanks: Int32Array
+  /** Pair cache: `left * 2^20 + right` in `#pairs`, the rank of the merged token in `#merged`. */
+  readonly #pairs = new Float64Array(pairCacheSlots).fill(-1)
+  readonly #merged = new Int32Array(pairCacheSlots)
 
   constructor(table: RankTable) {
     table.forEach((token, rank) => {
       this.#ranks.set(typeof token === 'string' ? toBytes(token) : String.fromCharCode(...token), rank)
     })
-    this.#bytes = Int32Array.from({ length: 256 }, (_, byte) => this.#ranks.get(String.fromCharCode(byte)) ?? none)
+    this.#byteRanks = Int32Array.from(
+      { length: 256 },
+      (_, byte) => this.#ranks.get(String.fromCharCode(byte)) ?? noRank,
+    )
   }
 
   get(bytes: string): number | undefined {
     return this.#ranks.get(bytes)
   }
 
-  /** Every token, by its bytes. */
+  /** Byte strings of all tokens. */
   keys(): Iterable<string> {
     return this.#ranks.keys()
   }
 
-  /** The token of a single byte. */
-  ofByte(byte: number): number {
-    return this.#bytes[byte] as number
+  rankOfByte(byte: number): number {
+    return this.#byteRanks[byte] as number
   }
 
-  /** The token that two neighbours become, of which `bytes` from `start` to `end` consist. Most pairs come again and again: no text is cut out for them. */
-  ofPair(left: number, right: number, bytes: string, start: number, end: number): number {
+  /** Rank of the token that merges two neighbours, which span `bytes` from `start` to `end`. The cache avoids slicing for frequent pairs. */
+  rankOfPair(left: number, right: number, bytes: string, start: number, end: number): number {
     const pair = left * 0x100000 + right
     const slot = (Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)) >>> 16
-    if (this.#pairs[slot] === pair) return this.#joined[slot] as number
-    const joined = this.#ranks.get(bytes.slice(start, end)) ?? none
+    if (this.#pairs[slot] === pair) return this.#merged[slot] as number
+    const merged = this.#ranks.get(bytes.slice(start, end)) ?? noRank
     this.#pairs[slot] = pair
-    this.#joined[slot] = joined
-    return joined
+    this.#merged[slot] = merged
+    return merged
   }
 }
 
 /** Indexes a rank table by the bytes of its tokens. */
-export const readRanks = (table: RankTable): Ranks => new Ranks(table)
+export const readRanks = (table: RankTable): RankIndex => new RankIndex(table)
 
-/** The UTF-8 bytes of a text, one character each; half a surrogate pair becomes U+FFFD, as everywhere else. */
+/** Encodes text as UTF-8, one character per byte. Lone surrogates become U+FFFD, as in TextEncoder. */
 export function toBytes(text: string): string {
   let at = 0
   while (at < text.length && text.charCodeAt(at) < 0x80) at++
@@ -56,55 +59,56 @@ export function toBytes(text: string): string {
   let bytes = text.slice(0, at)
   while (at < text.length) {
     const point = text.codePointAt(at) as number
-    bytes += encoded(point >= 0xd800 && point <= 0xdfff ? 0xfffd : point)
+    bytes += encodeCodePoint(point >= 0xd800 && point <= 0xdfff ? 0xfffd : point)
     at += point > 0xffff ? 2 : 1
   }
   return bytes
 }
 
-/** One code point; written out because a table has 100,000 tokens to convert before the first count. */
-function encoded(point: number): string {
-  const tail = 0x80 | (point & 0x3f)
+/** Hand-written because 100,000 or more tokens of a table are encoded before the first count. */
+function encodeCodePoint(point: number): string {
+  const last = 0x80 | (point & 0x3f)
   if (point < 0x80) return String.fromCharCode(point)
-  if (point < 0x800) return String.fromCharCode(0xc0 | (point >> 6), tail)
+  if (point < 0x800) return String.fromCharCode(0xc0 | (point >> 6), last)
   const middle = 0x80 | ((point >> 6) & 0x3f)
-  if (point < 0x10000) return String.fromCharCode(0xe0 | (point >> 12), middle, tail)
-  return String.fromCharCode(0xf0 | (point >> 18), 0x80 | ((point >> 12) & 0x3f), middle, tail)
+  if (point < 0x10000) return String.fromCharCode(0xe0 | (point >> 12), middle, last)
+  return String.fromCharCode(0xf0 | (point >> 18), 0x80 | ((point >> 12) & 0x3f), middle, last)
 }
 
 /**
- * How many tokens byte pair encoding makes of a string of bytes (at most 65,536 of them): again and again the pair
- * with the lowest rank is joined, the leftmost of equals first. A heap finds it, so time grows with n log n.
+ * Counts the tokens that byte pair encoding makes of a byte string of at most 65,536 bytes. Repeatedly merges the pair with the
+ * lowest rank, the leftmost first among equals. A heap keeps this at O(n log n).
  */
-export function countMerged(bytes: string, ranks: Ranks): number {
-  const parts = chain(bytes, ranks)
-  const { next, previous, token, rank, heap } = parts
-  const offer = (start: number): void => {
+export function countMerged(bytes: string, ranks: RankIndex): number {
+  const parts = resetParts(bytes, ranks)
+  const { next, previous, token, pairRank, heap } = parts
+  const enqueuePair = (start: number): void => {
     const middle = next[start] as number
-    const joined =
+    const merged =
       middle >= bytes.length
-        ? none
-        : ranks.ofPair(token[start] as number, token[middle] as number, bytes, start, next[middle] as number)
-    rank[start] = joined
-    if (joined !== none) heap.push(joined * 65_536 + start)
+        ? noRank
+        : ranks.rankOfPair(token[start] as number, token[middle] as number, bytes, start, next[middle] as number)
+    pairRank[start] = merged
+    // Heap key: rank in the upper bits, start position in the lower 16.
+    if (merged !== noRank) heap.push(merged * 65_536 + start)
   }
-  for (let start = 0; start < bytes.length; start++) offer(start)
+  for (let start = 0; start < bytes.length; start++) enqueuePair(start)
   let count = bytes.length
   for (let best = heap.pop(); best !== undefined; best = heap.pop()) {
     const start = best % 65_536
-    // An entry whose pair has since been joined with a neighbour is stale.
-    if (rank[start] !== (best - start) / 65_536) continue
-    join(parts, start, bytes.length)
+    // Skip stale entries: one of the two parts has since been merged with another neighbour.
+    if (pairRank[start] !== (best - start) / 65_536) continue
+    mergeWithNext(parts, start, bytes.length)
     count -= 1
-    offer(start)
+    enqueuePair(start)
     const before = previous[start] as number
-    if (before >= 0) offer(before)
+    if (before >= 0) enqueuePair(before)
   }
   return count
 }
 
-/** A binary heap of numbers, the smallest on top. */
-class Heap {
+/** Binary min-heap of numbers. */
+class MinHeap {
   readonly #items: Float64Array
   #size = 0
 
@@ -143,38 +147,41 @@ class Heap {
   }
 }
 
-/** Parts of a string as a linked list; a part is named by where it starts, `token` is its own rank and `rank` that of it and its successor. */
-type Chain = {
+/**
+ * Parts of a byte string as a doubly linked list, indexed by start position. `token` is the rank of the part, `pairRank` the rank
+ * of the part merged with its successor.
+ */
+type Parts = {
   readonly next: Int32Array
   readonly previous: Int32Array
   readonly token: Int32Array
-  readonly rank: Int32Array
-  readonly heap: Heap
+  readonly pairRank: Int32Array
+  readonly heap: MinHeap
 }
 
-/** Used again for every string, as large as the largest so far: most have a few bytes, and to make room would take longer than to join them. */
-let room: Chain = roomFor(64)
+/** Shared buffers, grown on demand: most strings have a few bytes, and allocating would take longer than merging. */
+let buffers: Parts = allocateParts(64)
 
-function roomFor(length: number): Chain {
+function allocateParts(length: number): Parts {
   const column = (): Int32Array => new Int32Array(length)
-  return { next: column(), previous: column(), token: column(), rank: column(), heap: new Heap(2 * length) }
+  return { next: column(), previous: column(), token: column(), pairRank: column(), heap: new MinHeap(2 * length) }
 }
 
-function chain(bytes: string, ranks: Ranks): Chain {
-  if (bytes.length > room.next.length) room = roomFor(2 * bytes.length)
+function resetParts(bytes: string, ranks: RankIndex): Parts {
+  if (bytes.length > buffers.next.length) buffers = allocateParts(2 * bytes.length)
   for (let at = 0; at < bytes.length; at++) {
-    room.next[at] = at + 1
-    room.previous[at] = at - 1
-    room.token[at] = ranks.ofByte(bytes.charCodeAt(at))
+    buffers.next[at] = at + 1
+    buffers.previous[at] = at - 1
+    buffers.token[at] = ranks.rankOfByte(bytes.charCodeAt(at))
   }
-  return room
+  return buffers
 }
 
-function join({ next, previous, token, rank }: Chain, start: number, length: number): void {
-  const gone = next[start] as number
-  const after = next[gone] as number
+function mergeWithNext({ next, previous, token, pairRank }: Parts, start: number, length: number): void {
+  const removed = next[start] as number
+  const after = next[removed] as number
   next[start] = after
-  token[start] = rank[start] as number
-  rank[gone] = none
+  token[start] = pairRank[start] as number
+  pairRank[removed] = noRank
   if (after < length) previous[after] = start
 }

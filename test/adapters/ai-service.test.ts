@@ -6,18 +6,18 @@ import { verifies } from '../requirements/verifies.ts'
 
 const tab = 'example.com:42'
 
-/** All chunks of an answer. */
-async function answer(service: UnifiedAIService, request: ServiceRequest): Promise<string[]> {
+/** Collects all chunks of an answer. */
+async function ask(service: UnifiedAIService, request: ServiceRequest): Promise<string[]> {
   const chunks: string[] = []
   for await (const chunk of service.processText(request)) chunks.push(chunk)
   return chunks
 }
 
-const said = (memory: SessionMemory, key = tab): string[] =>
+const transcript = (memory: SessionMemory, key = tab): string[] =>
   memory.getSessionByKey(key).messages.map(({ role, content }) => `${role}: ${content}`)
 
-/** A service whose model is a server of one's own. */
-async function serviceAt(
+/** Creates a service that uses the test upstream. */
+async function createService(
   upstream: Upstream,
   systemPrompt?: string,
 ): Promise<{ service: UnifiedAIService; memory: SessionMemory }> {
@@ -27,129 +27,141 @@ async function serviceAt(
   return { service, memory }
 }
 
-describe('the unified AI service', () => {
+describe('UnifiedAIService', () => {
   for (const provider of ['openai', 'gemini', 'xai', 'local', 'anthropic']) {
-    verifies('E-15', `records the question, streams the answer and records it: ${provider}`, async () => {
-      await using upstream = await startUpstream(replies('About', ' bees', '.'))
-      const memory = new SessionMemory()
-      const service = new UnifiedAIService({ memory })
-      await service.initialize(tab, {
-        provider,
-        apiKey: 'key',
-        baseUrl: provider === 'gemini' || provider === 'anthropic' ? upstream.origin : upstream.url,
-      })
-      const chunks: string[] = []
-      for await (const chunk of service.processText({ text: 'What is this article about?' })) {
-        if (chunks.length === 0) expect(said(memory)).toEqual(['user: What is this article about?'])
-        chunks.push(chunk)
-      }
-      expect(chunks).toEqual(['About', ' bees', '.'])
-      expect(said(memory)).toEqual(['user: What is this article about?', 'assistant: About bees.'])
-    })
+    verifies(
+      'E-15',
+      `processText › with provider ${provider} › stores the question, streams the answer and stores it`,
+      async () => {
+        await using upstream = await startUpstream(replies('About', ' bees', '.'))
+        const memory = new SessionMemory()
+        const service = new UnifiedAIService({ memory })
+        await service.initialize(tab, {
+          provider,
+          apiKey: 'key',
+          baseUrl: provider === 'gemini' || provider === 'anthropic' ? upstream.origin : upstream.url,
+        })
+        const chunks: string[] = []
+        for await (const chunk of service.processText({ text: 'What is this article about?' })) {
+          if (chunks.length === 0) expect(transcript(memory)).toEqual(['user: What is this article about?'])
+          chunks.push(chunk)
+        }
+        expect(chunks).toEqual(['About', ' bees', '.'])
+        expect(transcript(memory)).toEqual(['user: What is this article about?', 'assistant: About bees.'])
+      },
+    )
   }
 
-  verifies('E-15', 'answers without any server, from memory', async () => {
+  verifies('E-15', 'processText › with the offline provider › answers from memory', async () => {
     const service = new UnifiedAIService({ memory: new SessionMemory() })
     await service.initialize(tab, { provider: 'offline' })
-    await answer(service, { text: 'My cat is called Miso.' })
-    expect((await answer(service, { text: 'What is my cat called?', isFollowUp: true })).join('')).toBe(
+    await ask(service, { text: 'My cat is called Miso.' })
+    expect((await ask(service, { text: 'What is my cat called?', isFollowUp: true })).join('')).toBe(
       'From what you told me: "My cat is called Miso."',
     )
   })
 
-  verifies(['E-10', 'E-09'], 'lets a follow-up refer to the conversation, and asks once', async () => {
-    await using upstream = await startUpstream(replies('About bees.'))
-    const { service } = await serviceAt(upstream, 'You are a reading aid.')
-    await answer(service, { text: 'What is this article about?' })
-    await answer(service, { text: 'Which bees?', isFollowUp: true })
-    expect(upstream.requests[0]?.body.messages).toEqual([
-      { role: 'system', content: 'You are a reading aid.' },
-      { role: 'user', content: 'What is this article about?' },
-    ])
-    expect(upstream.requests[1]?.body.messages).toEqual([
-      {
-        role: 'system',
-        content: [
-          'You are a reading aid.',
-          '## Conversation Context\nUser: What is this article about?',
-          '--- Recent Exchange ---',
-          'Assistant: About bees.',
-          'This is a follow-up question. You may naturally reference what was just discussed.',
-        ].join('\n\n'),
-      },
-      { role: 'user', content: 'Which bees?' },
-    ])
-  })
+  verifies(
+    ['E-10', 'E-09'],
+    'processText › with isFollowUp › sends the conversation as open context and the question once',
+    async () => {
+      await using upstream = await startUpstream(replies('About bees.'))
+      const { service } = await createService(upstream, 'You are a reading aid.')
+      await ask(service, { text: 'What is this article about?' })
+      await ask(service, { text: 'Which bees?', isFollowUp: true })
+      expect(upstream.requests[0]?.body.messages).toEqual([
+        { role: 'system', content: 'You are a reading aid.' },
+        { role: 'user', content: 'What is this article about?' },
+      ])
+      expect(upstream.requests[1]?.body.messages).toEqual([
+        {
+          role: 'system',
+          content: [
+            'You are a reading aid.',
+            '## Conversation Context\nUser: What is this article about?',
+            '--- Recent Exchange ---',
+            'Assistant: About bees.',
+            'This is a follow-up question. You may naturally reference what was just discussed.',
+          ].join('\n\n'),
+        },
+        { role: 'user', content: 'Which bees?' },
+      ])
+    },
+  )
 
-  verifies(['E-10', 'E-09'], 'uses the conversation silently for a new selection, and asks once', async () => {
-    await using upstream = await startUpstream(replies('About bees.'))
-    const { service } = await serviceAt(upstream)
-    await answer(service, { text: 'What is this article about?' })
-    await answer(service, { text: 'Apis mellifera', systemPrompt: 'Explain the selection.' })
-    expect(upstream.requests[1]?.body.messages).toEqual([
-      {
-        role: 'system',
-        content: [
-          'Explain the selection.',
-          '## Background Context (INTERNAL USE ONLY)\nUser: What is this article about?',
-          '--- Recent Exchange ---',
-          'Assistant: About bees.',
-          [
-            'IMPORTANT INSTRUCTIONS:',
-            '- Use this background to give better answers, but NEVER explicitly mention it.',
-            '- Do NOT say things like "as we discussed" or "given your interest in".',
-            '- Treat each new text selection as a fresh, standalone request.',
-          ].join('\n'),
-        ].join('\n\n'),
-      },
-      { role: 'user', content: 'Apis mellifera' },
-    ])
-  })
+  verifies(
+    ['E-10', 'E-09'],
+    'processText › with a new selection › sends the conversation as silent background and the question once',
+    async () => {
+      await using upstream = await startUpstream(replies('About bees.'))
+      const { service } = await createService(upstream)
+      await ask(service, { text: 'What is this article about?' })
+      await ask(service, { text: 'Apis mellifera', systemPrompt: 'Explain the selection.' })
+      expect(upstream.requests[1]?.body.messages).toEqual([
+        {
+          role: 'system',
+          content: [
+            'Explain the selection.',
+            '## Background Context (INTERNAL USE ONLY)\nUser: What is this article about?',
+            '--- Recent Exchange ---',
+            'Assistant: About bees.',
+            [
+              'IMPORTANT INSTRUCTIONS:',
+              '- Use this background to give better answers, but NEVER explicitly mention it.',
+              '- Do NOT say things like "as we discussed" or "given your interest in".',
+              '- Treat each new text selection as a fresh, standalone request.',
+            ].join('\n'),
+          ].join('\n\n'),
+        },
+        { role: 'user', content: 'Apis mellifera' },
+      ])
+    },
+  )
 
-  it('sends no system message where there is nothing to say', async () => {
+  it('processText › without system prompt and history › sends no system message', async () => {
     await using upstream = await startUpstream(replies('Hi.'))
-    const { service } = await serviceAt(upstream)
-    await answer(service, { text: 'Hello' })
+    const { service } = await createService(upstream)
+    await ask(service, { text: 'Hello' })
     expect(upstream.requests[0]?.body.messages).toEqual([{ role: 'user', content: 'Hello' }])
   })
 
-  it('keeps the question and not the half of an answer that failed', async () => {
+  it('processText › with an answer that fails › stores only the question', async () => {
     for (const behaviour of [{ does: 'drop', pieces: ['About'] } as const, refuses(400)]) {
       await using upstream = await startUpstream(behaviour)
-      const { service, memory } = await serviceAt(upstream)
-      await expect(answer(service, { text: 'What is this?' })).rejects.toMatchObject({
+      const { service, memory } = await createService(upstream)
+      await expect(ask(service, { text: 'What is this?' })).rejects.toMatchObject({
         name: 'MemoryError',
         code: 'upstream',
       })
-      expect(said(memory)).toEqual(['user: What is this?'])
+      expect(transcript(memory)).toEqual(['user: What is this?'])
     }
   })
 
-  it('keeps the question and not the half of an answer nobody wants to hear to its end', async () => {
+  it('processText › when the consumer stops early › stores only the question', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['About', ' bees'] })
-    const { service, memory } = await serviceAt(upstream)
+    const { service, memory } = await createService(upstream)
     for await (const chunk of service.processText({ text: 'What is this?' })) {
       expect(chunk).toBe('About')
       break
     }
     expect(await upstream.requests[0]?.over).toBe('hung up')
-    expect(said(memory)).toEqual(['user: What is this?'])
+    expect(transcript(memory)).toEqual(['user: What is this?'])
   })
 
-  it('stops when the signal says so', async () => {
+  it('processText › when aborted › throws and stores only the question', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['About'] })
-    const { service, memory } = await serviceAt(upstream)
+    const { service, memory } = await createService(upstream)
     const stop = new AbortController()
     const chunks = service.processText({ text: 'What is this?', signal: stop.signal })
     expect(await chunks.next()).toEqual({ done: false, value: 'About' })
     stop.abort()
     await expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' })
     expect(await upstream.requests[0]?.over).toBe('hung up')
-    expect(said(memory)).toEqual(['user: What is this?'])
+    expect(transcript(memory)).toEqual(['user: What is this?'])
   })
 
-  verifies('E-15', 'does not let a late answer bring back a session that was cleared', async () => {
-    const clear: Record<string, (memory: SessionMemory) => void> = {
+  verifies('E-15', 'processText › with a session cleared meanwhile › does not store the answer', async () => {
+    const clearMethods: Record<string, (memory: SessionMemory) => void> = {
       clearSession: (memory) => memory.clearSession(tab),
       clearAll: (memory) => memory.clearAll(),
       'clearAll, and the same question again': (memory) => {
@@ -157,41 +169,41 @@ describe('the unified AI service', () => {
         memory.addUserMessageForKey(tab, 'What is this?')
       },
     }
-    for (const [name, now] of Object.entries(clear)) {
+    for (const [name, clear] of Object.entries(clearMethods)) {
       await using upstream = await startUpstream(replies('About', ' bees'))
-      const { service, memory } = await serviceAt(upstream)
-      for await (const chunk of service.processText({ text: 'What is this?' })) if (chunk === 'About') now(memory)
-      expect([name, said(memory)]).toEqual([name, name.includes('again') ? ['user: What is this?'] : []])
+      const { service, memory } = await createService(upstream)
+      for await (const chunk of service.processText({ text: 'What is this?' })) if (chunk === 'About') clear(memory)
+      expect([name, transcript(memory)]).toEqual([name, name.includes('again') ? ['user: What is this?'] : []])
     }
   })
 
-  it('takes no answer for a session that was over when it came', async () => {
+  it('processText › with a session that expired meanwhile › does not store the answer', async () => {
     await using upstream = await startUpstream(replies('About', ' bees'))
     let now = 0
     const memory = new SessionMemory({}, { clock: () => now })
     const service = new UnifiedAIService({ memory })
     await service.initialize(tab, { provider: 'local', baseUrl: upstream.url })
     for await (const _ of service.processText({ text: 'What is this?' })) now = 24 * 3_600_000
-    expect(said(memory)).toEqual([])
+    expect(transcript(memory)).toEqual([])
   })
 
-  verifies('E-01', 'answers each tab from its own memory and with its own settings', async () => {
+  verifies('E-01', 'processText › with two tabs › uses the memory and the settings of each', async () => {
     await using home = await startUpstream(replies('Home.'))
     await using away = await startUpstream(replies('Away.'))
     const memory = new SessionMemory()
     const service = new UnifiedAIService({ memory })
     await service.initialize('bank.example:1', { provider: 'local', baseUrl: home.url })
     await service.initialize('news.example:2', { provider: 'openai', baseUrl: away.url })
-    await answer(service, { text: 'My balance?', key: 'bank.example:1' })
-    await answer(service, { text: 'The headline?' })
+    await ask(service, { text: 'My balance?', key: 'bank.example:1' })
+    await ask(service, { text: 'The headline?' })
     expect(
       [home, away].map((upstream) => upstream.requests.map((request) => request.body.messages.at(-1).content)),
     ).toEqual([['My balance?'], ['The headline?']])
-    expect(said(memory, 'bank.example:1')).toEqual(['user: My balance?', 'assistant: Home.'])
-    expect(said(memory, 'news.example:2')).toEqual(['user: The headline?', 'assistant: Away.'])
+    expect(transcript(memory, 'bank.example:1')).toEqual(['user: My balance?', 'assistant: Home.'])
+    expect(transcript(memory, 'news.example:2')).toEqual(['user: The headline?', 'assistant: Away.'])
   })
 
-  it('says what is wrong with its settings', async () => {
+  it('initialize and processText › with invalid settings or session › throw', async () => {
     const service = new UnifiedAIService({ memory: new SessionMemory() })
     await expect(service.initialize(tab, { provider: 'telepathy' })).rejects.toMatchObject({
       code: 'bad-option',
@@ -202,27 +214,27 @@ describe('the unified AI service', () => {
       param: 'apiKey',
     })
     await expect(service.initialize('a b', { provider: 'offline' })).rejects.toMatchObject({ code: 'bad-key' })
-    await expect(answer(service, { text: 'Hello' })).rejects.toThrow(
+    await expect(ask(service, { text: 'Hello' })).rejects.toThrow(
       'No session is initialized. Call initialize(key, settings) first.',
     )
-    await expect(answer(service, { text: 'Hello', key: tab })).rejects.toThrow(
+    await expect(ask(service, { text: 'Hello', key: tab })).rejects.toThrow(
       'Session example.com:42 is not initialized. Call initialize(key, settings) first.',
     )
   })
 
-  it('has the settings of the last hundred tabs', async () => {
+  it('initialize › with more than 100 tabs › keeps the settings of the last 100', async () => {
     const service = new UnifiedAIService({ memory: new SessionMemory() })
-    for (let place = 0; place <= 100; place++) await service.initialize(`example.com:${place}`, { provider: 'offline' })
-    await expect(answer(service, { text: 'Hello', key: 'example.com:0' })).rejects.toThrow(
+    for (let tabId = 0; tabId <= 100; tabId++) await service.initialize(`example.com:${tabId}`, { provider: 'offline' })
+    await expect(ask(service, { text: 'Hello', key: 'example.com:0' })).rejects.toThrow(
       'Session example.com:0 is not initialized.',
     )
-    expect(await answer(service, { text: 'Hello', key: 'example.com:1' })).not.toEqual([])
+    expect(await ask(service, { text: 'Hello', key: 'example.com:1' })).not.toEqual([])
   })
 
-  verifies('E-15', 'comes ready-made, on the ready-made memory', async () => {
+  verifies('E-15', 'unifiedAIService › uses sessionMemory', async () => {
     await unifiedAIService.initialize(tab, { provider: 'offline' })
-    await answer(unifiedAIService, { text: 'My cat is called Miso.' })
-    expect(said(sessionMemory)[0]).toBe('user: My cat is called Miso.')
+    await ask(unifiedAIService, { text: 'My cat is called Miso.' })
+    expect(transcript(sessionMemory)[0]).toBe('user: My cat is called Miso.')
     sessionMemory.destroy()
   })
 })

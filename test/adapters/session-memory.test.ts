@@ -4,22 +4,22 @@ import { ascii35 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const tab = 'example.com:42'
-const hour = 3_600_000
+const hourMs = 3_600_000
 
-/** A conversation of `count` messages, the user's first. */
-function talk(
+/** Adds `count` messages, the first one by the user. */
+function addMessages(
   memory: SessionMemory,
   count: number,
-  text: (place: number) => string = (place) => `message ${place}`,
+  text: (number: number) => string = (number) => `message ${number}`,
 ): void {
-  for (let place = 1; place <= count; place++) {
-    if (place % 2 === 1) memory.addUserMessageForKey(tab, text(place))
-    else memory.addAssistantMessageForKey(tab, text(place))
+  for (let number = 1; number <= count; number++) {
+    if (number % 2 === 1) memory.addUserMessageForKey(tab, text(number))
+    else memory.addAssistantMessageForKey(tab, text(number))
   }
 }
 
-describe('session memory', () => {
-  verifies('E-01', 'keeps the sessions of tabs apart', () => {
+describe('SessionMemory', () => {
+  verifies('E-01', 'getContextStringForKey › with several tabs › keeps their sessions apart', () => {
     const memory = new SessionMemory()
     memory.addUserMessageForKey('wikipedia.org:1', 'What is entropy?')
     memory.addUserMessageForKey('wikipedia.org:2', 'Who was Noether?')
@@ -30,15 +30,15 @@ describe('session memory', () => {
     expect(memory.getContextStringForKey('github.com:2')).toBe('')
   })
 
-  verifies('E-05', 'keeps 50 messages, 2,000 tokens, the seed and a tail of 3 unless told otherwise', () => {
+  verifies('E-05', 'config › by default › is 50 messages, 2,000 tokens, seed preservation and a tail of 3', () => {
     expect(defaultConfig).toEqual({ maxMessages: 50, maxTokens: 2_000, seedPreservation: true, tailSize: 3 })
     expect(new SessionMemory().config).toEqual(defaultConfig)
     const memory = new SessionMemory()
-    talk(memory, 60)
+    addMessages(memory, 60)
     expect(memory.getSessionByKey(tab).messages).toHaveLength(50)
   })
 
-  verifies('E-06', 'shows seed, middle and tail in conversation order', () => {
+  verifies('E-06', 'getContextStringForKey › returns seed, middle and tail in conversation order', () => {
     const memory = new SessionMemory()
     const long = `${'The second paragraph goes on and on. '.repeat(4)}It ends.`
     const lines = [
@@ -50,7 +50,7 @@ describe('session memory', () => {
       'It discusses honey.',
       'Thanks!',
     ]
-    talk(memory, lines.length, (place) => lines[place - 1] as string)
+    addMessages(memory, lines.length, (number) => lines[number - 1] as string)
     expect(memory.getContextStringForKey(tab)).toBe(
       [
         'User: What is this article about?',
@@ -65,7 +65,7 @@ describe('session memory', () => {
     )
   })
 
-  verifies('E-06', 'repeats nothing in a conversation of three messages or fewer', () => {
+  verifies('E-06', 'getContextStringForKey › with up to three messages › repeats nothing', () => {
     const memory = new SessionMemory()
     memory.addUserMessageForKey(tab, 'one')
     expect(memory.getContextStringForKey(tab)).toBe('User: one')
@@ -77,30 +77,34 @@ describe('session memory', () => {
     )
   })
 
-  verifies('E-06', 'fills the middle from its newest message while it fits', () => {
+  verifies('E-06', 'getContextStringForKey › with a small budget › fills the middle from its newest message', () => {
     const memory = new SessionMemory({ maxTokens: 120 }, { tokenizer: ascii35 })
-    talk(memory, 20, (place) => `message number ${place}`)
+    addMessages(memory, 20, (number) => `message number ${number}`)
     const text = memory.getContextStringForKey(tab)
     expect(text).toContain('User: message number 1\n\n(Past) ')
     expect(text).toContain('(Past) User: message number 17')
     expect(text).not.toContain('(Past) Assistant: message number 2\n')
-    const shown = [...text.matchAll(/number (\d+)/g)].map(([, place]) => Number(place))
+    const shown = [...text.matchAll(/number (\d+)/g)].map(([, number]) => Number(number))
     expect(shown).toEqual([
       1,
-      ...Array.from({ length: 20 - (shown[1] as number) + 1 }, (_, at) => (shown[1] as number) + at),
+      ...Array.from({ length: 20 - (shown[1] as number) + 1 }, (_, index) => (shown[1] as number) + index),
     ])
   })
 
-  verifies('E-06', 'clips without splitting a character', () => {
-    const memory = new SessionMemory({}, { tokenizer: ascii35 })
-    const family = '\u{1F468}‍\u{1F469}‍\u{1F467}'
-    talk(memory, 6, (place) => (place === 2 ? `${'x'.repeat(97)}${family} and more` : 'ok'))
-    expect(memory.getContextStringForKey(tab)).toContain(`(Past) Assistant: ${'x'.repeat(97)}...`)
-  })
+  verifies(
+    'E-06',
+    'getContextStringForKey › with a long middle message › clips it without splitting a character',
+    () => {
+      const memory = new SessionMemory({}, { tokenizer: ascii35 })
+      const family = '\u{1F468}‍\u{1F469}‍\u{1F467}'
+      addMessages(memory, 6, (number) => (number === 2 ? `${'x'.repeat(97)}${family} and more` : 'ok'))
+      expect(memory.getContextStringForKey(tab)).toContain(`(Past) Assistant: ${'x'.repeat(97)}...`)
+    },
+  )
 
-  verifies('E-07', 'keeps the seed when the cap of 50 evicts', () => {
+  verifies('E-07', 'getSessionByKey › with more than 50 messages › keeps the seed and evicts the oldest others', () => {
     const memory = new SessionMemory()
-    talk(memory, 120)
+    addMessages(memory, 120)
     const { messages } = memory.getSessionByKey(tab)
     expect([messages.length, messages[0]?.content, messages[1]?.content, messages.at(-1)?.content]).toEqual([
       50,
@@ -111,20 +115,24 @@ describe('session memory', () => {
     expect(memory.getContextStringForKey(tab)).toMatch(/^User: message 1\n\n\(Past\) /)
   })
 
-  verifies('E-08', 'shortens a seed and a newest message that are too large, and leaves neither out', () => {
-    for (const maxTokens of [60, 200, 2_000]) {
-      const memory = new SessionMemory({ maxTokens }, { tokenizer: ascii35 })
-      memory.addUserMessageForKey(tab, `Seed ${'a long page '.repeat(2_000)}`)
-      memory.addAssistantMessageForKey(tab, 'Understood.')
-      memory.addUserMessageForKey(tab, `Question ${'with a long paste '.repeat(2_000)}`)
-      const text = memory.getContextStringForKey(tab)
-      expect(text).toMatch(/^User: Seed /)
-      expect(text).toContain('\n\nUser: Question ')
-      expect(ascii35.count(text)).toBeLessThanOrEqual(maxTokens)
-    }
-  })
+  verifies(
+    'E-08',
+    'getContextStringForKey › with a seed and a newest message over the budget › shortens both and omits neither',
+    () => {
+      for (const maxTokens of [60, 200, 2_000]) {
+        const memory = new SessionMemory({ maxTokens }, { tokenizer: ascii35 })
+        memory.addUserMessageForKey(tab, `Seed ${'a long page '.repeat(2_000)}`)
+        memory.addAssistantMessageForKey(tab, 'Understood.')
+        memory.addUserMessageForKey(tab, `Question ${'with a long paste '.repeat(2_000)}`)
+        const text = memory.getContextStringForKey(tab)
+        expect(text).toMatch(/^User: Seed /)
+        expect(text).toContain('\n\nUser: Question ')
+        expect(ascii35.count(text)).toBeLessThanOrEqual(maxTokens)
+      }
+    },
+  )
 
-  verifies('E-03', 'forgets the current session, every session, or both at the end', () => {
+  verifies('E-03', 'clearCurrentSession, clearAll and destroy › erase the sessions', () => {
     const memory = new SessionMemory()
     memory.getSession('example.com')
     memory.addUserMessage('here')
@@ -142,12 +150,12 @@ describe('session memory', () => {
     expect(memory.getSessionByKey(tab).messages).toEqual([])
   })
 
-  verifies('E-12', 'sweeps sessions older than a day, and the oldest beyond a hundred, when the host says so', () => {
+  verifies('E-12', 'sweep › ends sessions older than a day and the oldest beyond 100', () => {
     let now = 0
     const memory = new SessionMemory({}, { clock: () => now })
-    for (let place = 0; place < 130; place++) {
-      now = place * 1_000
-      memory.addUserMessageForKey(`site${place}.org:1`, 'hello')
+    for (let site = 0; site < 130; site++) {
+      now = site * 1_000
+      memory.addUserMessageForKey(`site${site}.org:1`, 'hello')
     }
     const swept = memory.sweep()
     expect(swept).toHaveLength(30)
@@ -156,22 +164,22 @@ describe('session memory', () => {
       true,
       false,
     ])
-    now = 24 * hour + 40_001
+    now = 24 * hourMs + 40_001
     expect(memory.sweep()).toHaveLength(11)
     expect(memory.getContextStringForKey('site41.org:1')).toBe('User: hello')
   })
 
-  it('does not show an old session even when the sweep is late', () => {
+  it('getContextStringForKey › with an expired session before the sweep › returns nothing', () => {
     let now = 0
     const memory = new SessionMemory({}, { clock: () => now })
     memory.addUserMessageForKey(tab, 'hello')
-    now = 24 * hour + 1
+    now = 24 * hourMs + 1
     expect(memory.getContextStringForKey(tab)).toBe('')
     memory.addUserMessageForKey(tab, 'new')
     expect(memory.getContextStringForKey(tab)).toBe('User: new')
   })
 
-  verifies('E-13', 'tells used and total tokens and whether anything is distilled', () => {
+  verifies('E-13', 'getMetrics › returns used and total tokens and isDistilled', () => {
     const memory = new SessionMemory({}, { tokenizer: ascii35 })
     expect(memory.getMetrics()).toEqual({ usedTokens: 0, totalTokens: 2_000, isDistilled: false })
     memory.getSession('example.com')
@@ -181,12 +189,12 @@ describe('session memory', () => {
       totalTokens: 2_000,
       isDistilled: false,
     })
-    for (let place = 0; place < 6; place++) memory.addAssistantMessage('A long answer. '.repeat(20))
+    for (let count = 0; count < 6; count++) memory.addAssistantMessage('A long answer. '.repeat(20))
     expect(memory.getMetrics().isDistilled).toBe(true)
     expect(memory.getMetrics().usedTokens).toBeLessThanOrEqual(2_000)
   })
 
-  verifies('E-14', 'has the methods of the document and a ready-made instance', () => {
+  verifies('E-14', 'sessionMemory › has the documented methods', () => {
     const methods = [
       'getSession',
       'getSessionByKey',
@@ -217,7 +225,7 @@ describe('session memory', () => {
     })
   })
 
-  it('says what to do when there is no current session', () => {
+  it('addUserMessage › without a current session › throws an error with the remedy', () => {
     expect(() => new SessionMemory().addUserMessage('hello')).toThrow(
       'There is no current session. Call getSession(domain) first',
     )

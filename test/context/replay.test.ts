@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Difference, Trace } from '../../src/context/replay.ts'
 import type { Message } from '../../src/domain/entry.ts'
 import { MemoryError } from '../../src/domain/error.ts'
@@ -8,16 +8,16 @@ import { profiles } from '../../src/profiles/index.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { campaign, patience, seed } from './campaign.ts'
-import { fatesOf } from './checks.ts'
-import { cases, profileNames } from './histories.ts'
-import { bytesOf, key, memoryOn, stage } from './stage.ts'
+import { profileNames, testCases } from './cases.ts'
+import { linesByEntry } from './contextChecks.ts'
+import { createFixture, createMemory, key, serializeContext } from './harness.ts'
 
-const runs = campaign ? 5_000 : 500
-const pairs = fc.tuple(cases(), fc.constantFrom(...profileNames))
-const kept = (trace: Trace): Trace => JSON.parse(JSON.stringify(trace)) as Trace
+const numRuns = campaign ? 5_000 : 500
+const casesWithOtherProfile = fc.tuple(testCases(), fc.constantFrom(...profileNames))
+const roundTrip = (trace: Trace): Trace => JSON.parse(JSON.stringify(trace)) as Trace
 
-/** What it gives, or that the budget is too small for it. */
-async function unlessRefused<T>(make: () => T | Promise<T>): Promise<T | undefined> {
+/** Returns undefined if the budget is too small. */
+async function unlessTooSmall<T>(make: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await make()
   } catch (error) {
@@ -26,68 +26,70 @@ async function unlessRefused<T>(make: () => T | Promise<T>): Promise<T | undefin
   }
 }
 
-/** Differences, message by message. */
-function spread(differences: readonly Difference[], transcript: readonly Message[]): string[] {
+/** Expands differences to one line per message. */
+function expandDifferences(differences: readonly Difference[], transcript: readonly Message[]): string[] {
   return differences.flatMap(({ entries: [first, last], count, was, is }) => {
     const ids = transcript.map((message) => message.id)
     const run = ids.slice(ids.indexOf(first), ids.indexOf(last) + 1)
     expect(run.length).toBe(count)
-    return run.map((id) => changed(id, was, is))
+    return run.map((id) => describeChange(id, was, is))
   })
 }
 
-const changed = (id: string, was: Verdict | undefined, is: Verdict | undefined): string =>
-  `${id} was ${was} and is ${is}`
+const describeChange = (id: string, before: Verdict | undefined, after: Verdict | undefined): string =>
+  `${id} was ${before} and is ${after}`
 
-verifies(
-  'X-02',
-  'a trace, kept as JSON and replayed under its own profile, gives the same bytes and no difference',
-  async () => {
-    const exact = await exactTokenizer('o200k_base')
-    const property = fc.asyncProperty(cases(), async (scene) => {
-      const { memory, options } = await stage(scene, exact)
-      const context = await unlessRefused(() => memory.context(key, options))
-      const trace = await unlessRefused(() => memory.trace(key, options))
-      expect(trace?.ledger).toEqual(context?.ledger)
-      if (trace === undefined || context === undefined) return
-      for (const one of [trace, kept(trace)]) {
-        const replayed = memory.replay(one, profiles[scene.profile])
-        expect(replayed.differences).toEqual([])
-        expect(bytesOf(replayed)).toBe(bytesOf(context))
-      }
-    })
-    await fc.assert(property, { numRuns: runs, seed })
-  },
-  patience,
-)
-
-verifies(
-  'X-02',
-  'replayed under another profile, a trace gives what that profile shows, and names exactly the messages that fare differently',
-  async () => {
-    const exact = await exactTokenizer('o200k_base')
-    const property = fc.asyncProperty(pairs, async ([drawn, other]) => {
-      // what a profile does not see is not in its trace either
-      const scene = profiles[drawn.profile].sees.includes('scope') ? drawn : { ...drawn, knowledge: [] }
-      const { memory, store, options, transcript, derived } = await stage(scene, exact)
-      const trace = await unlessRefused(() => memory.trace(key, options))
-      if (trace === undefined) return
-      const replayed = await unlessRefused(() => memory.replay(kept(trace), profiles[other]))
-      const framing = options.framing ?? profiles[scene.profile].framing
-      const shown = await unlessRefused(() =>
-        memoryOn(store, profiles[other], exact).context(key, { ...options, framing }),
-      )
-      expect(replayed && bytesOf(replayed)).toBe(shown && bytesOf(shown))
-      if (replayed === undefined) return
-      const was = fatesOf(trace.ledger, transcript, derived).fates
-      const is = fatesOf(replayed.ledger, transcript, [...scene.derived, ...scene.knowledge]).fates
-      const expected = transcript.flatMap(({ id }) => {
-        const [before, after] = [was.get(id)?.verdict, is.get(id)?.verdict]
-        return before === after ? [] : [changed(id, before, after)]
+describe('replay', () => {
+  verifies(
+    'X-02',
+    'with the same profile and a trace stored as JSON returns the same bytes and no differences',
+    async () => {
+      const exact = await exactTokenizer('o200k_base')
+      const property = fc.asyncProperty(testCases(), async (testCase) => {
+        const { memory, options } = await createFixture(testCase, exact)
+        const context = await unlessTooSmall(() => memory.context(key, options))
+        const trace = await unlessTooSmall(() => memory.trace(key, options))
+        expect(trace?.ledger).toEqual(context?.ledger)
+        if (trace === undefined || context === undefined) return
+        for (const input of [trace, roundTrip(trace)]) {
+          const replayed = memory.replay(input, profiles[testCase.profile])
+          expect(replayed.differences).toEqual([])
+          expect(serializeContext(replayed)).toBe(serializeContext(context))
+        }
       })
-      expect(spread(replayed.differences, transcript)).toEqual(expected)
-    })
-    await fc.assert(property, { numRuns: runs, seed })
-  },
-  patience,
-)
+      await fc.assert(property, { numRuns, seed })
+    },
+    patience,
+  )
+
+  verifies(
+    'X-02',
+    'with another profile returns the context of that profile and the messages whose verdicts differ',
+    async () => {
+      const exact = await exactTokenizer('o200k_base')
+      const property = fc.asyncProperty(casesWithOtherProfile, async ([drawn, other]) => {
+        // A trace contains only the entries that its profile may see.
+        const testCase = profiles[drawn.profile].sees.includes('scope') ? drawn : { ...drawn, knowledge: [] }
+        const { memory, store, options, transcript, derived } = await createFixture(testCase, exact)
+        const trace = await unlessTooSmall(() => memory.trace(key, options))
+        if (trace === undefined) return
+        const replayed = await unlessTooSmall(() => memory.replay(roundTrip(trace), profiles[other]))
+        const framing = options.framing ?? profiles[testCase.profile].framing
+        const context = await unlessTooSmall(() =>
+          createMemory(store, profiles[other], exact).context(key, { ...options, framing }),
+        )
+        expect(replayed && serializeContext(replayed)).toBe(context && serializeContext(context))
+        if (replayed === undefined) return
+        const before = linesByEntry(trace.ledger, transcript, derived).lines
+        const after = linesByEntry(replayed.ledger, transcript, [...testCase.derived, ...testCase.knowledge]).lines
+        const expected = transcript.flatMap(({ id }) => {
+          const [was, is] = [before.get(id)?.verdict, after.get(id)?.verdict]
+          return was === is ? [] : [describeChange(id, was, is)]
+        })
+        expect(expandDifferences(replayed.differences, transcript)).toEqual(expected)
+      })
+      await fc.assert(property, { numRuns, seed })
+    },
+    patience,
+  )
+})

@@ -1,110 +1,117 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bodyOf, type Chunk, contentOf, Packer } from '../../src/files/chunk.ts'
-import { piecesOf } from '../../src/files/pieces.ts'
-import type { Document } from '../../src/files/read.ts'
+import { type Chunk, ChunkBuilder, formatChunk, parseChunkBody } from '../../src/files/chunk.ts'
+import type { ParsedDocument } from '../../src/files/parseFile.ts'
+import { splitDocument } from '../../src/files/segments.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 
-const documentOf = (text: string, rest: Partial<Document> = {}): Document => ({
+const createDocument = (text: string, rest: Partial<ParsedDocument> = {}): ParsedDocument => ({
   text,
   hasHeadings: true,
   pages: [],
   ...rest,
 })
 
-function chunksOf(document: Document): Chunk[] {
-  const packer = new Packer((text) => chars4.count(text))
-  return [...[...piecesOf(document)].flatMap((piece) => packer.take(piece)), ...packer.rest()]
+function buildChunks(document: ParsedDocument): Chunk[] {
+  const builder = new ChunkBuilder((text) => chars4.count(text))
+  return [...[...splitDocument(document)].flatMap((segment) => builder.add(segment)), ...builder.flush()]
 }
 
 const sentence = (number: number): string => `Sentence number ${number} says something about the weather in Lisbon. `
-const sentences = (many: number): string => Array.from({ length: many }, (_, at) => sentence(at + 1)).join('')
+const sentences = (count: number): string => Array.from({ length: count }, (_, index) => sentence(index + 1)).join('')
 
-describe('the pieces of a text', () => {
-  it('are headings, lines of lists, and sentences, with the headings they stand under', () =>
-    expect([...piecesOf(documentOf('# Pets\nMiso is a cat. She sleeps.\n\n### Food\n- fish\n- milk\n'))]).toEqual([
-      { text: '# Pets\n', cut: 3, place: 'Pets' },
-      { text: 'Miso is a cat. ', cut: 1, place: 'Pets' },
-      { text: 'She sleeps.\n\n', cut: 1, place: 'Pets' },
-      { text: '### Food\n', cut: 3, place: 'Pets › Food' },
-      { text: '- fish\n', cut: 1, place: 'Pets › Food' },
-      { text: '- milk\n', cut: 1, place: 'Pets › Food' },
+describe('splitDocument', () => {
+  it('splits at headings, list items and sentences, each with its headings', () =>
+    expect([
+      ...splitDocument(createDocument('# Pets\nMiso is a cat. She sleeps.\n\n### Food\n- fish\n- milk\n')),
+    ]).toEqual([
+      { text: '# Pets\n', breakQuality: 3, location: 'Pets' },
+      { text: 'Miso is a cat. ', breakQuality: 1, location: 'Pets' },
+      { text: 'She sleeps.\n\n', breakQuality: 1, location: 'Pets' },
+      { text: '### Food\n', breakQuality: 3, location: 'Pets › Food' },
+      { text: '- fish\n', breakQuality: 1, location: 'Pets › Food' },
+      { text: '- milk\n', breakQuality: 1, location: 'Pets › Food' },
     ]))
-  it('know that a heading ends those of its level and below', () =>
-    expect([...piecesOf(documentOf('# A\n## B\n### C\n## D\n# E\n'))].map(({ place }) => place)).toEqual([
-      'A',
-      'A › B',
-      'A › B › C',
-      'A › D',
-      'E',
-    ]))
-  it('take no heading from code, nor from a text that has none', () => {
-    expect([...piecesOf(documentOf('```sh\n# install\n```\n'))].map(({ place }) => place)).toEqual(['', '', ''])
-    expect([...piecesOf(documentOf('# a comment\n', { hasHeadings: false }))].map(({ place }) => place)).toEqual([''])
+  it('with a heading › ends the headings of its level and below', () =>
+    expect([...splitDocument(createDocument('# A\n## B\n### C\n## D\n# E\n'))].map(({ location }) => location)).toEqual(
+      ['A', 'A › B', 'A › B › C', 'A › D', 'E'],
+    ))
+  it('with # in code or in a format without headings › finds no heading', () => {
+    expect([...splitDocument(createDocument('```sh\n# install\n```\n'))].map(({ location }) => location)).toEqual([
+      '',
+      '',
+      '',
+    ])
+    expect(
+      [...splitDocument(createDocument('# a comment\n', { hasHeadings: false }))].map(({ location }) => location),
+    ).toEqual([''])
   })
-  it('are worth less where a line breaks inside a sentence', () =>
-    expect([...piecesOf(documentOf('The shop\nis open.\nIt is big.\n\nNext.'))].map(({ cut }) => cut)).toEqual([
-      2, 0, 1, 2,
-    ]))
-  it('know their page', () =>
-    expect([...piecesOf(documentOf('One.\n\nTwo.\nMore.\n', { pages: [0, 6] }))].map(({ place }) => place)).toEqual([
-      'page 1',
-      'page 2',
-      'page 2',
-    ]))
-  it('never split a character, nor leave a line that has no end whole', () => {
-    const pieces = [...piecesOf(documentOf('😀'.repeat(1_000)))]
-    expect(pieces.map(({ text }) => text.length)).toEqual([800, 800, 400])
-    expect([...piecesOf(documentOf(`a${'😀'.repeat(1_000)}`))].every(({ text }) => text.isWellFormed())).toBe(true)
+  it('with a line break inside a sentence › rates the break lowest', () =>
+    expect(
+      [...splitDocument(createDocument('The shop\nis open.\nIt is big.\n\nNext.'))].map(
+        ({ breakQuality }) => breakQuality,
+      ),
+    ).toEqual([2, 0, 1, 2]))
+  it('with pages › includes the page in the location', () =>
+    expect(
+      [...splitDocument(createDocument('One.\n\nTwo.\nMore.\n', { pages: [0, 6] }))].map(({ location }) => location),
+    ).toEqual(['page 1', 'page 2', 'page 2']))
+  it('with an endless line › divides it without splitting a character', () => {
+    const segments = [...splitDocument(createDocument('😀'.repeat(1_000)))]
+    expect(segments.map(({ text }) => text.length)).toEqual([800, 800, 400])
+    expect([...splitDocument(createDocument(`a${'😀'.repeat(1_000)}`))].every(({ text }) => text.isWellFormed())).toBe(
+      true,
+    )
   })
-  it('hold a secret whole, with the line that names it', () => {
+  it('with a secret › keeps it in one segment with the line that labels it', () => {
     const key = `-----BEGIN PRIVATE KEY-----\n${'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n'.repeat(60)}-----END PRIVATE KEY-----`
-    const pieces = [...piecesOf(documentOf(`Keep this:\n${key}\nAnd more.`))]
-    expect(pieces.filter(({ text }) => text.includes('MII')).length).toBe(1)
+    const segments = [...splitDocument(createDocument(`Keep this:\n${key}\nAnd more.`))]
+    expect(segments.filter(({ text }) => text.includes('MII')).length).toBe(1)
     const phrase = 'abandon ability able about above absent absorb abstract absurd abuse access accident'
-    const [first, second] = [...piecesOf(documentOf(`Hello.\nSeed phrase:\n\n${phrase}\nBye.`))].slice(0, 2)
+    const [first, second] = [...splitDocument(createDocument(`Hello.\nSeed phrase:\n\n${phrase}\nBye.`))].slice(0, 2)
     expect([first?.text, second?.text]).toEqual(['Hello.\n', `Seed phrase:\n\n${phrase}\n`])
   })
 })
 
-describe('the chunks of a text', () => {
-  it('hold about 350 tokens and end with a sentence', () => {
-    const chunks = chunksOf(documentOf(sentences(100)))
+describe('ChunkBuilder', () => {
+  it('with many sentences › builds chunks of about 350 tokens that end with a sentence', () => {
+    const chunks = buildChunks(createDocument(sentences(100)))
     expect(chunks.map(({ body }) => chars4.count(body))).toEqual([329, 331, 331, 331, 253])
     expect(chunks.every(({ body }) => body.startsWith('Sentence number') && body.endsWith('Lisbon. '))).toBe(true)
   })
-  it('end with a paragraph rather than with a sentence', () => {
-    const [first] = chunksOf(documentOf(`${sentences(15)}\n\n${sentences(15)}`))
+  it('with paragraphs › prefers to end with a paragraph', () => {
+    const [first] = buildChunks(createDocument(`${sentences(15)}\n\n${sentences(15)}`))
     expect(first?.body).toBe(`${sentences(15)}\n\n`)
   })
-  it('end with their section, unless what follows is a part of it', () =>
-    expect(chunksOf(documentOf('# Shop\nHello.\n## Hours\nMo.\n## Prices\nTea 3.\n# Staff\nAnn.\n'))).toEqual([
-      { place: 'Shop', body: '# Shop\nHello.\n## Hours\nMo.\n## Prices\nTea 3.\n' },
-      { place: 'Staff', body: '# Staff\nAnn.\n' },
+  it('with sections › ends with the section unless a subsection follows', () =>
+    expect(buildChunks(createDocument('# Shop\nHello.\n## Hours\nMo.\n## Prices\nTea 3.\n# Staff\nAnn.\n'))).toEqual([
+      { location: 'Shop', body: '# Shop\nHello.\n## Hours\nMo.\n## Prices\nTea 3.\n' },
+      { location: 'Staff', body: '# Staff\nAnn.\n' },
     ]))
-  it('are of one page', () =>
-    expect(chunksOf(documentOf('One.\n\nTwo.\n\n', { pages: [0, 6], hasHeadings: false }))).toEqual([
-      { place: 'page 1', body: 'One.\n\n' },
-      { place: 'page 2', body: 'Two.\n\n' },
+  it('with pages › starts a chunk on each page', () =>
+    expect(buildChunks(createDocument('One.\n\nTwo.\n\n', { pages: [0, 6], hasHeadings: false }))).toEqual([
+      { location: 'page 1', body: 'One.\n\n' },
+      { location: 'page 2', body: 'Two.\n\n' },
     ]))
-  it('break code and tables between lines', () => {
-    const code = `\`\`\`ts\n${Array.from({ length: 200 }, (_, at) => `  const value${at} = compute(${at}). then(it)`).join('\n')}\n\`\`\`\n`
-    const table = Array.from({ length: 200 }, (_, at) => `| Item ${at} | It is good. It is cheap. | ${at} |\n`).join('')
+  it('with code and tables › divides between lines', () => {
+    const code = `\`\`\`ts\n${Array.from({ length: 200 }, (_, index) => `  const value${index} = compute(${index}). then(it)`).join('\n')}\n\`\`\`\n`
+    const table = Array.from(
+      { length: 200 },
+      (_, index) => `| Item ${index} | It is good. It is cheap. | ${index} |\n`,
+    ).join('')
     for (const text of [code, table]) {
-      const chunks = chunksOf(documentOf(text))
+      const chunks = buildChunks(createDocument(text))
       expect(chunks.length).toBeGreaterThan(5)
       expect(chunks.every(({ body }) => body.endsWith('\n'))).toBe(true)
     }
   })
-  it('tell where they stand on their first line', () => {
-    const chunk = { place: 'Shop › Hours', body: 'Mo to Fr\n' }
-    expect([contentOf(chunk), bodyOf(contentOf(chunk)), contentOf({ place: '', body: 'Mo' })]).toEqual([
-      'Shop › Hours\nMo to Fr\n',
-      'Mo to Fr\n',
-      'Mo',
-    ])
+  it('formatChunk and parseChunkBody › write and remove the location line', () => {
+    const chunk = { location: 'Shop › Hours', body: 'Mo to Fr\n' }
+    expect([formatChunk(chunk), parseChunkBody(formatChunk(chunk)), formatChunk({ location: '', body: 'Mo' })]).toEqual(
+      ['Shop › Hours\nMo to Fr\n', 'Mo to Fr\n', 'Mo'],
+    )
   })
-  it('lose nothing, whatever the text', () => {
+  it('with any text › loses nothing', () => {
     const parts = fc.constantFrom(
       '# A',
       '## B\n',
@@ -127,11 +134,11 @@ describe('the chunks of a text', () => {
     fc.assert(
       fc.property(texts, fc.boolean(), fc.boolean(), (text, hasHeadings, hasPages) => {
         const pages = hasPages ? [...text.matchAll(/\n\n/g)].map(({ index }) => index + 2) : []
-        const chunks = chunksOf({ text, hasHeadings, pages: hasPages ? [0, ...pages] : [] })
+        const chunks = buildChunks({ text, hasHeadings, pages: hasPages ? [0, ...pages] : [] })
         expect(text.trim() === '' || chunks.map(({ body }) => body).join('') === text).toBe(true)
-        // Once there are headings there is always one: which chunks begin with a line of their own is told by one number.
-        const bare = chunks.findIndex(({ place }) => place !== '')
-        expect(bare < 0 || chunks.slice(bare).every(({ place }) => place !== '')).toBe(true)
+        // Chunks without a location can only come first, so a record stores just their number.
+        const firstLabelled = chunks.findIndex(({ location }) => location !== '')
+        expect(firstLabelled < 0 || chunks.slice(firstLabelled).every(({ location }) => location !== '')).toBe(true)
       }),
     )
   })

@@ -1,17 +1,21 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** A PDF with these lines on each page, written by hand: the smallest that a reader takes without repairing it. */
-export function pdf(...pages: readonly (readonly string[])[]): Uint8Array {
+/** Creates a minimal valid PDF with these lines on each page. */
+export function createPdf(...pages: readonly (readonly string[])[]): Uint8Array {
   const contents = pages.map(
     (lines) =>
       `BT /F1 12 Tf 72 720 Td 14 TL ${lines.map((line) => `(${line.replace(/[\\()]/g, '\\$&')}) Tj T*`).join(' ')} ET`,
   )
-  return pdfOf(contents.map((content) => ({ dictionary: `/Length ${content.length}`, bytes: Buffer.from(content) })))
+  return createPdfFromStreams(
+    contents.map((content) => ({ dictionary: `/Length ${content.length}`, bytes: Buffer.from(content) })),
+  )
 }
 
-/** A PDF whose pages have these streams as their contents. */
-export function pdfOf(contents: readonly { readonly dictionary: string; readonly bytes: Buffer }[]): Uint8Array {
-  const pageIds = contents.map((_, at) => 4 + 2 * at)
+/** Creates a PDF with one page per content stream. */
+export function createPdfFromStreams(
+  contents: readonly { readonly dictionary: string; readonly bytes: Buffer }[],
+): Uint8Array {
+  const pageIds = contents.map((_, index) => 4 + 2 * index)
   const objects = new Map<number, Buffer>([
     [1, Buffer.from('<< /Type /Catalog /Pages 2 0 R >>')],
     [
@@ -20,8 +24,8 @@ export function pdfOf(contents: readonly { readonly dictionary: string; readonly
     ],
     [3, Buffer.from('<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>')],
   ])
-  for (const [at, { dictionary, bytes }] of contents.entries()) {
-    const id = 4 + 2 * at
+  for (const [index, { dictionary, bytes }] of contents.entries()) {
+    const id = 4 + 2 * index
     const page = `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents ${id + 1} 0 R >>`
     objects.set(id, Buffer.from(page))
     objects.set(
@@ -45,25 +49,25 @@ export function pdfOf(contents: readonly { readonly dictionary: string; readonly
   return Buffer.concat([...parts, Buffer.from(`startxref\n${start}\n%%EOF\n`)])
 }
 
-/** An archive of these texts. */
-export function zip(texts: Readonly<Record<string, string | Buffer>>): Uint8Array {
+/** Creates a ZIP archive of these entries. */
+export function createZip(texts: Readonly<Record<string, string | Buffer>>): Uint8Array {
   const [files, table]: [Buffer[], Buffer[]] = [[], []]
   let offset = 0
   for (const [name, text] of Object.entries(texts)) {
     const bytes = Buffer.from(text)
     const packed = deflateRawSync(bytes)
-    const both = Buffer.alloc(26)
-    both.writeUInt16LE(20, 0)
-    both.writeUInt16LE(8, 4)
-    both.writeUInt32LE(crc32(bytes), 10)
-    both.writeUInt32LE(packed.length, 14)
-    both.writeUInt32LE(bytes.length, 18)
-    both.writeUInt16LE(name.length, 22)
-    const place = Buffer.alloc(14)
-    place.writeUInt32LE(offset, 10)
-    const file = Buffer.concat([Buffer.from('PK\u0003\u0004'), both, Buffer.from(name), packed])
+    const commonFields = Buffer.alloc(26)
+    commonFields.writeUInt16LE(20, 0)
+    commonFields.writeUInt16LE(8, 4)
+    commonFields.writeUInt32LE(crc32(bytes), 10)
+    commonFields.writeUInt32LE(packed.length, 14)
+    commonFields.writeUInt32LE(bytes.length, 18)
+    commonFields.writeUInt16LE(name.length, 22)
+    const directoryFields = Buffer.alloc(14)
+    directoryFields.writeUInt32LE(offset, 10)
+    const file = Buffer.concat([Buffer.from('PK\u0003\u0004'), commonFields, Buffer.from(name), packed])
     files.push(file)
-    table.push(Buffer.concat([Buffer.from('PK\u0001\u0002\u0014\0'), both, place, Buffer.from(name)]))
+    table.push(Buffer.concat([Buffer.from('PK\u0001\u0002\u0014\0'), commonFields, directoryFields, Buffer.from(name)]))
     offset += file.length
   }
   const end = Buffer.alloc(18)
@@ -78,16 +82,16 @@ const relationships = 'http://schemas.openxmlformats.org/package/2006/relationsh
 const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 const words = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main'
 
-/** A DOCX with this body; `before` stands before its root element. */
-export const docx = (body: string, before = ''): Uint8Array =>
-  zip({
+/** Creates a DOCX with this body; `prolog` is written before its root element. */
+export const createDocx = (body: string, prolog = ''): Uint8Array =>
+  createZip({
     '[Content_Types].xml':
       '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
     '_rels/.rels': `<Relationships xmlns="${relationships}"><Relationship Id="r1" Type="${office}/officeDocument" Target="word/document.xml"/></Relationships>`,
-    'word/document.xml': `${before}<w:document xmlns:w="${words}"><w:body>${body}</w:body></w:document>`,
+    'word/document.xml': `${prolog}<w:document xmlns:w="${words}"><w:body>${body}</w:body></w:document>`,
     'word/styles.xml': `<w:styles xmlns:w="${words}"><w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/></w:style></w:styles>`,
   })
 
-/** A paragraph of a DOCX; with a level, a heading. */
-export const paragraph = (text: string, isHeading = false): string =>
+/** Creates a paragraph or heading of a DOCX. */
+export const docxParagraph = (text: string, isHeading = false): string =>
   `<w:p>${isHeading ? '<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>' : ''}<w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { person, places } from './stage.ts'
+import { graphBackends, person } from './fixtures.ts'
 
-describe.each(places())('a graph in $name', ({ open }) => {
-  verifies('H-06', 'tells an entity as it was written, and when', async () => {
+describe.each(graphBackends())('graph in $name', ({ open }) => {
+  verifies('H-06', 'returns an entity as it was written, with its times', async () => {
     const graph = await open()
     const properties = { city: 'Oslo', age: 41, tags: ['a', 'ü😀'], nested: { deep: [null, true] }, empty: '' }
     expect(await graph.write('acme', { entities: [person('ann', properties)] })).toEqual({
@@ -22,7 +22,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
     await graph.close()
   })
 
-  verifies(['H-06', 'H-08'], 'replaces what an entity says and writes nothing that is the same already', async () => {
+  verifies(['H-06', 'H-08'], 'replaces changed entities and does not write unchanged ones', async () => {
     let now = 1_000
     const graph = await open(() => now)
     await graph.write('acme', { entities: [person('ann', { city: 'Oslo', age: 41 }), person('bob')] })
@@ -46,7 +46,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
     await graph.close()
   })
 
-  verifies('H-06', 'relates two entities once for each type, by an id that is made of the three', async () => {
+  verifies('H-06', 'stores one relationship per type and pair, with an id derived from the three', async () => {
     const graph = await open()
     const knows = { from: 'ann', to: 'bob', type: 'KNOWS' }
     await graph.write('acme', {
@@ -89,7 +89,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
     await graph.close()
   })
 
-  verifies('H-06', 'pages through what it finds, in the order asked for, and counts all of it', async () => {
+  verifies('H-06', 'sorts and pages results, and counts all matches', async () => {
     const graph = await open()
     const ages = [30, 10, 20, 10]
     await graph.write('acme', {
@@ -113,7 +113,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
     await graph.close()
   })
 
-  it('refuses a page that is too long, a filter without its value and a name of nothing', async () => {
+  it('rejects a limit that is too large, a filter without a value, and an empty id', async () => {
     const graph = await open()
     await graph.write('acme', { entities: [person('ann')] })
     await expect(graph.entities('acme', { limit: 1_001 })).rejects.toMatchObject({ code: 'bad-option', param: 'limit' })
@@ -137,18 +137,18 @@ describe.each(places())('a graph in $name', ({ open }) => {
     await graph.close()
   })
 
-  it('writes a change as a whole or not at all', async () => {
+  it('applies a change completely or not at all', async () => {
     const graph = await open()
-    const [refused, kept] = await Promise.allSettled([
+    const [invalid, valid] = await Promise.allSettled([
       graph.write('acme', { entities: [person('ann'), person('')] }),
       graph.write('acme', { entities: [person('bob')] }),
     ])
-    expect([refused?.status, kept?.status]).toEqual(['rejected', 'fulfilled'])
+    expect([invalid?.status, valid?.status]).toEqual(['rejected', 'fulfilled'])
     expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['bob'])
     await graph.close()
   })
 
-  verifies('H-09', 'never tells one workspace of another', async () => {
+  verifies('H-09', 'isolates workspaces from each other', async () => {
     const graph = await open()
     await graph.write('acme', {
       entities: [person('ann'), person('bob')],
@@ -168,7 +168,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
     await graph.close()
   })
 
-  it('drops entities with their relationships', async () => {
+  it('deletes entities with their relationships', async () => {
     const graph = await open()
     const related = ['ann>bob', 'bob>cy', 'cy>ann'].map((pair) => ({
       from: pair.split('>')[0] as string,
@@ -183,7 +183,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
 
   verifies(
     'H-01',
-    'holds what is known of a saved session, related in six ways, and finds it by what it says',
+    'stores the entities of a saved session with its six relationship types, and finds them by property',
     async () => {
       const graph = await open()
       const session = 'session_1'
@@ -241,7 +241,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
     },
   )
 
-  verifies('H-01', 'keeps what two sessions say alike until the last of them is forgotten', async () => {
+  verifies('H-01', 'keeps an entity of two sessions until both are erased', async () => {
     const graph = await open()
     const file = { type: 'file_reference', id: 'file_1', properties: { path: 'a.ts' } }
     await graph.write('acme', {
@@ -260,7 +260,7 @@ describe.each(places())('a graph in $name', ({ open }) => {
     await graph.close()
   })
 
-  it('says that it is closed', async () => {
+  it('after close rejects with closed', async () => {
     const graph = await open()
     const written = graph.write('acme', { entities: [person('ann')] })
     await graph.close()

@@ -1,29 +1,36 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { places } from './stage.ts'
+import { graphBackends } from './fixtures.ts'
 
 const node = (name: string, ...observations: readonly string[]) => ({ name, entityType: 'thing', observations })
 const link = (from: string, to: string, relationType = 'knows') => ({ from, to, relationType })
 
-describe.each(places())('nodes in $name', ({ open }) => {
-  verifies('S-04', 'are created unless their name was there before the call, also twice in one', async () => {
-    const { nodes, close } = await opened(open)
-    expect(await nodes.createEntities('w', [node('a', 'first'), node('a', 'second')])).toEqual([
-      node('a', 'first'),
-      node('a', 'second'),
-    ])
-    expect(await nodes.createEntities('w', [node('a', 'third'), node('b')])).toEqual([node('b')])
-    expect(await nodes.createRelations('w', [link('a', 'b'), link('a', 'b')])).toEqual([link('a', 'b'), link('a', 'b')])
-    expect(await nodes.createRelations('w', [link('a', 'b'), link('b', 'a')])).toEqual([link('b', 'a')])
-    expect(await nodes.readGraph('w')).toEqual({
-      entities: [node('a', 'first'), node('a', 'second'), node('b')],
-      relations: [link('a', 'b'), link('a', 'b'), link('b', 'a')],
-    })
-    await close()
-  })
+describe.each(graphBackends())('nodes in $name', ({ open }) => {
+  verifies(
+    'S-04',
+    'created with an existing name are skipped, with a name given twice in one call are both kept',
+    async () => {
+      const { nodes, close } = await openNodes(open)
+      expect(await nodes.createEntities('w', [node('a', 'first'), node('a', 'second')])).toEqual([
+        node('a', 'first'),
+        node('a', 'second'),
+      ])
+      expect(await nodes.createEntities('w', [node('a', 'third'), node('b')])).toEqual([node('b')])
+      expect(await nodes.createRelations('w', [link('a', 'b'), link('a', 'b')])).toEqual([
+        link('a', 'b'),
+        link('a', 'b'),
+      ])
+      expect(await nodes.createRelations('w', [link('a', 'b'), link('b', 'a')])).toEqual([link('b', 'a')])
+      expect(await nodes.readGraph('w')).toEqual({
+        entities: [node('a', 'first'), node('a', 'second'), node('b')],
+        relations: [link('a', 'b'), link('a', 'b'), link('b', 'a')],
+      })
+      await close()
+    },
+  )
 
-  verifies('S-04', 'take observations that are new to them, the first of a name only, all or nothing', async () => {
-    const { nodes, close } = await opened(open)
+  verifies('S-04', 'get new observations on the first node of a name, all or none', async () => {
+    const { nodes, close } = await openNodes(open)
     await nodes.createEntities('w', [node('a', 'old'), node('a')])
     expect(
       await nodes.addObservations('w', [
@@ -46,8 +53,8 @@ describe.each(places())('nodes in $name', ({ open }) => {
     await close()
   })
 
-  verifies('S-04', 'go with their relations, and observations one by one', async () => {
-    const { nodes, close } = await opened(open)
+  verifies('S-04', 'are deleted with their relations, and observations one by one', async () => {
+    const { nodes, close } = await openNodes(open)
     await nodes.createEntities('w', [node('a', 'x', 'y', 'x'), node('b'), node('a', 'x')])
     await nodes.createRelations('w', [link('a', 'b'), link('b', 'c'), link('c', 'a')])
     await nodes.deleteObservations('w', [
@@ -61,8 +68,8 @@ describe.each(places())('nodes in $name', ({ open }) => {
     await close()
   })
 
-  verifies('S-04', 'are found by any part of their name, type or observations, whatever its case', async () => {
-    const { nodes, close } = await opened(open)
+  verifies('S-04', 'are found by any part of their name, type or observations, ignoring case', async () => {
+    const { nodes, close } = await openNodes(open)
     await nodes.createEntities('w', [
       node('Straße', 'in İzmir'),
       node('b', '100% "sure"', '😀'),
@@ -85,8 +92,8 @@ describe.each(places())('nodes in $name', ({ open }) => {
     await close()
   })
 
-  it('are searched by the whole of a long text, not by its beginning', async () => {
-    const { nodes, close } = await opened(open)
+  it('searched with a long text match all of it, not only its beginning', async () => {
+    const { nodes, close } = await openNodes(open)
     const long = 'abcdefghij'.repeat(20)
     await nodes.createEntities('w', [node('a', `${long}1`), node('b', `${long}2`)])
     expect((await nodes.searchNodes('w', `${long}2`)).entities).toEqual([node('b', `${long}2`)])
@@ -94,7 +101,7 @@ describe.each(places())('nodes in $name', ({ open }) => {
   })
 })
 
-async function opened(open: ReturnType<typeof places>[number]['open']) {
+async function openNodes(open: ReturnType<typeof graphBackends>[number]['open']) {
   const graph = await open()
   return { nodes: graph.nodes, close: () => graph.close() }
 }

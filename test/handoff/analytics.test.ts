@@ -1,14 +1,14 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { noon, stage } from './stage.ts'
+import { noon, stage } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
 
-describe('analytics over a chain', () => {
-  verifies('H-17', 'tell what was kept, what of it was used, and what was missed', async () => {
-    await using at = await stage({ settings: { items: 1 } })
-    const { handoff } = at
+describe('analytics', () => {
+  verifies('H-17', 'over a chain report the kept, used and missed items', async () => {
+    await using harness = await stage({ settings: { items: 1 } })
+    const { handoff } = harness
     await handoff.save(workspace, {
       conversationContext: 'User: We talked.',
       contextItems: [
@@ -41,9 +41,9 @@ describe('analytics over a chain', () => {
     expect(await handoff.analytics(workspace, sessionId)).toEqual(found)
   })
 
-  verifies('H-17', 'count as missed what was left out and is asked for by its number', async () => {
-    await using at = await stage({ settings: { items: 1 } })
-    await at.handoff.save(workspace, {
+  verifies('H-17', 'with a user who asks for an omitted item by its number count it as missed', async () => {
+    await using harness = await stage({ settings: { items: 1 } })
+    await harness.handoff.save(workspace, {
       conversationContext: 'User: We talked.',
       contextItems: [
         { category: 'concept', content: 'Decision 12: the cache is kept for a day.', importance: 9 },
@@ -51,22 +51,22 @@ describe('analytics over a chain', () => {
         { category: 'concept', content: 'Decision 9: nothing is sent by mail.', importance: 4 },
       ],
     })
-    const { sessionId } = await at.handoff.restore(workspace)
-    await at.handoff.save(workspace, {
+    const { sessionId } = await harness.handoff.restore(workspace)
+    await harness.handoff.save(workspace, {
       sessionId,
       conversationContext: 'User: What was the page size in decision 97? As in decision 12?',
     })
-    const [step] = (await at.handoff.analytics(workspace, first)).steps
+    const [step] = (await harness.handoff.analytics(workspace, first)).steps
     expect([
       step?.missed.map(({ identifiers }) => identifiers),
       step?.used.map(({ identifiers }) => identifiers),
     ]).toEqual([[['Decision 97']], [['Decision 12']]])
   })
 
-  verifies('H-17', 'of a session by itself tell of nothing', async () => {
-    await using at = await stage()
-    await at.handoff.save(workspace, { conversationContext: 'User: Alone.' })
-    expect(await at.handoff.analytics(workspace, first)).toEqual({
+  verifies('H-17', 'of a single session are empty', async () => {
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { conversationContext: 'User: Alone.' })
+    expect(await harness.handoff.analytics(workspace, first)).toEqual({
       sessions: [first],
       steps: [],
       kept: 0,

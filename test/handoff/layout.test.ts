@@ -4,49 +4,48 @@ import { zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import type { Incoming } from '../../src/domain/chat.ts'
-import { hashOf } from '../../src/handoff/layout/format.ts'
+import { hashText } from '../../src/handoff/layout/format.ts'
 import { newFolder } from '../fault/tempFolder.ts'
 import { verifies } from '../requirements/verifies.ts'
 import '../seeded.ts'
-import { coding, day, noon, type Stage, stage } from './stage.ts'
+import { coding, day, noon, type Stage, stage } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
 
-/** Every file of a directory with its bytes. */
-function treeOf(directory: string): Readonly<Record<string, string>> {
+/** Reads all files of a directory as base64. */
+function readTree(directory: string): Readonly<Record<string, string>> {
   const paths = globSync('**/*', { cwd: directory, withFileTypes: true }).filter((entry) => entry.isFile())
   const names = paths.map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1)).sort()
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name), 'base64')]))
 }
 
-/** Exports from one store, imports into a fresh one, and exports again. */
-async function carried(
-  at: Stage,
+/** Exports a workspace, imports it into a new store and exports it again; returns both trees. */
+async function roundTrip(
+  source: Stage,
   directory: string,
 ): Promise<readonly [Readonly<Record<string, string>>, Readonly<Record<string, string>>]> {
   const [there, back] = [join(directory, 'there'), join(directory, 'back')]
-  await at.handoff.export(workspace, { directory: there })
-  await using fresh = await stage({ time: { now: at.time.now + day } })
+  await source.handoff.export(workspace, { directory: there })
+  await using fresh = await stage({ time: { now: source.time.now + day } })
   expect((await fresh.handoff.import({ directory: there })).skipped).toEqual([])
   await fresh.handoff.export(workspace, { directory: back })
-  return [treeOf(there), treeOf(back)]
+  return [readTree(there), readTree(back)]
 }
 
-/** Writes a file of the layout as it is, and the plain metadata that goes with changed contents. */
 const write = (file: string, text: string): void => {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, text)
 }
 
-describe('the directory layout', () => {
+describe('directory layout', () => {
   verifies(
     ['H-07', 'H-11'],
-    'of a session saved by one process and continued by another is byte-equal after an import elsewhere',
+    'of a session saved by one process and continued by another is byte-identical after export, import and export',
     async () => {
       using folder = newFolder()
-      await using at = await stage()
-      await at.handoff.save(workspace, {
+      await using harness = await stage()
+      await harness.handoff.save(workspace, {
         messages: [
           ...coding,
           {
@@ -58,7 +57,7 @@ describe('the directory layout', () => {
         fileReferences: [{ path: 'src/a.ts', hash: 'abc' }],
         workspaceState: { activeProject: 'portal' },
       })
-      await using other = await stage({ file: at.file, time: { now: noon + 60_000 } })
+      await using other = await stage({ file: harness.file, time: { now: noon + 60_000 } })
       const { sessionId } = await other.handoff.restore(workspace)
       await other.handoff.save(workspace, {
         sessionId,
@@ -67,7 +66,7 @@ describe('the directory layout', () => {
       await other.handoff.mark(workspace, first, { text: 'umlaut' })
       await other.memory.forget({ key: `${workspace}:${first}`, messageId: 'm2' })
       await other.handoff.save(workspace, { sessionId: first })
-      const [there, back] = await carried(other, folder.path)
+      const [there, back] = await roundTrip(other, folder.path)
       expect(Object.keys(there)).toEqual([
         ...[first, sessionId].flatMap((id) =>
           ['entities.json.zst', 'metadata.json.zst', 'relationships.json.zst', 'transcript.jsonl.zst'].map(
@@ -95,7 +94,7 @@ describe('the directory layout', () => {
 
   verifies(
     'H-07',
-    'of any conversation is byte-equal after an import elsewhere',
+    'of any conversation is byte-identical after export, import and export',
     async () => {
       const text = fc.oneof(
         fc.string({ maxLength: 80, unit: 'binary' }),
@@ -109,9 +108,9 @@ describe('the directory layout', () => {
       await fc.assert(
         fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 6 }), async (messages) => {
           using folder = newFolder()
-          await using at = await stage()
-          await at.handoff.save(workspace, { messages })
-          const [there, back] = await carried(at, folder.path)
+          await using harness = await stage()
+          await harness.handoff.save(workspace, { messages })
+          const [there, back] = await roundTrip(harness, folder.path)
           expect(back).toEqual(there)
         }),
         { numRuns: 8 },
@@ -120,21 +119,21 @@ describe('the directory layout', () => {
     120_000,
   )
 
-  verifies('H-07', 'is plain JSON if that is wanted, and never both', async () => {
+  verifies('H-07', 'exported without compression replaces the compressed files by plain JSON', async () => {
     using folder = newFolder()
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    await at.handoff.export(workspace, { directory: folder.path })
-    await at.handoff.export(workspace, { directory: folder.path, compress: false })
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    await harness.handoff.export(workspace, { directory: folder.path })
+    await harness.handoff.export(workspace, { directory: folder.path, compress: false })
     const names = ['entities.json', 'metadata.json', 'relationships.json', 'transcript.jsonl'].map(
       (name) => `sessions/${workspace}/${first}/${name}`,
     )
-    expect(Object.keys(treeOf(folder.path))).toEqual(names)
-    const said = readFileSync(join(folder.path, names[3] as string), 'utf8')
+    expect(Object.keys(readTree(folder.path))).toEqual(names)
+    const transcript = readFileSync(join(folder.path, names[3] as string), 'utf8')
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
-    expect(said[2]).toEqual({ id: 'm3', at: noon, role: 'user', content: coding[2]?.content })
+    expect(transcript[2]).toEqual({ id: 'm3', at: noon, role: 'user', content: coding[2]?.content })
     expect(JSON.parse(readFileSync(join(folder.path, names[0] as string), 'utf8'))).toContainEqual(
       expect.objectContaining({ type: 'session', id: first }),
     )
@@ -154,7 +153,7 @@ describe('the directory layout', () => {
     expect((await fresh.handoff.restore(workspace)).context).toContain('E-4711')
   })
 
-  verifies('H-11', 'of the first, plain version is migrated', async () => {
+  verifies('H-11', 'without a version is migrated on import', async () => {
     using folder = newFolder()
     const session = join(folder.path, 'sessions', workspace, 'session_7')
     write(join(session, 'metadata.json'), JSON.stringify({ id: 'session_7', created_at: '2026-11-10T08:00:00Z' }))
@@ -197,14 +196,14 @@ describe('the directory layout', () => {
       join(session, 'relationships.json'),
       JSON.stringify([{ from_id: 'session_7', to_id: 'session_6', type: 'SESSION_CONTINUES' }]),
     )
-    await using at = await stage()
-    expect(await at.handoff.import({ directory: folder.path })).toEqual({
+    await using harness = await stage()
+    expect(await harness.handoff.import({ directory: folder.path })).toEqual({
       sessions: 1,
       messages: 2,
       unchanged: 0,
       skipped: [],
     })
-    expect(await at.handoff.get(workspace, 'session_7')).toMatchObject({
+    expect(await harness.handoff.get(workspace, 'session_7')).toMatchObject({
       createdAt: '2026-11-10T08:00:00.000Z',
       tokenCount: 321,
       summary: 'The login page.',
@@ -212,23 +211,23 @@ describe('the directory layout', () => {
       items: 1,
       files: ['/app/login.ts'],
     })
-    const restored = await at.handoff.restore(workspace)
+    const restored = await harness.handoff.restore(workspace)
     expect(restored).toMatchObject({
       continues: 'session_7',
       workspaceState: { activeProject: 'portal', enabledMcps: ['github'] },
       contextItems: [{ category: 'code', importance: 8 }],
     })
     expect(
-      (await at.memory.transcript(`${workspace}:session_7`)).map(({ role, content }) => `${role}: ${content}`),
+      (await harness.memory.transcript(`${workspace}:session_7`)).map(({ role, content }) => `${role}: ${content}`),
     ).toEqual(['user: The login fails.', 'assistant: It is the umlaut.'])
-    expect((await at.handoff.import({ directory: folder.path })).unchanged).toBe(1)
+    expect((await harness.handoff.import({ directory: folder.path })).unchanged).toBe(1)
   })
 
-  verifies('H-11', 'that is newer is refused before anything is taken in', async () => {
+  verifies('H-11', 'with a newer version is rejected before anything is imported', async () => {
     using folder = newFolder()
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    await at.handoff.export(workspace, { directory: folder.path, compress: false })
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    await harness.handoff.export(workspace, { directory: folder.path, compress: false })
     write(
       join(folder.path, 'sessions', workspace, 'session_9', 'metadata.json'),
       JSON.stringify({ format: 'threadkeep-handoff', version: 2 }),
@@ -240,50 +239,50 @@ describe('the directory layout', () => {
     expect((await fresh.handoff.list(workspace)).total).toBe(0)
   })
 
-  verifies('H-11', 'with damaged sessions gives all others, and names each one that is left out', async () => {
+  verifies('H-11', 'with damaged sessions imports the others and reports each skipped one', async () => {
     using folder = newFolder()
-    await using at = await stage()
+    await using harness = await stage()
     for (let number = 0; number < 6; number++)
-      await at.handoff.save(workspace, {
+      await harness.handoff.save(workspace, {
         messages: coding,
         fileReferences: [{ path: `src/${number}.ts`, hash: `${number}` }],
       })
-    await at.handoff.export(workspace, { directory: folder.path })
-    const of = (number: number, name: string): string =>
+    await harness.handoff.export(workspace, { directory: folder.path })
+    const fileOf = (number: number, name: string): string =>
       join(folder.path, 'sessions', workspace, `session_${noon + number}`, name)
-    writeFileSync(of(0, 'entities.json.zst'), 'not zstd')
-    rmSync(of(1, 'metadata.json.zst'))
-    rmSync(of(2, 'transcript.jsonl.zst'))
-    writeFileSync(of(3, 'relationships.json.zst'), readFileSync(of(4, 'relationships.json.zst')))
-    writeFileSync(`${of(4, 'entities.json.zst')}.1234.unfinished`, 'half')
+    writeFileSync(fileOf(0, 'entities.json.zst'), 'not zstd')
+    rmSync(fileOf(1, 'metadata.json.zst'))
+    rmSync(fileOf(2, 'transcript.jsonl.zst'))
+    writeFileSync(fileOf(3, 'relationships.json.zst'), readFileSync(fileOf(4, 'relationships.json.zst')))
+    writeFileSync(`${fileOf(4, 'entities.json.zst')}.1234.unfinished`, 'half')
     await using fresh = await stage()
     const { sessions, skipped } = await fresh.handoff.import({ directory: folder.path })
     expect([sessions, [...skipped].sort((left, right) => (left.session < right.session ? -1 : 1))]).toEqual([
       2,
       [
-        { session: `${workspace}/session_${noon}`, why: 'entities.json cannot be unpacked' },
+        { session: `${workspace}/session_${noon}`, why: 'entities.json cannot be decoded' },
         { session: `${workspace}/session_${noon + 1}`, why: 'metadata.json is missing' },
         { session: `${workspace}/session_${noon + 2}`, why: 'transcript.jsonl is missing' },
-        { session: `${workspace}/session_${noon + 3}`, why: 'relationships.json is not what was written' },
+        { session: `${workspace}/session_${noon + 3}`, why: 'relationships.json does not match its checksum' },
       ],
     ])
   })
 
-  verifies('H-07', 'never takes the place of something newer, or of something else', async () => {
+  verifies('H-07', 'never overwrites a newer session or one with different messages', async () => {
     using folder = newFolder()
-    await using at = await stage()
-    const { handoff, time } = at
+    await using harness = await stage()
+    const { handoff, time } = harness
     await handoff.save(workspace, { messages: coding.slice(0, 2) })
     await handoff.export(workspace, { directory: join(folder.path, 'old') })
     time.now += 1_000
     await handoff.save(workspace, { sessionId: first, messages: coding })
     await handoff.export(workspace, { directory: join(folder.path, 'new') })
-    const why = async (one: Stage, name: string) =>
-      (await one.handoff.import({ directory: join(folder.path, name) })).skipped.map(({ why: told }) => told)
-    expect(await why(at, 'old')).toEqual(['what is here is newer'])
+    const importReasons = async (target: Stage, name: string) =>
+      (await target.handoff.import({ directory: join(folder.path, name) })).skipped.map(({ why }) => why)
+    expect(await importReasons(harness, 'old')).toEqual(['the stored session is newer'])
     expect((await handoff.get(workspace, first)).messageCount).toBe(4)
     await using older = await stage()
-    expect([await why(older, 'old'), await why(older, 'new')]).toEqual([[], []])
+    expect([await importReasons(older, 'old'), await importReasons(older, 'new')]).toEqual([[], []])
     expect((await older.memory.transcript(`${workspace}:${first}`)).map(({ id }) => id)).toEqual([
       'm1',
       'm2',
@@ -292,21 +291,25 @@ describe('the directory layout', () => {
     ])
     await using another = await stage()
     await another.handoff.save(workspace, { conversationContext: 'User: Something else.' })
-    expect(await why(another, 'new')).toEqual(['something else was said in it here'])
+    expect(await importReasons(another, 'new')).toEqual(['the stored session has different messages'])
     await using late = await stage({ time: { now: noon + 31 * day } })
-    expect(await why(late, 'new')).toEqual(['it is older than sessions are kept'])
+    expect(await importReasons(late, 'new')).toEqual(['the session has expired'])
   })
 
-  verifies(['H-07', 'H-09'], 'says nothing about other sessions, and follows no links', async () => {
+  verifies(['H-07', 'H-09'], 'cannot change other sessions, and its symbolic links are not followed', async () => {
     using folder = newFolder()
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    await at.handoff.export(workspace, { directory: folder.path, compress: false })
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    await harness.handoff.export(workspace, { directory: folder.path, compress: false })
     const base = join(folder.path, 'sessions', workspace)
-    const forged = (id: string, entity: object): void => {
+    const forge = (id: string, entity: object): void => {
       const text = `[\n${JSON.stringify(entity)}\n]\n`
       const [relationships, transcript] = ['[]\n', '']
-      const hashes = { entities: hashOf(text), relationships: hashOf(relationships), transcript: hashOf(transcript) }
+      const hashes = {
+        entities: hashText(text),
+        relationships: hashText(relationships),
+        transcript: hashText(transcript),
+      }
       const metadata = {
         format: 'threadkeep-handoff',
         version: 1,
@@ -325,11 +328,11 @@ describe('the directory layout', () => {
       }))
         write(join(base, id, name), content)
     }
-    forged('session_a', { type: 'session', id: first, properties: { workspace_id: workspace, summary: 'Forged.' } })
-    forged('session_b', { type: 'person', id: 'ann', properties: {} })
-    forged('session_d', 'no entity' as unknown as object)
-    forged('session_c', { type: 'file_reference', id: 'file_1', shared: '../../../etc/passwd' })
-    forged('session_e', { type: 'session', id: 'session_e', properties: { workspace_id: workspace } })
+    forge('session_a', { type: 'session', id: first, properties: { workspace_id: workspace, summary: 'Forged.' } })
+    forge('session_b', { type: 'person', id: 'ann', properties: {} })
+    forge('session_d', 'no entity' as unknown as object)
+    forge('session_c', { type: 'file_reference', id: 'file_1', shared: '../../../etc/passwd' })
+    forge('session_e', { type: 'session', id: 'session_e', properties: { workspace_id: workspace } })
     rmSync(join(base, 'session_e', 'entities.json'))
     symlinkSync(join(base, 'session_b', 'entities.json'), join(base, 'session_e', 'entities.json'))
     mkdirSync(join(base, 'bad name'))
@@ -343,12 +346,12 @@ describe('the directory layout', () => {
     ]).toEqual([
       1,
       {
-        'bad name': 'its name is none that a session may have',
-        session_link: 'it is a link, and links are not followed',
-        session_a: `entity "${first}" is none of this session`,
-        session_b: 'entity "ann" is none of this session',
-        session_c: 'it names a shared file that none may be called',
-        session_d: 'entities.json holds something else than it should',
+        'bad name': 'the folder name is not a valid session id',
+        session_link: 'symbolic links are not followed',
+        session_a: `entity "${first}" does not belong to this session`,
+        session_b: 'entity "ann" does not belong to this session',
+        session_c: 'the name of a shared file reference is not a hash',
+        session_d: 'entities.json has an invalid structure',
         session_e: 'entities.json cannot be read',
       },
     ])

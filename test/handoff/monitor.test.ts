@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, noon, stage } from './stage.ts'
+import { coding, noon, stage } from './harness.ts'
 
 const workspace = 'billing'
 const session = `session_${noon}`
 const words = (count: number): string => 'word '.repeat(count).trim()
 
-describe('the token monitor', () => {
-  verifies('H-02', 'asks for a save from 75 % of the limit on, less a margin of 100 tokens', async () => {
-    await using at = await stage()
-    const at32k = (tokenCount: number) => at.handoff.check(workspace, { tokenCount, limit: 32_000 })
-    expect(await at32k(23_899)).toEqual({
+describe('token monitor', () => {
+  verifies('H-02', 'at 75 % of the limit less a margin of 100 tokens requests a save', async () => {
+    await using harness = await stage()
+    const checkAt32k = (tokenCount: number) => harness.handoff.check(workspace, { tokenCount, limit: 32_000 })
+    expect(await checkAt32k(23_899)).toEqual({
       tokens: 23_899,
       limit: 32_000,
       threshold: 23_900,
@@ -21,38 +21,48 @@ describe('the token monitor', () => {
       crossed: false,
       exact: true,
     })
-    expect(await at32k(23_900)).toMatchObject({ saveNow: true, crossed: true })
+    expect(await checkAt32k(23_900)).toMatchObject({ saveNow: true, crossed: true })
   })
 
-  verifies('H-02', 'counts exactly', async () => {
-    await using at = await stage()
-    const { handoff, memory } = at
-    expect((await handoff.check(workspace, { text: words(500), limit: 1_000 })).tokens).toBe(500)
-    const counted = await handoff.check(workspace, { messages: coding, limit: 1_000 })
-    const { sessionId } = await handoff.save(workspace, { messages: coding })
-    const stored = await handoff.check(workspace, { sessionId, limit: 1_000 })
-    const sum = (await memory.transcript(`${workspace}:${sessionId}`)).reduce((total, { tokens }) => total + tokens, 0)
-    expect([counted.tokens, stored.tokens, counted.exact]).toEqual([sum, sum, true])
-    await memory.forget({ key: `${workspace}:${sessionId}`, messageId: 'm2' })
-    const left = (await memory.transcript(`${workspace}:${sessionId}`)).reduce((total, { tokens }) => total + tokens, 0)
-    expect([(await handoff.check(workspace, { sessionId })).tokens, left < sum]).toEqual([left, true])
-  })
+  verifies(
+    'H-02',
+    'of text, messages and stored sessions counts exactly, also after a message was forgotten',
+    async () => {
+      await using harness = await stage()
+      const { handoff, memory } = harness
+      expect((await handoff.check(workspace, { text: words(500), limit: 1_000 })).tokens).toBe(500)
+      const counted = await handoff.check(workspace, { messages: coding, limit: 1_000 })
+      const { sessionId } = await handoff.save(workspace, { messages: coding })
+      const stored = await handoff.check(workspace, { sessionId, limit: 1_000 })
+      const sum = (await memory.transcript(`${workspace}:${sessionId}`)).reduce(
+        (total, { tokens }) => total + tokens,
+        0,
+      )
+      expect([counted.tokens, stored.tokens, counted.exact]).toEqual([sum, sum, true])
+      await memory.forget({ key: `${workspace}:${sessionId}`, messageId: 'm2' })
+      const remaining = (await memory.transcript(`${workspace}:${sessionId}`)).reduce(
+        (total, { tokens }) => total + tokens,
+        0,
+      )
+      expect([(await handoff.check(workspace, { sessionId })).tokens, remaining < sum]).toEqual([remaining, true])
+    },
+  )
 
-  verifies('H-02', 'tells of a crossing once, and again only after it was below', async () => {
-    await using at = await stage({ settings: { limit: 1_000 } })
-    const crossed = async (tokenCount: number, client = 'ann') =>
-      (await at.handoff.check(workspace, { tokenCount, client })).crossed
+  verifies('H-02', 'reports a crossing once per client, and again after usage fell below the threshold', async () => {
+    await using harness = await stage({ settings: { limit: 1_000 } })
+    const checkCrossed = async (tokenCount: number, client = 'ann') =>
+      (await harness.handoff.check(workspace, { tokenCount, client })).crossed
     expect([
-      await crossed(649),
-      await crossed(650),
-      await crossed(900),
-      await crossed(100),
-      await crossed(700),
+      await checkCrossed(649),
+      await checkCrossed(650),
+      await checkCrossed(900),
+      await checkCrossed(100),
+      await checkCrossed(700),
     ]).toEqual([false, true, false, false, true])
-    expect(await crossed(700, 'bob')).toBe(true)
+    expect(await checkCrossed(700, 'bob')).toBe(true)
   })
 
-  verifies('H-02', 'tries again with the next message if the save that was due has failed', async () => {
+  verifies('H-02', 'after a failed automatic save retries with the next message', async () => {
     let isBroken = true
     const providers = {
       gather: async () => {
@@ -60,9 +70,9 @@ describe('the token monitor', () => {
         return { provided: [], degraded: [] }
       },
     }
-    await using at = await stage({ providers })
+    await using harness = await stage({ providers })
     const add = (content: string, sessionId?: string) =>
-      at.handoff.append(workspace, {
+      harness.handoff.append(workspace, {
         messages: [{ role: 'user', content }],
         limit: 1_000,
         ...(sessionId === undefined ? {} : { sessionId }),
@@ -72,9 +82,9 @@ describe('the token monitor', () => {
     expect((await add('More.', session)).saved?.messages).toBe(2)
   })
 
-  verifies('H-02', 'has a session saved by itself that is added to until it comes near the limit', async () => {
-    await using at = await stage()
-    const { handoff } = at
+  verifies('H-02', 'saves a session automatically when appended messages cross the threshold', async () => {
+    await using harness = await stage()
+    const { handoff } = harness
     const add = (content: string, sessionId?: string) =>
       handoff.append(workspace, {
         messages: [{ role: 'user', content }],
@@ -104,11 +114,11 @@ describe('the token monitor', () => {
     expect([more.saved, more.wasSaved]).toEqual([undefined, true])
   })
 
-  it('stores the same operation once', async () => {
-    await using at = await stage()
-    await at.handoff.append(workspace, { messages: [{ role: 'user', content: 'We begin.' }] })
+  it('with a repeated operationId stores the messages once', async () => {
+    await using harness = await stage()
+    await harness.handoff.append(workspace, { messages: [{ role: 'user', content: 'We begin.' }] })
     const once = { messages: coding, operationId: 'op-1', sessionId: session }
-    const [a, b] = [await at.handoff.append(workspace, once), await at.handoff.append(workspace, once)]
+    const [a, b] = [await harness.handoff.append(workspace, once), await harness.handoff.append(workspace, once)]
     expect([a.messageIds, b.messageIds, a.reading.tokens === b.reading.tokens]).toEqual([
       ['m2', 'm3', 'm4', 'm5'],
       ['m2', 'm3', 'm4', 'm5'],
@@ -116,15 +126,15 @@ describe('the token monitor', () => {
     ])
   })
 
-  it('refuses what is nothing to count, and settings that make no sense', async () => {
-    await using at = await stage()
-    await expect(at.handoff.check(workspace, {})).rejects.toThrow('There is nothing to count.')
-    await expect(at.handoff.check(workspace, { tokenCount: 1, limit: 0 })).rejects.toThrow(
+  it('with nothing to count, an unknown session or invalid settings throws', async () => {
+    await using harness = await stage()
+    await expect(harness.handoff.check(workspace, {})).rejects.toThrow('There is nothing to count.')
+    await expect(harness.handoff.check(workspace, { tokenCount: 1, limit: 0 })).rejects.toThrow(
       'limit is 0; it must be a whole number of tokens, 1 or more.',
     )
-    await expect(at.handoff.append(workspace, { messages: [] })).rejects.toThrow('There is nothing to append.')
-    // A session begins without an id: one that is mistyped must not begin another.
-    await expect(at.handoff.append(workspace, { sessionId: 'nope', messages: coding })).rejects.toThrow(
+    await expect(harness.handoff.append(workspace, { messages: [] })).rejects.toThrow('There is nothing to append.')
+    // A mistyped id must not create a new session.
+    await expect(harness.handoff.append(workspace, { sessionId: 'nope', messages: coding })).rejects.toThrow(
       'There is no session "nope" in this workspace.',
     )
     await expect(stage({ settings: { threshold: 2 } })).rejects.toThrow(MemoryError)

@@ -1,27 +1,35 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { difference, packed } from '../../src/handoff/references/lines.ts'
-import { type FileReference, type Look, pathsIn, refer, resolve, type Seen } from '../../src/handoff/references.ts'
+import {
+  createFileReference,
+  describeLineChanges,
+  type FileReference,
+  findPaths,
+  hashLines,
+  type ReadFile,
+  resolveFileReference,
+  type Seen,
+} from '../../src/handoff/fileReferences.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const said = (content: string) => ({ content })
-const called = (given: unknown) => ({
+const textMessage = (content: string) => ({ content })
+const toolCall = (args: unknown) => ({
   content: '',
-  calls: [{ id: 'c1', name: 'read', arguments: typeof given === 'string' ? given : JSON.stringify(given) }],
+  calls: [{ id: 'c1', name: 'read', arguments: typeof args === 'string' ? args : JSON.stringify(args) }],
 })
-const there = (text: string): Seen => ({
+const existing = (text: string): Seen => ({
   status: 'there',
   text,
   size: Buffer.byteLength(text),
   modified: Date.UTC(2026, 0, 2),
 })
-const seeing =
-  (seen: Seen): Look =>
+const readerOf =
+  (file: Seen): ReadFile =>
   async () =>
-    seen
+    file
 
-describe('the files a conversation names', () => {
-  const named: readonly (readonly [text: string, paths: readonly string[]])[] = [
+describe('findPaths', () => {
+  const cases: readonly (readonly [text: string, paths: readonly string[]])[] = [
     ['See src/app.ts:12 and `./lib/x.py`.', ['./lib/x.py', 'src/app.ts']],
     ['In /etc/nginx/nginx.conf, line 4', ['/etc/nginx/nginx.conf']],
     ['README.md and package.json (not example.com, console.log or and/or)', ['package.json', 'README.md']],
@@ -32,41 +40,46 @@ describe('the files a conversation names', () => {
     ['src/app.ts, then src/app.ts again', ['src/app.ts']],
     ['', []],
   ]
-  for (const [text, paths] of named)
-    verifies('H-05', `are ${JSON.stringify(paths)} in ${JSON.stringify(text)}`, () =>
-      expect(pathsIn([said(text)])).toEqual(paths),
+  for (const [text, paths] of cases)
+    verifies('H-05', `in ${JSON.stringify(text)} finds ${JSON.stringify(paths)}`, () =>
+      expect(findPaths([textMessage(text)])).toEqual(paths),
     )
 
-  it('are also those tools were called with, as they are', () => {
-    expect(pathsIn([called({ file_path: '/my work/über uns.md', content: 'see /other/x.ts' })])).toEqual([
+  it('in tool arguments finds paths verbatim', () => {
+    expect(findPaths([toolCall({ file_path: '/my work/über uns.md', content: 'see /other/x.ts' })])).toEqual([
       '/my work/über uns.md',
     ])
     expect(
-      pathsIn([
-        called({ path: 'file:///srv/a.ts' }),
-        called({ uri: 'https://example.com/a.ts' }),
-        called({ path: '/srv/folder' }),
+      findPaths([
+        toolCall({ path: 'file:///srv/a.ts' }),
+        toolCall({ uri: 'https://example.com/a.ts' }),
+        toolCall({ path: '/srv/folder' }),
       ]),
     ).toEqual(['/srv/a.ts'])
-    expect([pathsIn([called('{"path":"a.t')]), pathsIn([called('[]')]), pathsIn([called({ path: 7 })])]).toEqual([
-      [],
-      [],
-      [],
-    ])
+    expect([
+      findPaths([toolCall('{"path":"a.t')]),
+      findPaths([toolCall('[]')]),
+      findPaths([toolCall({ path: 7 })]),
+    ]).toEqual([[], [], []])
   })
 
-  it('are told the last named first, 200 at most, whatever the length of the talk', () => {
-    expect(pathsIn([said('a/one.ts'), said('a/two.ts'), said('a/one.ts')])).toEqual(['a/one.ts', 'a/two.ts'])
-    const many = Array.from({ length: 300 }, (_, n) => said(`src/${n}.ts`))
-    expect(pathsIn(many)).toEqual(Array.from({ length: 200 }, (_, n) => `src/${299 - n}.ts`))
-    expect(pathsIn([said('src/old.ts'), said('x'.repeat(1_000_000))])).toEqual([])
-    expect(pathsIn([said(`src/${'a'.repeat(2_000)}.ts`), called({ path: `/${'a/'.repeat(1_000)}b.ts` })])).toEqual([])
+  it('returns the last mentioned first, at most 200, and limits the scanned text', () => {
+    expect(findPaths([textMessage('a/one.ts'), textMessage('a/two.ts'), textMessage('a/one.ts')])).toEqual([
+      'a/one.ts',
+      'a/two.ts',
+    ])
+    const messages = Array.from({ length: 300 }, (_, n) => textMessage(`src/${n}.ts`))
+    expect(findPaths(messages)).toEqual(Array.from({ length: 200 }, (_, n) => `src/${299 - n}.ts`))
+    expect(findPaths([textMessage('src/old.ts'), textMessage('x'.repeat(1_000_000))])).toEqual([])
+    expect(
+      findPaths([textMessage(`src/${'a'.repeat(2_000)}.ts`), toolCall({ path: `/${'a/'.repeat(1_000)}b.ts` })]),
+    ).toEqual([])
   })
 })
 
-describe('a reference to a file', () => {
-  verifies('H-01', 'holds its path, hash, time and size, and none of its text', async () => {
-    expect(await refer('src/app.ts', seeing(there('one\ntwo\n')))).toEqual({
+describe('file reference', () => {
+  verifies('H-01', 'contains path, hash, time, size and line hashes, but no text', async () => {
+    expect(await createFileReference('src/app.ts', readerOf(existing('one\ntwo\n')))).toEqual({
       path: 'src/app.ts',
       hash: 'c3f9c8c283a2b1f2f1896f27a01cbe3cddc0c9d93f752e4639035a0f5b36f6e8',
       last_modified: '2026-01-02T00:00:00.000Z',
@@ -75,100 +88,102 @@ describe('a reference to a file', () => {
     })
   })
 
-  it('is not made of one that is missing or refused', async () => {
+  it('of a missing or refused file is not created', async () => {
     expect([
-      await refer('a.ts', seeing({ status: 'missing' })),
-      await refer('a.ts', seeing({ status: 'refused' })),
+      await createFileReference('a.ts', readerOf({ status: 'missing' })),
+      await createFileReference('a.ts', readerOf({ status: 'refused' })),
     ]).toEqual([undefined, undefined])
   })
 
   const lines = Array.from({ length: 60 }, (_, n) => `line ${n + 1}`)
   const before = `${lines.join('\n')}\n`
-  const edited = (edit: (lines: string[]) => string[]): string => `${edit([...lines]).join('\n')}\n`
+  const editLines = (edit: (lines: string[]) => string[]): string => `${edit([...lines]).join('\n')}\n`
   const changes: readonly (readonly [what: string, now: Seen, status: string, note: string | undefined])[] = [
-    ['one that is the same', there(before), 'unchanged', undefined],
-    ['one that is gone', { status: 'missing' }, 'missing', undefined],
-    ['one that may not be read', { status: 'refused' }, 'refused', undefined],
+    ['an unchanged file', existing(before), 'unchanged', undefined],
+    ['a missing file', { status: 'missing' }, 'missing', undefined],
+    ['a refused file', { status: 'refused' }, 'refused', undefined],
     [
-      'a line changed',
-      there(edited((all) => all.with(39, 'changed!'))),
+      'a changed line',
+      existing(editLines((all) => all.with(39, 'changed!'))),
       'changed',
       '+1 −1 lines around 40: first changed lines: "changed!"',
     ],
     [
-      'lines added',
-      there(edited((all) => all.toSpliced(39, 0, ...'abcd'))),
+      'added lines',
+      existing(editLines((all) => all.toSpliced(39, 0, ...'abcd'))),
       'changed',
       '+4 −0 lines around 40–43: first changed lines: "a", "b", "c"',
     ],
-    ['lines removed', there(edited((all) => all.toSpliced(9, 3))), 'changed', '+0 −3 lines around 10'],
-    ['a line moved', there(edited((all) => [...all.slice(1), 'line 1'])), 'changed', '+1 −1 lines around 1–60'],
+    ['removed lines', existing(editLines((all) => all.toSpliced(9, 3))), 'changed', '+0 −3 lines around 10'],
+    ['a moved line', existing(editLines((all) => [...all.slice(1), 'line 1'])), 'changed', '+1 −1 lines around 1–60'],
     [
-      'lines at both ends',
-      there(edited((all) => ['first', ...all, 'last'])),
+      'lines added at both ends',
+      existing(editLines((all) => ['first', ...all, 'last'])),
       'changed',
       '+2 −0 lines around 1–62: first changed lines: "first", "last"',
     ],
     [
-      'other line ends',
-      there(before.replaceAll('\n', '\r\n')),
+      'changed line endings',
+      existing(before.replaceAll('\n', '\r\n')),
       'changed',
-      'only line ends or white space at the end of lines changed',
+      'only line endings or trailing whitespace changed',
     ],
     [
-      'a long line',
-      there(edited((all) => all.with(0, `\t"${'x'.repeat(500)}`))),
+      'a long changed line',
+      existing(editLines((all) => all.with(0, `\t"${'x'.repeat(500)}`))),
       'changed',
       `+1 −1 lines around 1: first changed lines: "\\"${'x'.repeat(99)}…"`,
     ],
-    ['all of it gone', there(''), 'changed', '+0 −60 lines around 1'],
+    ['an emptied file', existing(''), 'changed', '+0 −60 lines around 1'],
   ]
   for (const [what, now, status, note] of changes)
-    verifies('H-05', `finds ${what}`, async () => {
-      const reference = (await refer('a.ts', seeing(there(before)))) as FileReference
-      expect(await resolve(reference, seeing(now))).toEqual({
+    verifies('H-05', `resolves ${what}`, async () => {
+      const reference = (await createFileReference('a.ts', readerOf(existing(before)))) as FileReference
+      expect(await resolveFileReference(reference, readerOf(now))).toEqual({
         path: 'a.ts',
         status,
         ...(note === undefined ? {} : { note }),
       })
     })
 
-  it('tells sizes where lines are not known, and nothing where nothing is', async () => {
+  it('without line hashes reports sizes, or that the previous content is unknown', async () => {
     const large = 'x\n'.repeat(5_001)
-    const reference = (await refer('a.ts', seeing(there(large)))) as FileReference
+    const reference = (await createFileReference('a.ts', readerOf(existing(large)))) as FileReference
     expect(reference.lines).toBe('')
-    expect((await resolve(reference, seeing(there('y')))).note).toBe('10002 bytes then, 1 bytes now')
-    const empty = (await refer('a.ts', seeing(there('')))) as FileReference
-    expect((await resolve(empty, seeing(there('y')))).note).toBe('0 bytes then, 1 bytes now')
-    const told = { path: 'a.ts', hash: 'abc', last_modified: '', size: 0, lines: '' }
-    expect((await resolve(told, seeing(there('y')))).note).toBe('what it said before is not known')
+    expect((await resolveFileReference(reference, readerOf(existing('y')))).note).toBe('10002 bytes then, 1 bytes now')
+    const empty = (await createFileReference('a.ts', readerOf(existing('')))) as FileReference
+    expect((await resolveFileReference(empty, readerOf(existing('y')))).note).toBe('0 bytes then, 1 bytes now')
+    const unverified = { path: 'a.ts', hash: 'abc', last_modified: '', size: 0, lines: '' }
+    expect((await resolveFileReference(unverified, readerOf(existing('y')))).note).toBe('previous content unknown')
   })
 
-  it('counts what came and what went, for any two texts', () => {
+  it('counts added and removed lines of any two texts', () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 12 })
     fc.assert(
       fc.property(text, text, (old, now) => {
-        const note = difference(packed(old.join('\n')), now.join('\n')) ?? ''
-        const [, come, gone] = /^\+(\d+) −(\d+) lines/.exec(note) ?? [note, '0', '0']
-        expect(Number(come) - Number(gone)).toBe(now.length - old.length)
-        expect(Number(come)).toBe(now.length - common(old, now))
+        const note = describeLineChanges(hashLines(old.join('\n')), now.join('\n')) ?? ''
+        const [, added, removed] = /^\+(\d+) −(\d+) lines/.exec(note) ?? [note, '0', '0']
+        expect(Number(added) - Number(removed)).toBe(now.length - old.length)
+        expect(Number(added)).toBe(now.length - commonLength(old, now))
       }),
     )
   })
 
-  it('is compared at once however much changed', () => {
+  it('with 5000 changed lines falls back to a linear comparison', () => {
     const [old, now] = ['a', 'b'].map((mark) => Array.from({ length: 5_000 }, (_, n) => `${mark}${n}`).join('\n')) as [
       string,
       string,
     ]
-    expect(difference(packed(old), now)).toBe('+5000 −5000 lines around 1–5000: first changed lines: "b0", "b1", "b2"')
+    expect(describeLineChanges(hashLines(old), now)).toBe(
+      '+5000 −5000 lines around 1–5000: first changed lines: "b0", "b1", "b2"',
+    )
   })
 })
 
-/** The length of the longest common subsequence, as it is defined. */
-function common(one: readonly string[], other: readonly string[]): number {
+/** Length of the longest common subsequence, by its recursive definition. */
+function commonLength(one: readonly string[], other: readonly string[]): number {
   const [head, ...rest] = one
   if (head === undefined) return 0
-  const at = other.indexOf(head)
-  return Math.max(common(rest, other), at < 0 ? 0 : 1 + common(rest, other.slice(at + 1)))
+  const index = other.indexOf(head)
+  return Math.max(commonLength(rest, other), index < 0 ? 0 : 1 + commonLength(rest, other.slice(index + 1)))
 }

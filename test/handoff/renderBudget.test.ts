@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
-import { extractItems } from '../../src/handoff/extract.ts'
-import { weave } from '../../src/handoff/render.ts'
+import { renderHandoff } from '../../src/handoff/render/render.ts'
+import { extractItems } from '../../src/handoff/save/extract.ts'
 import { linesOf } from '../../src/text/fences.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
@@ -31,11 +31,11 @@ const line = fc.oneof(
   ),
 )
 const text = fc.array(line, { maxLength: 30 }).map((lines) => lines.join('\n'))
-const scene = fc.record({
-  said: fc.array(fc.tuple(role, text), { maxLength: 8 }),
+const input = fc.record({
+  turns: fc.array(fc.tuple(role, text), { maxLength: 8 }),
   marked: fc.boolean(),
   title: hostileText,
-  given: fc.array(text, { maxLength: 3 }),
+  clientItems: fc.array(text, { maxLength: 3 }),
   files: fc.array(
     fc.record({
       path: hostileText,
@@ -45,7 +45,7 @@ const scene = fc.record({
   ),
   summaries: fc.array(text, { maxLength: 3 }),
   earlier: fc.array(
-    fc.record({ session: hostileText, summary: text, said: fc.array(fc.tuple(role, text), { maxLength: 4 }) }),
+    fc.record({ session: hostileText, summary: text, turns: fc.array(fc.tuple(role, text), { maxLength: 4 }) }),
     { maxLength: 2 },
   ),
   closing: hostileText,
@@ -53,71 +53,75 @@ const scene = fc.record({
 })
 const budget = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 1_500 }))
 
-describe('the budget', () => {
-  verifies(
-    ['H-05', 'H-13'],
-    'is never exceeded, whatever was said and however small it is; the same always gives the same',
-    () =>
-      fc.assert(
-        fc.property(
-          scene,
-          budget,
-          fc.constantFrom(exact, upperBound),
-          ({ said, marked, given, closing, earlier, ...rest }, tokens, tokenizer) => {
-            const messages = conversation(...said)
-            const found = extractItems(messages, { tokenizer, marked: new Set(marked ? ['m1'] : []) })
-            const items = [
-              ...found,
-              ...given.map((content, at) => item({ id: `g${at}`, category: 'code', content, importance: 8 })),
-            ]
-            const before = earlier.map(({ said: words, ...one }) => ({ ...one, messages: conversation(...words) }))
-            const all = material({ ...rest, messages, items, earlier: before })
-            const woven = weave(all, { budget: tokens, tokenizer, closing })
-            expect(tokenizer.count(woven.text)).toBeLessThanOrEqual(tokens)
-            expect(woven.tokens).toBe(tokenizer.count(woven.text))
-            expect(woven.shares.code + woven.shares.conversation + woven.shares.metadata).toBe(woven.tokens)
-            expect([...woven.items, ...woven.left].sort()).toEqual(items.map(({ id }) => id).sort())
-            expect(weave(all, { budget: tokens, tokenizer, closing })).toEqual(woven)
-            // what is fenced is closed again, whoever has said it
-            if (woven.text.includes('## Conversation'))
-              expect(linesOf(woven.text).at(-1)?.fence).toMatch(/^(?:none|close)$/)
-          },
-        ),
-        { numRuns: 150 },
+describe('renderHandoff budget', () => {
+  verifies(['H-05', 'H-13'], 'with arbitrary input is never exceeded, and the result is deterministic', () =>
+    fc.assert(
+      fc.property(
+        input,
+        budget,
+        fc.constantFrom(exact, upperBound),
+        ({ turns, marked, clientItems, closing, earlier, ...rest }, tokens, tokenizer) => {
+          const messages = conversation(...turns)
+          const extracted = extractItems(messages, { tokenizer, marked: new Set(marked ? ['m1'] : []) })
+          const items = [
+            ...extracted,
+            ...clientItems.map((content, index) => item({ id: `g${index}`, category: 'code', content, importance: 8 })),
+          ]
+          const earlierSessions = earlier.map(({ turns: earlierTurns, ...session }) => ({
+            ...session,
+            messages: conversation(...earlierTurns),
+          }))
+          const all = material({ ...rest, messages, items, earlier: earlierSessions })
+          const rendered = renderHandoff(all, { budget: tokens, tokenizer, closing })
+          expect(tokenizer.count(rendered.text)).toBeLessThanOrEqual(tokens)
+          expect(rendered.tokens).toBe(tokenizer.count(rendered.text))
+          expect(rendered.parts.code + rendered.parts.conversation + rendered.parts.metadata).toBe(rendered.tokens)
+          expect([...rendered.shownItems, ...rendered.omittedItems].sort()).toEqual(items.map(({ id }) => id).sort())
+          expect(renderHandoff(all, { budget: tokens, tokenizer, closing })).toEqual(rendered)
+          // Every fence is closed.
+          if (rendered.text.includes('## Conversation'))
+            expect(linesOf(rendered.text).at(-1)?.fence).toMatch(/^(?:none|close)$/)
+        },
       ),
+      { numRuns: 150 },
+    ),
   )
-  verifies('H-05', 'is not exceeded either where what is marked and what is asked share a few tokens', () => {
+  verifies('H-05', 'of a few tokens shared by marked and requested lines is not exceeded', () => {
     const messages = conversation(['user', '// why\n- [ ] call Ann'])
     const items = extractItems(messages, { tokenizer: exact, marked: new Set(['m1']) })
     for (let tokens = 1; tokens <= 40; tokens++)
-      expect(weave(material({ messages, items }), { budget: tokens, tokenizer: exact }).tokens).toBeLessThanOrEqual(
-        tokens,
-      )
+      expect(
+        renderHandoff(material({ messages, items }), { budget: tokens, tokenizer: exact }).tokens,
+      ).toBeLessThanOrEqual(tokens)
   })
-  verifies('H-05', 'is used: of a long conversation, all but one token in twenty', () => {
+  verifies('H-05', 'with a long conversation is used to more than 95 %', () => {
     const messages = conversation(
       ...Array.from(
         { length: 200 },
-        (_, at) => ['user', `In step ${at} we looked at src/part${at}.ts and found value${at}.`] as const,
+        (_, index) => ['user', `In step ${index} we looked at src/part${index}.ts and found value${index}.`] as const,
       ),
     )
     for (const tokens of [500, 2_000, 4_000])
-      expect(weave(material({ messages }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(0.95 * tokens)
+      expect(renderHandoff(material({ messages }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(
+        0.95 * tokens,
+      )
   })
-  verifies('H-12', 'is used also where nothing of one kind is small enough for its share', () => {
-    const talk = Array.from({ length: 200 }, (_, at) => `In step ${at} we looked at part ${at}.`).join('\n')
-    const messages = conversation(['user', talk], ['assistant', `${'`'.repeat(4_000)}\nrun()`])
+  verifies('H-12', 'with code that is too large for its share is used to more than 95 %', () => {
+    const text = Array.from({ length: 200 }, (_, index) => `In step ${index} we looked at part ${index}.`).join('\n')
+    const messages = conversation(['user', text], ['assistant', `${'`'.repeat(4_000)}\nrun()`])
     for (const tokens of [500, 1_000])
-      expect(weave(material({ messages }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(0.95 * tokens)
+      expect(renderHandoff(material({ messages }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(
+        0.95 * tokens,
+      )
   })
-  verifies('H-05', 'is used also where those who speak have long names and say little', () => {
-    const messages = conversation(...Array.from({ length: 300 }, (_, at) => ['tool', `ok ${at}`] as const))
-    const named = messages.map((message, at) => ({
+  verifies('H-05', 'with long speaker names and short messages is used to more than 95 %', () => {
+    const messages = conversation(...Array.from({ length: 300 }, (_, index) => ['tool', `ok ${index}`] as const))
+    const named = messages.map((message, index) => ({
       ...message,
-      name: `a_tool_with_a_name_that_costs_many_tokens_${at}_xyzzy_plugh`,
+      name: `a_tool_with_a_name_that_costs_many_tokens_${index}_xyzzy_plugh`,
     }))
     for (const tokens of [200, 1_000, 4_000])
-      expect(weave(material({ messages: named }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(
+      expect(renderHandoff(material({ messages: named }), { budget: tokens, tokenizer: exact }).tokens).toBeGreaterThan(
         0.95 * tokens,
       )
   })

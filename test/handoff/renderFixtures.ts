@@ -1,15 +1,15 @@
 import type { Message, Role } from '../../src/domain/entry.ts'
 import type { ContextItem } from '../../src/handoff/item.ts'
-import type { Material } from '../../src/handoff/render.ts'
+import type { HandoffMaterial } from '../../src/handoff/render/render.ts'
 
 export type Turn = readonly [role: Role, content: string]
 
-/** A conversation: who says what, `['user', 'Hello']`, in messages m1, m2 and so on. */
-export const conversation = (...said: readonly Turn[]): readonly Message[] =>
-  said.map(([role, content], at) => ({
+/** Creates messages m1, m2 and so on from turns such as `['user', 'Hello']`. */
+export const conversation = (...turns: readonly Turn[]): readonly Message[] =>
+  turns.map(([role, content], index) => ({
     kind: 'message',
-    id: `m${at + 1}`,
-    sequence: at + 1,
+    id: `m${index + 1}`,
+    sequence: index + 1,
     offset: 0,
     at: 0,
     role,
@@ -20,8 +20,8 @@ export const conversation = (...said: readonly Turn[]): readonly Message[] =>
     weight: 0,
   }))
 
-/** Material of which only what a test is about is given. */
-export const material = (given: Partial<Material>): Material => ({
+/** Creates material with defaults for everything that is not given. */
+export const material = (given: Partial<HandoffMaterial>): HandoffMaterial => ({
   title: 'Login page',
   messages: [],
   items: [],
@@ -32,7 +32,7 @@ export const material = (given: Partial<Material>): Material => ({
   ...given,
 })
 
-/** A context item of which only what a test is about is given. */
+/** Creates a context item with defaults for everything that is not given. */
 export const item = (given: Partial<ContextItem>): ContextItem => ({
   id: 'i1',
   category: 'concept',

@@ -3,24 +3,18 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Incoming } from '../../src/domain/chat.ts'
-import { MemoryError } from '../../src/index.ts'
 import { Audit } from '../../src/mcp/files/audit.ts'
-import { FileDesk } from '../../src/mcp/files/desk.ts'
+import { FileDesk } from '../../src/mcp/files/fileAccess.ts'
 import { newFolder } from '../fault/tempFolder.ts'
 import { verifies } from '../requirements/verifies.ts'
 import '../seeded.ts'
-import { coding, noon, type Stage, stage } from './stage.ts'
+import { coding, describeOutcome, noon, type Stage, stage } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
-const refused = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => 'done',
-    (error: unknown) => error instanceof MemoryError && `${error.code}: ${error.message}`,
-  )
 
-/** A folder with files that may be looked at. */
-function desk(folder: string, time: { now: number }) {
+/** Creates a folder `src` that clients may read. */
+function createFiles(folder: string, time: { now: number }) {
   mkdirSync(join(folder, 'src'))
   const write = (name: string, text: string): void => writeFileSync(join(folder, 'src', name), text)
   const files = new FileDesk({
@@ -33,13 +27,13 @@ function desk(folder: string, time: { now: number }) {
   return { files, write, path: (name: string): string => join(folder, 'src', name) }
 }
 
-describe('restoring a session', () => {
+describe('restore', () => {
   verifies(
     ['H-04', 'H-05'],
-    'without an id takes the most recent of the workspace, and begins a session that is linked to it',
+    'without an id restores the most recent session of the workspace and links the new one to it',
     async () => {
-      await using at = await stage()
-      const { handoff, time, graph } = at
+      await using harness = await stage()
+      const { handoff, time, graph } = harness
       await handoff.save(workspace, { conversationContext: 'User: The older one.' })
       time.now += 1_000
       const newer = await handoff.save(workspace, {
@@ -62,7 +56,7 @@ describe('restoring a session', () => {
       expect(restored.context).not.toContain('Not mine')
       const { relationships } = await graph.relationships(workspace, { types: ['SESSION_CONTINUES'] })
       expect(relationships).toMatchObject([{ from: restored.sessionId, to: newer.sessionId }])
-      // The new session is the chat that goes on: it is saved under its own id, and restored in its turn.
+      // The new chat is saved under its own id and can be restored in turn.
       await handoff.save(workspace, {
         sessionId: restored.sessionId,
         conversationContext: 'User: And now the logout page.',
@@ -75,52 +69,48 @@ describe('restoring a session', () => {
     },
   )
 
-  verifies('H-05', 'restored before anything was said goes on from the same session again', async () => {
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    const once = await at.handoff.restore(workspace)
-    const twice = await at.handoff.restore(workspace)
-    const byId = await at.handoff.restore(workspace, { sessionId: once.sessionId })
+  verifies('H-05', 'of a session without messages restores its predecessor', async () => {
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    const once = await harness.handoff.restore(workspace)
+    const twice = await harness.handoff.restore(workspace)
+    const byId = await harness.handoff.restore(workspace, { sessionId: once.sessionId })
     expect([once.continues, twice.continues, byId.continues]).toEqual([first, first, first])
-    expect((await at.handoff.list(workspace)).total).toBe(1)
+    expect((await harness.handoff.list(workspace)).total).toBe(1)
   })
 
-  verifies(
-    ['H-04', 'H-09'],
-    'does not find ids of other workspaces, in the words for ids that are nowhere',
-    async () => {
-      await using at = await stage()
-      const { handoff } = at
-      await handoff.save('other', { messages: coding })
-      const words = (id: string): string =>
-        `bad-option: There is no session "${id}" in this workspace. list_sessions tells which there are.`
-      for (const id of [first, 'session_1'])
-        for (const work of [
-          () => handoff.restore(workspace, { sessionId: id }),
-          () => handoff.get(workspace, id),
-          () => handoff.delete(workspace, id),
-          () => handoff.analytics(workspace, id),
-          () => handoff.mark(workspace, id, { text: 'x' }),
-          () => handoff.check(workspace, { sessionId: id }),
-        ])
-          expect(await refused(work())).toBe(words(id))
-      expect(await refused(handoff.restore(workspace))).toBe(
-        'bad-option: No session was saved in this workspace yet. Save one with save_session, or name another workspace.',
-      )
-      expect((await handoff.get('other', first)).messageCount).toBe(4)
-    },
-  )
+  verifies(['H-04', 'H-09'], 'with an id of another workspace throws the same error as for an unknown id', async () => {
+    await using harness = await stage()
+    const { handoff } = harness
+    await handoff.save('other', { messages: coding })
+    const notFoundMessage = (id: string): string =>
+      `bad-option: There is no session "${id}" in this workspace. list_sessions tells which there are.`
+    for (const id of [first, 'session_1'])
+      for (const work of [
+        () => handoff.restore(workspace, { sessionId: id }),
+        () => handoff.get(workspace, id),
+        () => handoff.delete(workspace, id),
+        () => handoff.analytics(workspace, id),
+        () => handoff.mark(workspace, id, { text: 'x' }),
+        () => handoff.check(workspace, { sessionId: id }),
+      ])
+        expect(await describeOutcome(work())).toBe(notFoundMessage(id))
+    expect(await describeOutcome(handoff.restore(workspace))).toBe(
+      'bad-option: No session was saved in this workspace yet. Save one with save_session, or name another workspace.',
+    )
+    expect((await handoff.get('other', first)).messageCount).toBe(4)
+  })
 
-  verifies('H-05', 'shows items by priority: at least importance 3, at most 50, the marked ones first', async () => {
-    await using at = await stage()
+  verifies('H-05', 'shows items by priority, with importance 3 or more and at most 50', async () => {
+    await using harness = await stage()
     const item = (importance: number, number: number) => ({
       category: 'task' as const,
       content: `Task number ${number} of the list`,
       importance,
     })
     const contextItems = [...Array.from({ length: 60 }, (_, number) => item(5, number)), item(2, 98), item(9, 99)]
-    await at.handoff.save(workspace, { conversationContext: 'User: Much is left to do.', contextItems })
-    const { contextItems: shown } = await at.handoff.restore(workspace)
+    await harness.handoff.save(workspace, { conversationContext: 'User: Much is left to do.', contextItems })
+    const { contextItems: shown } = await harness.handoff.restore(workspace)
     expect([shown.length, shown[0]?.content, shown.some(({ importance }) => importance < 3)]).toEqual([
       50,
       'Task number 99 of the list',
@@ -131,21 +121,21 @@ describe('restoring a session', () => {
     expect((await few.handoff.restore(workspace)).contextItems.map(({ importance }) => importance)).toEqual([9])
   })
 
-  verifies('H-05', 'says of files whether they are unchanged, changed and how, or missing', async () => {
+  verifies('H-05', 'reports files as unchanged, changed with a note, missing or refused', async () => {
     using folder = newFolder()
     const time = { now: noon }
-    const { files, write, path } = desk(folder.path, time)
+    const { files, write, path } = createFiles(folder.path, time)
     for (const name of ['same.ts', 'edited.ts', 'gone.ts'])
       write(name, `export const name = '${name}'\nexport const size = 1\n`)
-    await using at = await stage({ files, time })
-    const saved = await at.handoff.save(workspace, {
+    await using harness = await stage({ files, time })
+    const saved = await harness.handoff.save(workspace, {
       conversationContext: `User: We change ${path('same.ts')} and ${path('edited.ts')}.`,
       fileReferences: [{ path: path('gone.ts') }, { path: join(folder.path, 'audit.jsonl') }],
     })
     expect(saved.files).toBe(4)
     write('edited.ts', "export const name = 'edited.ts'\nexport const size = 2\n")
     rmSync(path('gone.ts'))
-    const { fileReferences, context } = await at.handoff.restore(workspace)
+    const { fileReferences, context } = await harness.handoff.restore(workspace)
     expect([...fileReferences].sort((left, right) => (left.path < right.path ? -1 : 1))).toMatchObject([
       { path: join(folder.path, 'audit.jsonl'), status: 'refused' },
       { path: path('edited.ts'), status: 'changed', note: expect.stringContaining('size = 2') },
@@ -157,11 +147,11 @@ describe('restoring a session', () => {
 
   verifies(
     'H-05',
-    'never has more tokens than the budget, whatever was saved',
+    'with any conversation never exceeds the budget',
     async () => {
-      await using at = await stage()
-      const { memory } = at
-      const said = fc.oneof(
+      await using harness = await stage()
+      const { memory } = harness
+      const text = fc.oneof(
         fc.string({ maxLength: 200 }),
         fc.constantFrom(
           '```ts\nexport const a = 1 // why\n```',
@@ -172,15 +162,15 @@ describe('restoring a session', () => {
       )
       const message: fc.Arbitrary<Incoming> = fc.record({
         role: fc.constantFrom('user' as const, 'assistant' as const),
-        content: said.map((text) => `${text}.`),
+        content: text.map((content) => `${content}.`),
       })
       const conversation = fc.array(fc.tuple(message, fc.integer({ min: 1, max: 30 })), { minLength: 1, maxLength: 12 })
       await fc.assert(
         fc.asyncProperty(conversation, fc.integer({ min: 1, max: 3_000 }), async (turns, budget) => {
-          at.time.now += 1
+          harness.time.now += 1
           const messages = turns.map(([turn, times]) => ({ ...turn, content: `${turn.content}\n`.repeat(times) }))
-          const { sessionId } = await at.handoff.save(workspace, { messages })
-          const { context, tokens } = await at.handoff.restore(workspace, { sessionId, budget })
+          const { sessionId } = await harness.handoff.save(workspace, { messages })
+          const { context, tokens } = await harness.handoff.restore(workspace, { sessionId, budget })
           expect([tokens, tokens <= budget]).toEqual([memory.tokenizer.count(context), true])
         }),
         { numRuns: 25 },
@@ -191,27 +181,29 @@ describe('restoring a session', () => {
 
   verifies(
     'H-14',
-    'measures what came through, keeps that with the session, and lets badly preserved categories count for more',
+    'measures preservation, stores it with the session and raises the weight of badly preserved categories',
     async () => {
-      await using at = await stage()
+      await using harness = await stage()
       const long = Array.from({ length: 60 }, (_, number) => ({
         role: 'assistant' as const,
         content: `Part ${number}:\n\`\`\`ts\nexport function handler${number}(request: Request${number}): Response${number} {\n  return respond${number}(request.body.field${number})\n}\n\`\`\``,
       }))
-      await at.handoff.save(workspace, { messages: [...long, { role: 'user', content: 'TODO: rename handler7.' }] })
-      const roomy = await at.handoff.restore(workspace, { budget: 20_000 })
-      expect([roomy.preservation.facts, roomy.preservation.categories.code?.facts]).toEqual([1, 1])
-      expect((await weights(at))?.code).toBeCloseTo(1)
+      await harness.handoff.save(workspace, {
+        messages: [...long, { role: 'user', content: 'TODO: rename handler7.' }],
+      })
+      const large = await harness.handoff.restore(workspace, { budget: 20_000 })
+      expect([large.preservation.facts, large.preservation.categories.code?.facts]).toEqual([1, 1])
+      expect((await readWeights(harness))?.code).toBeCloseTo(1)
       for (let times = 0; times < 3; times++) {
-        at.time.now += 1_000
-        const scarce = await at.handoff.restore(workspace, { sessionId: first, budget: 300 })
-        expect(scarce.preservation.categories.code?.facts).toBeLessThan(0.8)
+        harness.time.now += 1_000
+        const small = await harness.handoff.restore(workspace, { sessionId: first, budget: 300 })
+        expect(small.preservation.categories.code?.facts).toBeLessThan(0.8)
       }
-      const learned = await weights(at)
+      const learned = await readWeights(harness)
       expect(learned?.code).toBeGreaterThan(1)
       expect(Math.max(...Object.values(learned ?? {}))).toBeLessThanOrEqual(2)
-      expect(Object.values(learned ?? {}).reduce((sum, one) => sum + one, 0)).toBeCloseTo(5)
-      expect((await at.handoff.get(workspace, first)).preservation).toMatchObject({
+      expect(Object.values(learned ?? {}).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(5)
+      expect((await harness.handoff.get(workspace, first)).preservation).toMatchObject({
         budget: 300,
         at: '2026-11-15T12:00:03.000Z',
       })
@@ -220,44 +212,46 @@ describe('restoring a session', () => {
 
   verifies(
     'H-15',
-    'asks other servers, shows what they say as data without its secrets, and goes on without them',
+    'with context providers shows their texts with masked secrets, and reports failed ones as warnings',
     async () => {
       const secret = 'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD'
-      const asked: string[] = []
+      const calls: string[] = []
       const providers = {
         gather: async (on: 'save' | 'restore') => {
-          asked.push(on)
+          calls.push(on)
           return {
             provided: [{ from: 'tracker', text: `Ticket 42 is open (${secret}).` }],
             degraded: [{ step: 'wiki', why: 'timeout' }],
           }
         },
       }
-      await using at = await stage({ providers })
-      const saved = await at.handoff.save(workspace, { messages: coding })
-      const { context, warnings } = await at.handoff.restore(workspace)
-      expect([asked, saved.warnings, warnings]).toEqual([['save', 'restore'], ['wiki: timeout'], ['wiki: timeout']])
+      await using harness = await stage({ providers })
+      const saved = await harness.handoff.save(workspace, { messages: coding })
+      const { context, warnings } = await harness.handoff.restore(workspace)
+      expect([calls, saved.warnings, warnings]).toEqual([['save', 'restore'], ['wiki: timeout'], ['wiki: timeout']])
       expect(context).toContain('Ticket 42 is open')
-      expect(context + JSON.stringify(await at.graph.entities(workspace))).not.toContain(secret)
+      expect(context + JSON.stringify(await harness.graph.entities(workspace))).not.toContain(secret)
     },
   )
 
-  it('takes in what was added since the session was last saved', async () => {
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    await at.memory.append(`${workspace}:${first}`, [{ role: 'user', content: 'The deadline is 3 December 2026.' }])
-    expect((await at.handoff.restore(workspace)).context).toContain('The deadline is 3 December 2026.')
-    expect((await at.handoff.get(workspace, first)).messageCount).toBe(5)
+  it('includes messages appended since the last save', async () => {
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    await harness.memory.append(`${workspace}:${first}`, [
+      { role: 'user', content: 'The deadline is 3 December 2026.' },
+    ])
+    expect((await harness.handoff.restore(workspace)).context).toContain('The deadline is 3 December 2026.')
+    expect((await harness.handoff.get(workspace, first)).messageCount).toBe(5)
   })
 
-  verifies('H-09', 'works the same on an encrypted store, where nothing said can be read', async () => {
+  verifies('H-09', 'works with an encrypted store', async () => {
     using folder = newFolder()
     const keyFile = join(folder.path, 'key')
     writeFileSync(keyFile, Buffer.alloc(32, 7).toString('base64'), { mode: 0o600 })
-    await using at = await stage({ storeKey: `file:${keyFile}` })
-    await at.handoff.save(workspace, { messages: coding })
-    const { context, contextItems } = await at.handoff.restore(workspace)
-    expect([context.includes('E-4711'), contextItems.length, (await at.handoff.list(workspace)).total]).toEqual([
+    await using harness = await stage({ storeKey: `file:${keyFile}` })
+    await harness.handoff.save(workspace, { messages: coding })
+    const { context, contextItems } = await harness.handoff.restore(workspace)
+    expect([context.includes('E-4711'), contextItems.length, (await harness.handoff.list(workspace)).total]).toEqual([
       true,
       3,
       1,
@@ -265,24 +259,26 @@ describe('restoring a session', () => {
   })
 })
 
-const weights = async ({ graph }: Stage): Promise<Record<string, number> | undefined> =>
+const readWeights = async ({ graph }: Stage): Promise<Record<string, number> | undefined> =>
   (await graph.entity(workspace, `workspace_${workspace}`))?.properties.weights as Record<string, number> | undefined
 
-describe('marking', () => {
-  verifies('H-03', 'what the user marked comes first', async () => {
-    await using at = await stage()
-    await at.handoff.save(workspace, {
+describe('mark', () => {
+  verifies('H-03', 'puts the items of a marked message first', async () => {
+    await using harness = await stage()
+    await harness.handoff.save(workspace, {
       messages: [...coding, { role: 'user', content: 'Remember: invoices go out on the 5th, data in INV-2026-11.' }],
     })
-    const before = (await at.handoff.restore(workspace)).contextItems
-    const marked = await at.handoff.mark(workspace, first, { text: 'add a test for encodePassword' })
+    const before = (await harness.handoff.restore(workspace)).contextItems
+    const marked = await harness.handoff.mark(workspace, first, { text: 'add a test for encodePassword' })
     const quotes = ['Good. We never store plain passwords. TODO: add a test for encodePassword with "Zürich".']
     expect(marked).toEqual({ sessionId: first, marked: ['m3'], added: 1, quotes })
-    const [item] = (await at.handoff.restore(workspace)).contextItems
+    const [item] = (await harness.handoff.restore(workspace)).contextItems
     expect([item?.marked, item?.sources, item?.importance]).toEqual([true, ['m3'], 10])
     expect(before.some(({ marked: isMarked }) => isMarked)).toBe(false)
-    expect((await at.handoff.mark(workspace, first, { messageIds: ['m3', 'm2'] })).added).toBe(1)
+    expect((await harness.handoff.mark(workspace, first, { messageIds: ['m3', 'm2'] })).added).toBe(1)
     for (const text of ['nowhere', 'encodePass'])
-      expect(await refused(at.handoff.mark(workspace, first, { text }))).toContain('Nothing in the session is what')
+      expect(await describeOutcome(harness.handoff.mark(workspace, first, { text }))).toContain(
+        'No message of the session matches.',
+      )
   })
 })

@@ -1,16 +1,16 @@
 import { describe, expect } from 'vitest'
 import { handoff as profile } from '../../src/profiles/handoff.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, day, noon, stage } from './stage.ts'
+import { coding, day, noon, stage } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
 
-describe('sessions', () => {
-  verifies('H-08', 'are kept for 30 days, and are then gone, swept or not', async () => {
+describe('session', () => {
+  verifies('H-08', 'expires after 30 days, swept or not', async () => {
     expect(profile.lifetime.age).toBe(30 * day)
-    await using at = await stage()
-    const { handoff, graph, memory, time } = at
+    await using harness = await stage()
+    const { handoff, graph, memory, time } = harness
     await handoff.save(workspace, { messages: coding })
     const { sessionId: empty } = await handoff.restore(workspace)
     time.now += 30 * day - 1
@@ -26,10 +26,10 @@ describe('sessions', () => {
     ])
   })
 
-  verifies(['H-04', 'H-06'], 'are deleted, and are over, with what somebody has written over their rows', async () => {
-    await using at = await stage()
-    const { handoff, graph, time } = at
-    const overwritten = async (): Promise<string> => {
+  verifies(['H-04', 'H-06'], 'with rows overwritten by a client is deleted and swept completely', async () => {
+    await using harness = await stage()
+    const { handoff, graph, time } = harness
+    const saveAndOverwrite = async (): Promise<string> => {
       const { sessionId } = await handoff.save(workspace, {
         messages: coding,
         workspaceState: { activeProject: 'portal' },
@@ -47,45 +47,39 @@ describe('sessions', () => {
       })
       return sessionId
     }
-    const left = async (): Promise<readonly string[]> =>
+    const remainingTypes = async (): Promise<readonly string[]> =>
       (await graph.entities(workspace)).entities.map(({ type }) => type)
-    await handoff.delete(workspace, await overwritten())
-    expect(await left()).toEqual(['workspace'])
-    await overwritten()
+    await handoff.delete(workspace, await saveAndOverwrite())
+    expect(await remainingTypes()).toEqual(['workspace'])
+    await saveAndOverwrite()
     time.now += 30 * day
     await handoff.sweep([workspace])
-    expect(await left()).toEqual(['workspace'])
+    expect(await remainingTypes()).toEqual(['workspace'])
   })
 
-  verifies(
-    'H-04',
-    'are listed page by page with their total, the one saved last first, and deleted for good',
-    async () => {
-      await using at = await stage()
-      const { handoff, graph, memory, time } = at
-      for (let number = 0; number < 5; number++) {
-        await handoff.save(workspace, { conversationContext: `User: Talk number ${number}.` })
-        time.now += 1_000
-      }
-      await handoff.save(workspace, {
-        sessionId: first,
-        conversationContext: 'User: Talk number 0.\nAssistant: It goes on.',
-      })
-      const page = async (limit: number, offset: number) =>
-        (await handoff.list(workspace, { limit, offset })).sessions.map(({ title }) => title)
-      expect(await page(2, 0)).toEqual(['Talk number 0.', 'Talk number 4.'])
-      expect(await page(2, 4)).toEqual(['Talk number 1.'])
-      expect((await handoff.list(workspace, { limit: 1 })).total).toBe(5)
-      await handoff.delete(workspace, first)
-      expect((await handoff.list(workspace)).total).toBe(4)
-      expect(JSON.stringify([await graph.entities(workspace), await graph.relationships(workspace)])).not.toContain(
-        first,
-      )
-      expect(await memory.search(workspace, 'It goes on')).toEqual([])
-      await expect(handoff.delete(workspace, first)).rejects.toThrow('There is no session')
-      await expect(handoff.list(workspace, { limit: 0 })).rejects.toThrow(
-        'limit is 0; it must be a whole number from 1 to 1000.',
-      )
-    },
-  )
+  verifies('H-04', 'list is paged with a total, most recently saved first, and omits deleted sessions', async () => {
+    await using harness = await stage()
+    const { handoff, graph, memory, time } = harness
+    for (let number = 0; number < 5; number++) {
+      await handoff.save(workspace, { conversationContext: `User: Talk number ${number}.` })
+      time.now += 1_000
+    }
+    await handoff.save(workspace, {
+      sessionId: first,
+      conversationContext: 'User: Talk number 0.\nAssistant: It goes on.',
+    })
+    const page = async (limit: number, offset: number) =>
+      (await handoff.list(workspace, { limit, offset })).sessions.map(({ title }) => title)
+    expect(await page(2, 0)).toEqual(['Talk number 0.', 'Talk number 4.'])
+    expect(await page(2, 4)).toEqual(['Talk number 1.'])
+    expect((await handoff.list(workspace, { limit: 1 })).total).toBe(5)
+    await handoff.delete(workspace, first)
+    expect((await handoff.list(workspace)).total).toBe(4)
+    expect(JSON.stringify([await graph.entities(workspace), await graph.relationships(workspace)])).not.toContain(first)
+    expect(await memory.search(workspace, 'It goes on')).toEqual([])
+    await expect(handoff.delete(workspace, first)).rejects.toThrow('There is no session')
+    await expect(handoff.list(workspace, { limit: 0 })).rejects.toThrow(
+      'limit is 0; it must be a whole number from 1 to 1000.',
+    )
+  })
 })

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Incoming } from '../../src/domain/chat.ts'
-import { MemoryError } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, day, noon, stage } from './stage.ts'
+import { coding, day, describeOutcome, noon, stage } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
@@ -10,19 +9,14 @@ const contents = async (
   memory: { transcript(key: string): Promise<readonly { content: string }[]> },
   session = first,
 ) => (await memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
-const refused = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => 'done',
-    (error: unknown) => error instanceof MemoryError && `${error.code}: ${error.message}`,
-  )
 
-describe('saving a session', () => {
+describe('save', () => {
   verifies(
     ['H-01', 'H-04'],
-    'writes the five entities and the six relationships with the documented parameters',
+    'with the documented parameters writes the five entity types and six relationship types',
     async () => {
-      await using at = await stage()
-      const { graph, handoff, time } = at
+      await using harness = await stage()
+      const { graph, handoff, time } = harness
       await handoff.save(workspace, { conversationContext: 'User: We begin.' })
       time.now += 1_000
       const saved = await handoff.save(workspace, {
@@ -45,11 +39,11 @@ describe('saving a session', () => {
         warnings: [],
       })
       const { entities } = await graph.entities(workspace, { session: id })
-      const of = (type: string) =>
+      const ofType = (type: string) =>
         entities
           .filter((entity) => entity.type === type)
           .map(({ id: name, properties }) => ({ id: name, ...properties }))
-      expect(of('session')).toMatchObject([
+      expect(ofType('session')).toMatchObject([
         {
           id,
           created_at: '2026-11-15T12:00:01.000Z',
@@ -59,16 +53,16 @@ describe('saving a session', () => {
           continued_from: first,
         },
       ])
-      expect(of('session')[0]).toHaveProperty('summary', expect.stringContaining('Fix it.'))
-      expect(of('conversation')).toMatchObject([{ id: `conversation_${id}`, token_count: 1_234 }])
-      expect(of('context_item')).toContainEqual(
+      expect(ofType('session')[0]).toHaveProperty('summary', expect.stringContaining('Fix it.'))
+      expect(ofType('conversation')).toMatchObject([{ id: `conversation_${id}`, token_count: 1_234 }])
+      expect(ofType('context_item')).toContainEqual(
         expect.objectContaining({ category: 'task', content: 'Deploy on Monday.', importance: 9 }),
       )
-      expect(of('context_item')).toContainEqual(
+      expect(ofType('context_item')).toContainEqual(
         expect.objectContaining({ category: 'code', content: expect.stringContaining('const limit = 72') }),
       )
-      for (const item of of('context_item')) expect(item.id).toMatch(new RegExp(`^context_${id}_`))
-      expect(of('file_reference')).toMatchObject([
+      for (const item of ofType('context_item')) expect(item.id).toMatch(new RegExp(`^context_${id}_`))
+      expect(ofType('file_reference')).toMatchObject([
         {
           id: expect.stringMatching(/^file_[0-9a-f]{32}$/),
           path: 'src/a.ts',
@@ -76,7 +70,7 @@ describe('saving a session', () => {
           last_modified: '2026-11-01T00:00:00.000Z',
         },
       ])
-      expect(of('workspace_state')).toEqual([
+      expect(ofType('workspace_state')).toEqual([
         {
           id: `workspace_state_${id}`,
           workspace_id: workspace,
@@ -98,14 +92,10 @@ describe('saving a session', () => {
     },
   )
 
-  const tellings: readonly (readonly [what: string, text: string, turns: readonly string[]])[] = [
-    [
-      'speakers at the beginning of lines',
-      'User: Hello\nthere\nAssistant: Hi!',
-      ['user Hello\nthere', 'assistant Hi!'],
-    ],
-    ['Human and AI, in bold', '**Human:** One\n\n**AI:** Two', ['user One', 'assistant Two']],
-    ['headings', '## User\nOne\n## Assistant\nTwo', ['user One', 'assistant Two']],
+  const formats: readonly (readonly [what: string, text: string, turns: readonly string[]])[] = [
+    ['speakers at line starts', 'User: Hello\nthere\nAssistant: Hi!', ['user Hello\nthere', 'assistant Hi!']],
+    ['bold speakers Human and AI', '**Human:** One\n\n**AI:** Two', ['user One', 'assistant Two']],
+    ['speakers as headings', '## User\nOne\n## Assistant\nTwo', ['user One', 'assistant Two']],
     [
       'a JSON list of messages',
       '[{"role":"user","content":"One"},{"role":"assistant","content":"Two"}]',
@@ -118,107 +108,107 @@ describe('saving a session', () => {
     ],
     ['an object with messages', '{"messages":[{"role":"user","content":"One"}]}', ['user One']],
     [
-      'no speakers at all',
+      'no speakers',
       'We spoke of the login page. User names may hold dots.',
       ['user We spoke of the login page. User names may hold dots.'],
     ],
-    ['something before the first speaker', 'Notes of Monday\nUser: One', ['user Notes of Monday', 'user One']],
+    ['text before the first speaker', 'Notes of Monday\nUser: One', ['user Notes of Monday', 'user One']],
     [
-      'a speaker inside code, which is code',
+      'a speaker name inside code',
       'User: Look:\n```\nAssistant: no\n```\nAssistant: Yes',
       ['user Look:\n```\nAssistant: no\n```', 'assistant Yes'],
     ],
-    ['JSON that is no conversation', '[1, 2]', ['user [1, 2]']],
+    ['JSON that is not a conversation', '[1, 2]', ['user [1, 2]']],
   ]
-  for (const [what, text, turns] of tellings)
-    verifies('H-04', `takes a conversation as text: ${what}`, async () => {
-      await using at = await stage()
-      await at.handoff.save(workspace, { conversationContext: text })
+  for (const [what, text, turns] of formats)
+    verifies('H-04', `with a text of ${what} parses the turns`, async () => {
+      await using harness = await stage()
+      await harness.handoff.save(workspace, { conversationContext: text })
       expect(
-        (await at.memory.transcript(`${workspace}:${first}`)).map(({ role, content }) => `${role} ${content}`),
+        (await harness.memory.transcript(`${workspace}:${first}`)).map(({ role, content }) => `${role} ${content}`),
       ).toEqual(turns)
     })
 
-  verifies(
-    ['H-04', 'H-08'],
-    'of a session that goes on stores only what is new, and writes only rows that changed',
-    async () => {
-      await using at = await stage()
-      const { handoff, memory, graph, time } = at
-      await handoff.save(workspace, { messages: coding })
-      const before = (await graph.entities(workspace, { types: ['context_item'] })).entities
-      time.now += 1_000
-      const again = await handoff.save(workspace, { sessionId: first, messages: coding })
-      expect([again.added, again.messages, again.savedAt]).toEqual([0, 4, '2026-11-15T12:00:00.000Z'])
-      expect((await graph.entities(workspace)).entities.map(({ updatedAt }) => updatedAt)).toEqual(
-        new Array(7).fill(noon),
-      )
-      // The client tells its newest part again, and goes on.
-      const more = await handoff.save(workspace, {
-        sessionId: first,
-        messages: [...coding.slice(2), { role: 'user', content: 'Call it encodeSecret from now on.' }],
-      })
-      expect([more.added, more.messages, more.savedAt]).toEqual([1, 5, '2026-11-15T12:00:01.000Z'])
-      expect(await contents(memory)).toEqual([
-        ...coding.map(({ content }) => content),
-        'Call it encodeSecret from now on.',
-      ])
-      const code = before.find(({ properties }) => properties.category === 'code')
-      expect((await graph.entity(workspace, code?.id ?? ''))?.createdAt).toBe(noon)
-    },
-  )
+  verifies(['H-04', 'H-08'], 'of a known session stores only new messages and writes only changed rows', async () => {
+    await using harness = await stage()
+    const { handoff, memory, graph, time } = harness
+    await handoff.save(workspace, { messages: coding })
+    const before = (await graph.entities(workspace, { types: ['context_item'] })).entities
+    time.now += 1_000
+    const again = await handoff.save(workspace, { sessionId: first, messages: coding })
+    expect([again.added, again.messages, again.savedAt]).toEqual([0, 4, '2026-11-15T12:00:00.000Z'])
+    expect((await graph.entities(workspace)).entities.map(({ updatedAt }) => updatedAt)).toEqual(
+      new Array(7).fill(noon),
+    )
+    // The client sends the newest part again with one new message.
+    const more = await handoff.save(workspace, {
+      sessionId: first,
+      messages: [...coding.slice(2), { role: 'user', content: 'Call it encodeSecret from now on.' }],
+    })
+    expect([more.added, more.messages, more.savedAt]).toEqual([1, 5, '2026-11-15T12:00:01.000Z'])
+    expect(await contents(memory)).toEqual([
+      ...coding.map(({ content }) => content),
+      'Call it encodeSecret from now on.',
+    ])
+    const code = before.find(({ properties }) => properties.category === 'code')
+    expect((await graph.entity(workspace, code?.id ?? ''))?.createdAt).toBe(noon)
+  })
 
   verifies(
     'H-04',
-    'refuses a session and a predecessor that are not in the workspace, in the same words wherever they are',
+    'with a session or predecessor of another workspace throws the same error as for an unknown one',
     async () => {
-      await using at = await stage()
-      const { handoff } = at
+      await using harness = await stage()
+      const { handoff } = harness
       await handoff.save('other', { messages: coding })
-      const words = (id: string): string =>
+      const notFoundMessage = (id: string): string =>
         `bad-option: There is no session "${id}" in this workspace. list_sessions tells which there are.`
-      expect(await refused(handoff.save(workspace, { sessionId: first, messages: coding }))).toBe(words(first))
-      expect(await refused(handoff.save(workspace, { sessionId: 'session_0', messages: coding }))).toBe(
-        words('session_0'),
+      expect(await describeOutcome(handoff.save(workspace, { sessionId: first, messages: coding }))).toBe(
+        notFoundMessage(first),
       )
-      expect(await refused(handoff.save(workspace, { messages: coding, continues: first }))).toBe(words(first))
+      expect(await describeOutcome(handoff.save(workspace, { sessionId: 'session_0', messages: coding }))).toBe(
+        notFoundMessage('session_0'),
+      )
+      expect(await describeOutcome(handoff.save(workspace, { messages: coding, continues: first }))).toBe(
+        notFoundMessage(first),
+      )
       expect((await handoff.list(workspace)).total).toBe(0)
     },
   )
 
-  it('refuses what is nothing, too much or none of the categories', async () => {
-    await using at = await stage()
-    expect(await refused(at.handoff.save(workspace, {}))).toContain('There is nothing to save.')
-    expect(await refused(at.handoff.save(workspace, { conversationContext: '  ' }))).toContain(
+  it('with no messages, an unknown category or an invalid importance throws', async () => {
+    await using harness = await stage()
+    expect(await describeOutcome(harness.handoff.save(workspace, {}))).toContain('There is nothing to save.')
+    expect(await describeOutcome(harness.handoff.save(workspace, { conversationContext: '  ' }))).toContain(
       'There is nothing to save.',
     )
     const items = (category: string, importance = 5) => ({
       conversationContext: 'x',
       contextItems: [{ category: category as 'task', content: 'x', importance }],
     })
-    expect(await refused(at.handoff.save(workspace, items('idea')))).toBe(
+    expect(await describeOutcome(harness.handoff.save(workspace, items('idea')))).toBe(
       'bad-option: contextItems.category is "idea"; it must be one of code, file, data, concept, task.',
     )
-    expect(await refused(at.handoff.save(workspace, items('task', 11)))).toBe(
+    expect(await describeOutcome(harness.handoff.save(workspace, items('task', 11)))).toBe(
       'bad-option: contextItems.importance is 11; it must be a number from 1 to 10.',
     )
   })
 
-  it('keeps no secret, whichever way it comes in', async () => {
-    await using at = await stage()
+  it('masks secrets in messages, items, workspace state and title', async () => {
+    await using harness = await stage()
     const secret = 'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD'
-    await at.handoff.save(workspace, {
+    await harness.handoff.save(workspace, {
       messages: [{ role: 'user', content: `My key is ${secret}.` }],
       contextItems: [{ category: 'data', content: `key: ${secret}` }],
       workspaceState: { settings: { apiKey: secret } },
       title: `About ${secret}`,
     })
-    const rows = await at.graph.entities(workspace)
-    expect(JSON.stringify([rows, await at.memory.transcript(`${workspace}:${first}`)])).not.toContain(secret)
-    // Told again, it is the same conversation.
+    const rows = await harness.graph.entities(workspace)
+    expect(JSON.stringify([rows, await harness.memory.transcript(`${workspace}:${first}`)])).not.toContain(secret)
+    // Sent again, it is recognised as the same conversation.
     expect(
       (
-        await at.handoff.save(workspace, {
+        await harness.handoff.save(workspace, {
           sessionId: first,
           messages: [{ role: 'user', content: `My key is ${secret}.` }],
         })
@@ -226,142 +216,142 @@ describe('saving a session', () => {
     ).toBe(0)
   })
 
-  verifies('H-08', 'sums up at three levels of detail, or not at all', async () => {
+  verifies('H-08', 'creates summaries at three levels of detail, or none if disabled', async () => {
     const long = Array.from({ length: 120 }, (_, at) => ({
       role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
       content: `In step ${at} we moved module${at} to service-${at % 7}, because request ${1_000 + at} took ${at * 3} ms on host${at}.example.org.`,
     }))
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: long })
-    const levels = (await at.graph.entity(workspace, `conversation_${first}`))?.properties.context as string[]
-    const words = levels.map((level) => level.split(/\s+/).length)
-    expect([levels.length, (words[0] ?? 0) <= 40, (words[1] ?? 0) <= 160, (words[2] ?? 0) <= 600]).toEqual([
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: long })
+    const summaries = (await harness.graph.entity(workspace, `conversation_${first}`))?.properties.context as string[]
+    const words = summaries.map((summary) => summary.split(/\s+/).length)
+    expect([summaries.length, (words[0] ?? 0) <= 40, (words[1] ?? 0) <= 160, (words[2] ?? 0) <= 600]).toEqual([
       3,
       true,
       true,
       true,
     ])
     expect((words[0] ?? 0) < (words[1] ?? 0) && (words[1] ?? 0) < (words[2] ?? 0)).toBe(true)
-    await using silent = await stage({ settings: { summarise: false } })
-    expect((await silent.handoff.save(workspace, { messages: long })).summary).toBe('')
-    expect((await silent.graph.entity(workspace, `conversation_${first}`))?.properties.context).toEqual([])
+    await using disabled = await stage({ settings: { summarise: false } })
+    expect((await disabled.handoff.save(workspace, { messages: long })).summary).toBe('')
+    expect((await disabled.graph.entity(workspace, `conversation_${first}`))?.properties.context).toEqual([])
   })
 
-  verifies('H-08', 'tells how far it has come, and can be stopped and taken up again', async () => {
-    await using at = await stage()
-    const told: string[] = []
-    const stop = new AbortController()
-    const attending = {
-      signal: stop.signal,
-      progress: (done: number, total: number) => void (told.push(`${done}/${total}`) === 2 && stop.abort()),
+  verifies('H-08', 'reports progress, can be aborted and continues on the next save', async () => {
+    await using harness = await stage()
+    const steps: string[] = []
+    const abort = new AbortController()
+    const context = {
+      signal: abort.signal,
+      progress: (done: number, total: number) => void (steps.push(`${done}/${total}`) === 2 && abort.abort()),
     }
-    expect(await refused(at.handoff.save(workspace, { messages: coding }, attending))).toContain(
+    expect(await describeOutcome(harness.handoff.save(workspace, { messages: coding }, context))).toContain(
       'aborted: Saving was stopped by the caller.',
     )
-    expect(told).toEqual(['1/5', '2/5', '3/5'])
-    // What was stored is known, and whoever tells it again without an id goes on with it.
-    expect((await at.handoff.list(workspace)).sessions).toMatchObject([
+    expect(steps).toEqual(['1/5', '2/5', '3/5'])
+    // The stored messages are a draft session, which a save without an id continues.
+    expect((await harness.handoff.list(workspace)).sessions).toMatchObject([
       { sessionId: first, messageCount: 4, unsaved: true },
     ])
-    const saved = await at.handoff.save(workspace, { messages: coding })
+    const saved = await harness.handoff.save(workspace, { messages: coding })
     expect([saved.sessionId, saved.added, saved.messages, saved.items]).toEqual([first, 0, 4, 3])
-    expect((await at.handoff.list(workspace)).sessions.map(({ sessionId, unsaved }) => [sessionId, unsaved])).toEqual([
-      [first, undefined],
-    ])
+    expect(
+      (await harness.handoff.list(workspace)).sessions.map(({ sessionId, unsaved }) => [sessionId, unsaved]),
+    ).toEqual([[first, undefined]])
   })
 
   verifies(
     'H-03',
-    'weighs items by how near they are to what the talk is about now, and does without if nobody can tell',
+    'with an embedder ranks items by similarity to the newest messages, and warns if it fails',
     async () => {
-      // One direction for invoices, one for everything else.
+      // One direction for texts about invoices, another for all others.
       const embed = (texts: readonly string[]) =>
         Promise.resolve(texts.map((text) => Float32Array.from(/invoice/i.test(text) ? [1, 0] : [0, 1])))
-      const talk = (word: string) => ({ role: 'user' as const, content: `TODO: check the ${word} template by Monday.` })
+      const task = (word: string) => ({ role: 'user' as const, content: `TODO: check the ${word} template by Monday.` })
       const messages = [
-        talk('invoice'),
-        talk('letter'),
+        task('invoice'),
+        task('letter'),
         ...Array.from({ length: 6 }, () => ({ role: 'assistant' as const, content: 'The invoice comes next.' })),
       ]
-      await using at = await stage({ embedder: { name: 'by-word', embed } })
-      await at.handoff.save(workspace, { messages })
-      const rows = (await at.graph.entities(workspace, { types: ['context_item'] })).entities.map(
+      await using harness = await stage({ embedder: { name: 'by-word', embed } })
+      await harness.handoff.save(workspace, { messages })
+      const rows = (await harness.graph.entities(workspace, { types: ['context_item'] })).entities.map(
         ({ properties }) => properties,
       )
-      const near = (word: string) => rows.find(({ content }) => `${content}`.includes(`${word} template`))?.factors
-      expect([near('invoice'), near('letter')]).toMatchObject([{ similarity: 1 }, { similarity: 0 }])
-      await using without = await stage({
+      const factorsOf = (word: string) => rows.find(({ content }) => `${content}`.includes(`${word} template`))?.factors
+      expect([factorsOf('invoice'), factorsOf('letter')]).toMatchObject([{ similarity: 1 }, { similarity: 0 }])
+      await using failing = await stage({
         embedder: { name: 'gone', embed: () => Promise.reject(new Error('no answer')) },
       })
-      expect((await without.handoff.save(workspace, { messages })).warnings).toEqual([
+      expect((await failing.handoff.save(workspace, { messages })).warnings).toEqual([
         'items were not compared by meaning: no answer',
       ])
     },
   )
 
-  verifies('H-17', 'links other sessions that are named in what was said', async () => {
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    at.time.now += day
-    const saved = await at.handoff.save(workspace, {
+  verifies('H-17', 'links sessions named in the messages', async () => {
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    harness.time.now += day
+    const saved = await harness.handoff.save(workspace, {
       conversationContext: `User: As in ${first}, and in session_1 which is nowhere.`,
     })
     expect(saved.references).toEqual([first])
-    const { relationships } = await at.graph.relationships(workspace, { types: ['SESSION_REFERENCES'] })
+    const { relationships } = await harness.graph.relationships(workspace, { types: ['SESSION_REFERENCES'] })
     expect(relationships).toMatchObject([{ from: saved.sessionId, to: first, properties: { found: 'named' } }])
   })
 
-  it('whose newest message was forgotten can be saved again', async () => {
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    await at.memory.forget({ key: `${workspace}:${first}`, messageId: 'm4' })
-    expect(await at.handoff.save(workspace, { sessionId: first })).toMatchObject({ messages: 3, added: 0 })
+  it('of a session whose newest message was forgotten stores nothing again', async () => {
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    await harness.memory.forget({ key: `${workspace}:${first}`, messageId: 'm4' })
+    expect(await harness.handoff.save(workspace, { sessionId: first })).toMatchObject({ messages: 3, added: 0 })
   })
 
-  it('takes what was forgotten when it is said again', async () => {
-    await using at = await stage()
+  it('with a forgotten message sent again stores it again', async () => {
+    await using harness = await stage()
     const [question, answer] = coding.slice(0, 2) as [Incoming, Incoming]
-    await at.handoff.save(workspace, { messages: [question] })
-    await at.handoff.save(workspace, { sessionId: first, messages: [question, answer] })
-    await at.memory.forget({ key: `${workspace}:${first}`, messageId: 'm2' })
-    expect(await at.handoff.save(workspace, { sessionId: first, messages: [question, answer] })).toMatchObject({
+    await harness.handoff.save(workspace, { messages: [question] })
+    await harness.handoff.save(workspace, { sessionId: first, messages: [question, answer] })
+    await harness.memory.forget({ key: `${workspace}:${first}`, messageId: 'm2' })
+    expect(await harness.handoff.save(workspace, { sessionId: first, messages: [question, answer] })).toMatchObject({
       messages: 2,
       added: 1,
     })
-    expect((await at.memory.transcript(`${workspace}:${first}`)).map(({ id }) => id)).toEqual(['m1', 'm3'])
+    expect((await harness.memory.transcript(`${workspace}:${first}`)).map(({ id }) => id)).toEqual(['m1', 'm3'])
   })
 
-  verifies('H-05', 'goes on from one that was only added to, and never from itself', async () => {
-    await using at = await stage()
-    const { sessionId: talk } = await at.handoff.append(workspace, { messages: coding })
-    expect((await at.handoff.save(workspace, { conversationContext: 'User: More.', continues: talk })).continues).toBe(
-      talk,
-    )
-    expect(await refused(at.handoff.save(workspace, { sessionId: first, continues: first }))).toBe(
+  verifies('H-05', 'accepts a draft session as predecessor, and rejects the session itself', async () => {
+    await using harness = await stage()
+    const { sessionId: draft } = await harness.handoff.append(workspace, { messages: coding })
+    expect(
+      (await harness.handoff.save(workspace, { conversationContext: 'User: More.', continues: draft })).continues,
+    ).toBe(draft)
+    expect(await describeOutcome(harness.handoff.save(workspace, { sessionId: first, continues: first }))).toBe(
       `bad-option: continues is "${first}"; it must be another session than the one that is saved.`,
     )
   })
 
-  verifies('H-06', 'never takes the place of something else in the graph that has its id', async () => {
-    await using at = await stage()
-    await at.graph.write(workspace, { entities: [{ type: 'person', id: 'ann', properties: { likes: 'tea' } }] })
-    const taken = 'bad-option: "ann" is the id of something else in this workspace. Choose another sessionId.'
-    expect(await refused(at.handoff.append(workspace, { sessionId: 'ann', messages: coding }))).toBe(taken)
-    await at.memory.append(`${workspace}:ann`, coding)
-    expect(await refused(at.handoff.save(workspace, { sessionId: 'ann' }))).toBe(taken)
-    expect(await at.graph.entity(workspace, 'ann')).toMatchObject({ type: 'person', properties: { likes: 'tea' } })
+  verifies('H-06', 'with the id of another entity throws and leaves the entity unchanged', async () => {
+    await using harness = await stage()
+    await harness.graph.write(workspace, { entities: [{ type: 'person', id: 'ann', properties: { likes: 'tea' } }] })
+    const taken = 'bad-option: "ann" is the id of another entity in this workspace. Choose another sessionId.'
+    expect(await describeOutcome(harness.handoff.append(workspace, { sessionId: 'ann', messages: coding }))).toBe(taken)
+    await harness.memory.append(`${workspace}:ann`, coding)
+    expect(await describeOutcome(harness.handoff.save(workspace, { sessionId: 'ann' }))).toBe(taken)
+    expect(await harness.graph.entity(workspace, 'ann')).toMatchObject({ type: 'person', properties: { likes: 'tea' } })
   })
 
-  it('believes no count of tokens that nobody could have counted', async () => {
-    await using at = await stage()
+  it('with an invalid token count throws', async () => {
+    await using harness = await stage()
     for (const tokenCount of [-1, Number.NaN, 1e300])
-      expect(await refused(at.handoff.save(workspace, { messages: coding, tokenCount }))).toMatch(
+      expect(await describeOutcome(harness.handoff.save(workspace, { messages: coding, tokenCount }))).toMatch(
         /^bad-option: tokenCount is .*; it must be a number of tokens/,
       )
-    expect((await at.handoff.list(workspace)).total).toBe(0)
+    expect((await harness.handoff.list(workspace)).total).toBe(0)
   })
 
-  verifies('H-04', 'that is deleted meanwhile stays deleted', async () => {
+  verifies('H-04', 'of a session that is deleted meanwhile throws, and the session stays deleted', async () => {
     let meanwhile = async (): Promise<void> => undefined
     const providers = {
       gather: async () => {
@@ -369,25 +359,27 @@ describe('saving a session', () => {
         return { provided: [], degraded: [] }
       },
     }
-    await using at = await stage({ providers })
-    await at.handoff.save(workspace, { messages: coding })
-    meanwhile = () => at.handoff.delete(workspace, first)
-    expect(await refused(at.handoff.save(workspace, { sessionId: first, conversationContext: 'User: More.' }))).toBe(
+    await using harness = await stage({ providers })
+    await harness.handoff.save(workspace, { messages: coding })
+    meanwhile = () => harness.handoff.delete(workspace, first)
+    expect(
+      await describeOutcome(harness.handoff.save(workspace, { sessionId: first, conversationContext: 'User: More.' })),
+    ).toBe(
       `erased: Session ${first} was deleted while it was being saved. Save it without a sessionId to begin a new one.`,
     )
     expect([
-      (await at.handoff.list(workspace)).total,
-      (await at.graph.entities(workspace, { session: first })).total,
+      (await harness.handoff.list(workspace)).total,
+      (await harness.graph.entities(workspace, { session: first })).total,
     ]).toEqual([0, 0])
-    expect(await at.memory.transcript(`${workspace}:${first}`)).toEqual([])
+    expect(await harness.memory.transcript(`${workspace}:${first}`)).toEqual([])
   })
 
-  it('of which a message is forgotten lists it without what was quoted', async () => {
-    await using at = await stage()
-    await at.handoff.save(workspace, { messages: coding })
-    await at.memory.forget({ key: `${workspace}:${first}`, messageId: 'm1' })
-    const { sessions, total } = await at.handoff.list(workspace)
+  it('of a session with a forgotten message leaves no quote of it in the list', async () => {
+    await using harness = await stage()
+    await harness.handoff.save(workspace, { messages: coding })
+    await harness.memory.forget({ key: `${workspace}:${first}`, messageId: 'm1' })
+    const { sessions, total } = await harness.handoff.list(workspace)
     expect([total, sessions[0]?.sessionId, sessions[0]?.messageCount]).toEqual([1, first, 3])
-    expect(JSON.stringify(await at.graph.entities(workspace))).not.toContain('E-4711')
+    expect(JSON.stringify(await harness.graph.entities(workspace))).not.toContain('E-4711')
   })
 })

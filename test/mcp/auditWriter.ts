@@ -1,6 +1,6 @@
 import { Audit } from '../../src/mcp/files/audit.ts'
 
-/** Writes so many lines to an audit log, not waiting for one before the next, and says of each when it is written. */
+// Appends COUNT lines to an audit log concurrently and prints each one when it is durable: node auditWriter.ts FILE USER COUNT
 const [file = '', user = '', count = '0'] = process.argv.slice(2)
 const audit = new Audit(file)
 const notes = Array.from({ length: Number(count) }, async (_, n) => {

@@ -7,18 +7,18 @@ import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
 import baseline from './conformance.baseline.json' with { type: 'json' }
-import { startMcp } from './serverStage.ts'
+import { startTestServer } from './harness.ts'
 
 const run = promisify(execFile)
 
 type Check = { readonly name: string; readonly status: string }
 
-/** Runs a line of the conformance suite against a real server, and tells how each of its checks went. */
-async function checksOf(program: string, args: readonly string[]): Promise<readonly Check[]> {
-  await using server = await startMcp()
+/** Runs a version of the conformance suite against a server and returns the results of its checks. */
+async function runChecks(program: string, args: readonly string[]): Promise<readonly Check[]> {
+  await using server = await startTestServer()
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-conformance-'))
   try {
-    // It ends with 1 if anything fails: which of it may, the baseline says.
+    // Exits with 1 if anything fails; the baseline lists the expected failures.
     await run(
       process.execPath,
       [fileURLToPath(program), 'server', '--url', `${server.url}/mcp`, '-o', folder, ...args],
@@ -39,13 +39,13 @@ async function checksOf(program: string, args: readonly string[]): Promise<reado
 /** `server-tools-list-2026-07-28T…` is the scenario `tools-list`. */
 const nameOf = (folder: string): string => folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '')
 
-/** What fails, as the baseline writes it: a whole scenario where that stands in it. */
-function failing(checks: readonly Check[], expected: readonly string[]): readonly string[] {
+/** Lists failures in the notation of the baseline, which may name a scenario as a whole. */
+function failuresOf(checks: readonly Check[], expected: readonly string[]): readonly string[] {
   const names = checks.filter(({ status }) => status === 'FAILURE').map(({ name }) => name)
-  const wholes = expected.filter((name) => name.endsWith('/*')).map((name) => name.slice(0, -1))
+  const scenarios = expected.filter((name) => name.endsWith('/*')).map((name) => name.slice(0, -1))
   return [
     ...new Set(
-      names.map((name) => (wholes.some((whole) => name.startsWith(whole)) ? name.replace(/\/.*/, '/*') : name)),
+      names.map((name) => (scenarios.some((prefix) => name.startsWith(prefix)) ? name.replace(/\/.*/, '/*') : name)),
     ),
   ].sort()
 }
@@ -54,18 +54,18 @@ const [released, next] = [
   import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'),
   import.meta.resolve('@modelcontextprotocol/conformance-next/dist/index.js'),
 ]
-const lines = [
+const suites = [
   ['0.1.16', released, []],
   ['next 2025-11-25', next, ['--requirements', '2025-11-25']],
   ['next 2026-07-28', next, ['--requirements', '2026-07-28']],
 ] as const
 
-describe('the conformance suite', () => {
-  for (const [name, program, args] of lines) {
-    verifies('S-04', `${name} passes, except what its baseline gives a reason for`, async () => {
+describe('conformance suite', () => {
+  for (const [name, program, args] of suites) {
+    verifies('S-04', `${name} passes except for the failures of its baseline`, async () => {
       const expected = Object.values(baseline[name]).flat().sort()
-      const checks = await checksOf(program, args)
-      expect(failing(checks, expected)).toEqual(expected)
+      const checks = await runChecks(program, args)
+      expect(failuresOf(checks, expected)).toEqual(expected)
       expect(checks.filter(({ status }) => status === 'SUCCESS').map(({ name }) => name)).toEqual(
         expect.arrayContaining(['tools-list/tools-list', 'resources-list/resources-list', 'prompts-list/prompts-list']),
       )

@@ -5,25 +5,25 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
-import { tools } from '../../src/mcp/tools.ts'
+import { registeredTools } from '../../src/mcp/tools/registry.ts'
 import { compiled } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
-import { type Served, startMcp } from './serverStage.ts'
+import { startTestServer, type TestServer } from './harness.ts'
 
 const run = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-inspector-'))
-let server: Served
+let server: TestServer
 beforeAll(async () => {
-  server = await startMcp()
+  server = await startTestServer()
 })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
   rmSync(folder, { recursive: true })
 })
 
-/** What the inspector prints; it fails if the server does not answer, or with --strict if a schema is at fault. */
-async function inspected(
+/** Runs the inspector. It fails if the server does not answer, or with --strict if a schema is invalid. */
+async function runInspector(
   target: readonly string[],
   ...args: readonly string[]
 ): Promise<{ readonly answer: unknown; readonly stderr: string }> {
@@ -37,20 +37,20 @@ async function inspected(
   return { answer: JSON.parse(stdout), stderr }
 }
 
-const places = [
+const targets = [
   ['stdio', () => [process.execPath, `${root}src/cli/main.ts`, 'mcp', '--store', 'ram:']],
   ['HTTP', () => [`${server.url}/mcp`, '--transport', 'http']],
 ] as const
 
-describe('the inspector', () => {
-  for (const [name, target] of places) {
+describe('MCP inspector', () => {
+  for (const [name, target] of targets) {
     for (const era of ['modern', 'legacy']) {
-      const inspect = (...args: readonly string[]) => inspected(target(), '--protocol-era', era, ...args)
+      const inspect = (...args: readonly string[]) => runInspector(target(), '--protocol-era', era, ...args)
 
-      verifies('S-04', `finds no fault with the tools in strict mode: ${name}, ${era} protocol`, async () => {
+      verifies('S-04', `in strict mode accepts all tools: ${name}, ${era} protocol`, async () => {
         const { answer, stderr } = await inspect('--method', 'tools/list', '--strict')
         expect((answer as { tools: { name: string }[] }).tools.map((tool) => tool.name)).toEqual(
-          tools.map((tool) => tool.name),
+          registeredTools.map((tool) => tool.name),
         )
         expect(stderr).not.toMatch(/error|warning/i)
       })

@@ -6,42 +6,41 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { filled } from '../../src/mcp/providers/ask.ts'
-import { type ProviderConfig, Providers } from '../../src/mcp/providers.ts'
+import { type ProviderConfig, Providers } from '../../src/mcp/providers/providers.ts'
+import { fillTemplate } from '../../src/mcp/providers/query.ts'
 import { start } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 
-const about = { workspace: 'shop', session: 'session_1', text: 'Fix the {session} login' }
+const variables = { workspace: 'shop', session: 'session_1', text: 'Fix the {session} login' }
 const program = join(root, 'test/mcp/providers/provider.ts')
-const patient = 60_000
-const ended = 'it ended, or sent more than 1048576 bytes, before it answered'
+/** Long enough for a busy machine. */
+const longTimeout = 60_000
+const exited = 'it exited, or sent more than 1048576 bytes, before it answered'
 
-/** A provider that is a program, with a tool to be asked; patient, because the machine may be busy. */
+/** Configures a provider process. */
 const stdio = (tool: string | undefined, more: Partial<ProviderConfig> = {}, ...faults: string[]): ProviderConfig => ({
   ...{
     command: process.execPath,
     args: [program, 'stdio', ...faults],
-    timeout: patient,
+    timeout: longTimeout,
     ...(tool === undefined ? {} : { tool }),
   },
   ...more,
 })
 
-/** What providers say and what is said of those that say nothing; all are ended. */
-async function gathered(configs: Readonly<Record<string, ProviderConfig>>, on: 'save' | 'restore' = 'save') {
+/** Queries providers once, checks the log, and returns the answers and the reasons of failures. */
+async function gather(configs: Readonly<Record<string, ProviderConfig>>, on: 'save' | 'restore' = 'save') {
   const logged: string[] = []
   const providers = new Providers(configs, { log: (level, message) => logged.push(`${level}: ${message}`) })
-  const { provided, degraded } = await providers.gather(on, about)
+  const { provided, degraded } = await providers.gather(on, variables)
   await providers.close()
-  expect(logged.sort()).toEqual(
-    degraded.map(({ step, why }) => `warning: The context ${step} is left out: ${why}.`).sort(),
-  )
+  expect(logged.sort()).toEqual(degraded.map(({ step, why }) => `warning: Context ${step} is skipped: ${why}.`).sort())
   return { provided, why: Object.fromEntries(degraded.map(({ step, why }) => [step.replace('provider ', ''), why])) }
 }
 
-/** Runs the provider over HTTP while something is done with its address. */
-async function overHttp<T>(work: (url: string) => Promise<T>): Promise<T> {
+/** Runs the provider over HTTP during `work`. */
+async function withHttpProvider<T>(work: (url: string) => Promise<T>): Promise<T> {
   const server = start('test/mcp/providers/provider.ts', ['http'])
   try {
     return await work((await server.until('/mcp\n')).trim())
@@ -51,8 +50,8 @@ async function overHttp<T>(work: (url: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** Answers every request in one way while something is done with the address. */
-async function answering<T>(listener: RequestListener, work: (url: string) => Promise<T>): Promise<T> {
+/** Runs an HTTP server with a single listener during `work`. */
+async function withHttpServer<T>(listener: RequestListener, work: (url: string) => Promise<T>): Promise<T> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   try {
@@ -63,49 +62,49 @@ async function answering<T>(listener: RequestListener, work: (url: string) => Pr
   }
 }
 
-/** One that has ended may wait for somebody to take note of it; it runs no more. */
+/** A zombie does not count as running. */
 const isRunning = (pid: number): boolean =>
   /^\d/.test(execFileSync('sh', ['-c', `ps -o pid=,stat= -p ${pid} | grep -v Z || true`], { encoding: 'utf8' }).trim())
 
 describe('context providers', () => {
   verifies(
     'H-15',
-    'are asked with what the session is about, over pipes and over HTTP, in the order they are configured in',
+    'are queried with the variables of the session, over stdio and HTTP, in configuration order',
     () =>
-      overHttp(async (url) => {
-        const asked = { arguments: { query: '{text}', where: ['{workspace}/{session}', 7], deep: { '{text}': true } } }
-        const { provided, why } = await gathered({
-          'over HTTP': { url, tool: 'echo', timeout: patient, ...asked },
-          'over pipes': stdio('echo', asked),
-          'a resource': { url, resource: 'notes://{workspace}', timeout: patient },
+      withHttpProvider(async (url) => {
+        const query = { arguments: { query: '{text}', where: ['{workspace}/{session}', 7], deep: { '{text}': true } } }
+        const { provided, why } = await gather({
+          'over HTTP': { url, tool: 'echo', timeout: longTimeout, ...query },
+          'over pipes': stdio('echo', query),
+          'a resource': { url, resource: 'notes://{workspace}', timeout: longTimeout },
         })
-        const told = '{"query":"Fix the {session} login","where":["shop/session_1",7],"deep":{"{text}":true}}'
+        const echoed = '{"query":"Fix the {session} login","where":["shop/session_1",7],"deep":{"{text}":true}}'
         expect(why).toEqual({})
         expect(provided).toEqual([
-          { from: 'over HTTP', text: told },
-          { from: 'over pipes', text: told },
+          { from: 'over HTTP', text: echoed },
+          { from: 'over pipes', text: echoed },
           { from: 'a resource', text: 'notes at notes://shop' },
         ])
       }),
-    patient,
+    longTimeout,
   )
 
   verifies(
     'H-15',
-    'are asked on the occasions they are configured for',
+    'are queried on the configured occasions only',
     async () => {
       const configs = { saving: stdio('echo', { on: ['save'] }), restoring: stdio('echo', { on: ['restore'] }) }
-      expect((await gathered(configs, 'save')).provided.map(({ from }) => from)).toEqual(['saving'])
-      expect((await gathered(configs, 'restore')).provided.map(({ from }) => from)).toEqual(['restoring'])
+      expect((await gather(configs, 'save')).provided.map(({ from }) => from)).toEqual(['saving'])
+      expect((await gather(configs, 'restore')).provided.map(({ from }) => from)).toEqual(['restoring'])
     },
-    patient,
+    longTimeout,
   )
 
   verifies(
     'H-15',
-    'are data within bounds: so many characters, without control characters, of what is text',
+    'are clipped, stripped of control characters, and reduced to text',
     async () => {
-      const { provided } = await gathered({
+      const { provided } = await gather({
         long: stdio('long'),
         escapes: stdio('escapes'),
         pictures: stdio('pictures'),
@@ -115,15 +114,15 @@ describe('context providers', () => {
         { from: 'escapes', text: 'red [31mtext\ufffd' },
       ])
     },
-    patient,
+    longTimeout,
   )
 
   verifies(
     'H-15',
-    'that hang, die, flood, fail or talk nonsense are left out, and the others are heard',
+    'that hang, crash, flood, fail or answer nonsense are skipped, and the others are used',
     async () => {
       const late = { timeout: 3_000 }
-      const { provided, why } = await gathered({
+      const { provided, why } = await gather({
         hangs: stdio('hangs', late),
         dies: stdio('dies'),
         huge: stdio('huge'),
@@ -133,24 +132,24 @@ describe('context providers', () => {
         unknown: stdio('unknown'),
         ends: stdio('echo', {}, 'ends'),
         'floods at once': stdio('echo', late, 'floods'),
-        absent: { command: '/nowhere/provider', tool: 'echo', timeout: patient },
+        absent: { command: '/nowhere/provider', tool: 'echo', timeout: longTimeout },
         good: stdio('echo'),
       })
       expect(provided).toEqual([{ from: 'good', text: '{}' }])
       expect(why).toEqual({
         hangs: 'timeout',
-        dies: ended,
-        huge: ended,
+        dies: exited,
+        huge: exited,
         floods: 'timeout',
         nonsense: 'timeout',
         fails: 'it answered with an error: no such ticket',
         unknown: expect.stringContaining('unknown'),
-        ends: ended,
+        ends: exited,
         'floods at once': 'timeout',
         absent: 'it cannot be started (ENOENT)',
       })
     },
-    patient,
+    longTimeout,
   )
 
   const servers: readonly (readonly [what: string, listener: RequestListener, timeout: number, why: unknown])[] = [
@@ -161,12 +160,22 @@ describe('context providers', () => {
       300,
       'timeout',
     ],
-    ['hangs up', (request) => request.socket.destroy(), patient, expect.stringContaining('it cannot be reached (')],
-    ['is not one', (_, response) => void response.writeHead(404).end('nothing here'), patient, expect.any(String)],
     [
-      'talks nonsense',
+      'closes the connection',
+      (request) => request.socket.destroy(),
+      longTimeout,
+      expect.stringContaining('it cannot be reached ('),
+    ],
+    [
+      'is no MCP server',
+      (_, response) => void response.writeHead(404).end('nothing here'),
+      longTimeout,
+      expect.any(String),
+    ],
+    [
+      'answers nonsense',
       (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('}{'),
-      patient,
+      longTimeout,
       expect.any(String),
     ],
     [
@@ -180,50 +189,50 @@ describe('context providers', () => {
         response.writeHead(200, { 'content-type': 'application/json' })
         more()
       },
-      patient,
+      longTimeout,
       expect.any(String),
     ],
   ]
   for (const [what, listener, timeout, why] of servers)
     verifies(
       'H-15',
-      `at an address are left out where a server ${what}`,
+      `at a URL are skipped if the server ${what}`,
       () =>
-        answering(listener, async (url) => {
-          const said = await gathered({
+        withHttpServer(listener, async (url) => {
+          const result = await gather({
             faulty: { url: `${url}?key=s3cret`, headers: { authorization: 'Bearer s3cret' }, tool: 'echo', timeout },
           })
-          expect(said).toEqual({ provided: [], why: { faulty: why } })
-          expect(JSON.stringify(said)).not.toContain('s3cret')
+          expect(result).toEqual({ provided: [], why: { faulty: why } })
+          expect(JSON.stringify(result)).not.toContain('s3cret')
         }),
-      patient,
+      longTimeout,
     )
 
   verifies(
     'H-15',
-    'are sent the headers they are configured with, and programs see nothing of this process but what they are given',
+    'get the configured headers, and processes get only the configured environment',
     async () => {
-      const seen: unknown[] = []
-      await answering(
+      const received: unknown[] = []
+      await withHttpServer(
         (request, response) => {
-          seen.push(request.headers.authorization)
+          received.push(request.headers.authorization)
           response.writeHead(404).end()
         },
-        (url) => gathered({ one: { url, headers: { authorization: 'Bearer abc' }, tool: 'echo', timeout: patient } }),
+        (url) => gather({ one: { url, headers: { authorization: 'Bearer abc' }, tool: 'echo', timeout: longTimeout } }),
       )
-      expect(new Set(seen)).toEqual(new Set(['Bearer abc']))
+      expect(new Set(received)).toEqual(new Set(['Bearer abc']))
       process.env.THREADKEEP_TEST_SECRET = 'hidden'
-      const { provided } = await gathered({ one: stdio('environment', { env: { TICKETS_KEY: 'abc' } }) })
+      const { provided } = await gather({ one: stdio('environment', { env: { TICKETS_KEY: 'abc' } }) })
       delete process.env.THREADKEEP_TEST_SECRET
       expect(provided[0]?.text.split(' ')).toContain('TICKETS_KEY')
       expect(provided[0]?.text).not.toContain('THREADKEEP_TEST_SECRET')
     },
-    patient,
+    longTimeout,
   )
 
   verifies(
     'H-15',
-    'that are programs are started once, started anew after a fault, and gone in the end, however stubborn',
+    'that are processes are started once, restarted after a crash, and always killed on close',
     async () => {
       const folder = mkdtempSync(join(realpathSync(tmpdir()), 'threadkeep-providers-'))
       const pidFile = join(folder, 'pid')
@@ -231,75 +240,80 @@ describe('context providers', () => {
       const env = { PID_FILE: pidFile }
       const silent = { log: () => undefined }
       const providers = new Providers({ one: stdio('echo', { env }) }, silent)
-      await providers.gather('save', about)
+      await providers.gather('save', variables)
       const first = pid()
-      await providers.gather('restore', about)
+      await providers.gather('restore', variables)
       expect([pid(), isRunning(first)]).toEqual([first, true])
       process.kill(first, 'SIGKILL')
-      const again = [await providers.gather('save', about), await providers.gather('save', about)]
-      expect(again.at(-1)?.provided).toEqual([{ from: 'one', text: '{}' }])
+      const results = [await providers.gather('save', variables), await providers.gather('save', variables)]
+      expect(results.at(-1)?.provided).toEqual([{ from: 'one', text: '{}' }])
       expect(pid()).not.toBe(first)
       await providers.close()
       expect(isRunning(pid())).toBe(false)
       const stubborn = new Providers({ one: stdio('echo', { env, timeout: 2_000 }, 'stubborn') }, silent)
-      expect((await stubborn.gather('save', about)).degraded).toEqual([{ step: 'provider one', why: 'timeout' }])
+      expect((await stubborn.gather('save', variables)).degraded).toEqual([{ step: 'provider one', why: 'timeout' }])
       await stubborn.close()
       expect(isRunning(pid())).toBe(false)
-      const starter = { command: 'sh', args: ['-c', '"$0" "$@"; true', process.execPath, program, 'stdio', 'stubborn'] }
-      const started = new Providers({ one: stdio('echo', { ...starter, env, timeout: 2_000 }) }, silent)
-      expect((await started.gather('save', about)).degraded).toEqual([{ step: 'provider one', why: 'timeout' }])
-      await started.close()
+      const wrapper = { command: 'sh', args: ['-c', '"$0" "$@"; true', process.execPath, program, 'stdio', 'stubborn'] }
+      const wrapped = new Providers({ one: stdio('echo', { ...wrapper, env, timeout: 2_000 }) }, silent)
+      expect((await wrapped.gather('save', variables)).degraded).toEqual([{ step: 'provider one', why: 'timeout' }])
+      await wrapped.close()
       expect(isRunning(pid())).toBe(false)
       rmSync(folder, { recursive: true })
     },
-    patient,
+    longTimeout,
   )
 
-  it('are no longer waited for when nobody waits for them', async () => {
+  it('with an aborted request reject with aborted', async () => {
     const providers = new Providers({ one: stdio('hangs') }, { log: () => expect.unreachable() })
     const stop = new AbortController()
-    const asked = providers.gather('save', about, stop.signal)
+    const gathering = providers.gather('save', variables, stop.signal)
     stop.abort()
-    await expect(asked).rejects.toMatchObject({ code: 'aborted' })
+    await expect(gathering).rejects.toMatchObject({ code: 'aborted' })
     await providers.close()
   }, 60_000)
 
   verifies(
     'H-15',
-    'that are programs go on for others when somebody gives up, at the start and later',
+    'that are processes keep running for other callers when one aborts, during start and later',
     async () => {
       const providers = new Providers({ one: stdio('echo') }, { log: () => undefined })
-      const started = async (): Promise<readonly string[]> => {
+      const abortOneOfTwo = async (): Promise<readonly string[]> => {
         const stop = new AbortController()
-        const [given, other] = [providers.gather('save', about, stop.signal), providers.gather('save', about)]
+        const [aborted, other] = [providers.gather('save', variables, stop.signal), providers.gather('save', variables)]
         stop.abort()
-        await expect(given).rejects.toMatchObject({ code: 'aborted' })
+        await expect(aborted).rejects.toMatchObject({ code: 'aborted' })
         return (await other).provided.map(({ from }) => from)
       }
-      expect([await started(), await started()]).toEqual([['one'], ['one']])
+      expect([await abortOneOfTwo(), await abortOneOfTwo()]).toEqual([['one'], ['one']])
       await providers.close()
     },
-    patient,
+    longTimeout,
   )
 
   const leaks: readonly (readonly [what: string, config: ProviderConfig, why: string])[] = [
     [
-      'the address',
-      { url: 'http://ann:s3cret@127.0.0.1:9/mcp', tool: 'echo', timeout: patient },
+      'the URL',
+      { url: 'http://ann:s3cret@127.0.0.1:9/mcp', tool: 'echo', timeout: longTimeout },
       'Version negotiation probe failed: Request cannot be constructed from a URL that includes credentials: …',
     ],
     [
       'a header',
-      { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer\ns3cret' }, tool: 'echo', timeout: patient },
+      {
+        url: 'http://127.0.0.1:9/mcp',
+        headers: { authorization: 'Bearer\ns3cret' },
+        tool: 'echo',
+        timeout: longTimeout,
+      },
       'Version negotiation probe failed: Headers.append: "…" is an invalid header value.',
     ],
     [
-      'a variable, with what a terminal would obey',
+      'a variable and control characters',
       stdio(undefined, { resource: 'leaks://all', env: { TICKETS_KEY: 's3cret' } }),
       'the key … [2J is wrong',
     ],
     [
-      'a variable in an error it answers with',
+      'a variable in a tool error',
       stdio('tells', { env: { TICKETS_KEY: 's3cret' } }),
       'it answered with an error: the key … is wrong',
     ],
@@ -307,18 +321,18 @@ describe('context providers', () => {
   for (const [what, config, why] of leaks)
     verifies(
       'H-15',
-      `that fail with ${what} in what they say are told of without it`,
-      async () => expect((await gathered({ one: config })).why).toEqual({ one: why }),
-      patient,
+      `that fail with ${what} in the message are reported without it`,
+      async () => expect((await gather({ one: config })).why).toEqual({ one: why }),
+      longTimeout,
     )
 
-  it('fill in each place once', () => {
-    expect(filled('{workspace} {session} {other} {text}', { ...about, text: '{workspace}' })).toBe(
+  it('replace each placeholder once', () => {
+    expect(fillTemplate('{workspace} {session} {other} {text}', { ...variables, text: '{workspace}' })).toBe(
       'shop session_1 {other} {workspace}',
     )
   })
 
-  it('need a tool or a resource to be asked for', () => {
+  it('require a tool or a resource', () => {
     const message = 'providers.one is ["command"]; it must be given either a tool or a resource.'
     expect(() => new Providers({ one: { command: 'x' } }, { log: () => undefined })).toThrow(message)
   })

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 
-/** One call of one of the nine tools. */
+/** Call of one of the nine tools. */
 export type Operation = { readonly name: string; readonly input: Readonly<Record<string, unknown>> }
 
-/** Few names, so that they meet; among them letters whose case is odd, halves of letters and what could be taken for syntax. */
+/** Few names, so that they collide, with unusual case mappings, lone surrogates and query syntax among them. */
 const words = [
   'a',
   'A',
@@ -61,7 +61,7 @@ const weights: Readonly<Record<string, number>> = {
   read_graph: 2,
 }
 
-/** What a client may ask, one thing after the other. */
+/** Sequences of tool calls. */
 export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
   fc.oneof(
     ...Object.entries(tools).map(([tool, input]) => ({

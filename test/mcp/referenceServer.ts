@@ -3,17 +3,14 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 
-/** What a tool answers, as far as clients read it. */
-export type Answer = { readonly content: unknown; readonly structuredContent: unknown; readonly isError: boolean }
+export type ToolAnswer = { readonly content: unknown; readonly structuredContent: unknown; readonly isError: boolean }
 
-/** A server behind a pipe, and how to ask it. */
-export type Asked = {
+export type ToolCaller = {
   readonly client: Client
-  call(name: string, input: Readonly<Record<string, unknown>>): Promise<Answer>
+  call(name: string, input: Readonly<Record<string, unknown>>): Promise<ToolAnswer>
 }
 
-/** Asks whatever a client is connected to. */
-export const asking = (client: Client): Asked => ({
+export const toolCaller = (client: Client): ToolCaller => ({
   client,
   call: async (name, input) => {
     const { content, structuredContent, isError = false } = await client.callTool({ name, arguments: input })
@@ -21,11 +18,15 @@ export const asking = (client: Client): Asked => ({
   },
 })
 
-/** The reference memory server with its file. It reads the file again for every call: without it, it knows nothing. */
-export async function referenceServer(file: string): Promise<Asked & AsyncDisposable & { forget(): void }> {
+/** Starts the reference memory server. It reads its file for every call, so `reset` empties it by deleting the file. */
+export async function referenceServer(file: string): Promise<ToolCaller & AsyncDisposable & { reset(): void }> {
   const server = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))
   const client = new Client({ name: 'comparison', version: '1.0.0' })
   const env = { PATH: process.env.PATH ?? '', MEMORY_FILE_PATH: file }
   await client.connect(new StdioClientTransport({ command: process.execPath, args: [server], env, stderr: 'ignore' }))
-  return { ...asking(client), forget: () => rmSync(file, { force: true }), [Symbol.asyncDispose]: () => client.close() }
+  return {
+    ...toolCaller(client),
+    reset: () => rmSync(file, { force: true }),
+    [Symbol.asyncDispose]: () => client.close(),
+  }
 }

@@ -4,31 +4,31 @@ import { describe, expect } from 'vitest'
 import { patience, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/tempPaths.ts'
+import { connectStdio } from './harness.ts'
 import { operations } from './referenceOperations.ts'
-import { asking, referenceServer } from './referenceServer.ts'
-import { overStdio } from './serverStage.ts'
+import { referenceServer, toolCaller } from './referenceServer.ts'
 
 const fresh = freshFiles()
 
-/** A schema without the name of its dialect: the newer protocol writes a newer one, whose words mean the same here. */
-const wordsOf = ({ $schema: _, ...schema }: Record<string, unknown>): object => schema
+/** Removes the dialect: the newer protocol uses a newer one with the same meaning here. */
+const withoutDialect = ({ $schema: _, ...schema }: Record<string, unknown>): object => schema
 
-describe('threadkeep mcp in place of the reference memory server', () => {
+describe('threadkeep mcp as a replacement of the reference memory server', () => {
   verifies(
     'S-04',
-    'offers the same nine tools and answers the same to a long conversation',
+    'has the same nine tools and gives the same answers to a long sequence of calls',
     async () => {
       await using reference = await referenceServer(fresh('.jsonl'))
-      await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
-      const ours = asking(connected.client)
+      await using connected = await connectStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
+      const ours = toolCaller(connected.client)
       const [theirTools, ourTools] = await Promise.all(
         [reference, ours].map(async ({ client }) => (await client.listTools()).tools),
       )
       for (const { name, title, description, annotations, inputSchema, outputSchema } of theirTools ?? []) {
         const own = ourTools?.find((tool) => tool.name === name)
         expect(own).toMatchObject({ name, title, description, annotations })
-        expect(wordsOf(own?.inputSchema ?? {})).toEqual(wordsOf(inputSchema))
-        expect(wordsOf(own?.outputSchema ?? {})).toEqual(wordsOf(outputSchema ?? {}))
+        expect(withoutDialect(own?.inputSchema ?? {})).toEqual(withoutDialect(inputSchema))
+        expect(withoutDialect(own?.outputSchema ?? {})).toEqual(withoutDialect(outputSchema ?? {}))
       }
       for (const { name, input } of fc.sample(operations, { numRuns: 25, seed }).flat())
         expect(await ours.call(name, input)).toEqual(await reference.call(name, input))
@@ -42,10 +42,10 @@ describe('threadkeep mcp in place of the reference memory server', () => {
 
   verifies(
     ['S-04', 'H-11'],
-    'keeps all of 200 entities that a client creates without waiting',
+    'stores all of 200 entities that a client creates concurrently',
     async () => {
-      await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
-      const { call } = asking(connected.client)
+      await using connected = await connectStdio('2025-11-25', ['--store', `sqlite:${fresh()}`])
+      const { call } = toolCaller(connected.client)
       const names = Array.from({ length: 200 }, (_, at) => `e${at}`)
       const answers = await Promise.all(
         names.map((name) => call('create_entities', { entities: [{ name, entityType: 'thing', observations: [] }] })),
@@ -59,14 +59,16 @@ describe('threadkeep mcp in place of the reference memory server', () => {
 
   verifies(
     'S-04',
-    'goes on with the file the reference has written, named by the same variable',
+    'imports the file of the reference server from MEMORY_FILE_PATH',
     async () => {
       const [file, path] = [fresh(), fresh('.jsonl')]
       const ann = { name: 'Ann', entityType: 'person', observations: ['likes tea'] }
       writeFileSync(path, JSON.stringify({ type: 'entity', ...ann }))
       for (const _ of ['first', 'second']) {
-        await using connected = await overStdio('2025-11-25', ['--store', `sqlite:${file}`], { MEMORY_FILE_PATH: path })
-        const { structuredContent } = await asking(connected.client).call('read_graph', {})
+        await using connected = await connectStdio('2025-11-25', ['--store', `sqlite:${file}`], {
+          MEMORY_FILE_PATH: path,
+        })
+        const { structuredContent } = await toolCaller(connected.client).call('read_graph', {})
         expect(structuredContent).toEqual({ entities: [ann], relations: [] })
       }
     },

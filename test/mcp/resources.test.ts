@@ -1,14 +1,14 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { type Connected, overHttp, overStdio, type Served, startMcp } from './serverStage.ts'
+import { type ConnectedClient, connectHttp, connectStdio, startTestServer, type TestServer } from './harness.ts'
 
-let server: Served
-let connection: Connected
+let server: TestServer
+let connection: ConnectedClient
 let client: Client
 beforeAll(async () => {
-  server = await startMcp()
-  connection = await overHttp(server.url)
+  server = await startTestServer()
+  connection = await connectHttp(server.url)
   client = connection.client
 })
 afterAll(async () => {
@@ -30,7 +30,7 @@ async function read(uri: string, by: Client = client): Promise<unknown> {
 }
 
 describe('resources', () => {
-  verifies('S-04', 'tell of sessions, what was said in them, and of the graph', async () => {
+  verifies('S-04', 'return sessions, transcripts, receipts and the graph', async () => {
     const id = await save('reading')
     expect(await read('threadkeep://sessions/reading')).toMatchObject({
       sessions: [{ sessionId: id, messageCount: 1 }],
@@ -49,21 +49,21 @@ describe('resources', () => {
     expect(await read('memory://knowledge-graph')).toEqual({ entities: [], relations: [] })
   })
 
-  verifies('S-04', 'tell with receipts what a model was shown, in ids and numbers and no words', async () => {
+  verifies('S-04', 'return receipts with ids and numbers, and without message text', async () => {
     const id = await save('receipts')
     const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: `Is it ${secretWord}?` }] })
-    const asked = await fetch(`${server.url}/v1/receipts:${id}/chat/completions`, {
+    const response = await fetch(`${server.url}/v1/receipts:${id}/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,
     })
-    expect(asked.status).toBe(200)
+    expect(response.status).toBe(200)
     const { receipts } = (await read(`threadkeep://sessions/receipts/${id}/receipts`)) as { receipts: { id: string }[] }
-    expect(receipts).toMatchObject([{ id: asked.headers.get('x-threadkeep-receipt'), key: `receipts:${id}` }])
+    expect(receipts).toMatchObject([{ id: response.headers.get('x-threadkeep-receipt'), key: `receipts:${id}` }])
     expect(JSON.stringify(receipts)).not.toContain(secretWord)
   })
 
-  verifies('H-09', 'that are nowhere, of another workspace or no address at all are all not found', async () => {
+  verifies('H-09', 'that are missing, in another workspace or have an invalid URI are all not found', async () => {
     const id = await save('theirs')
     const wrong = [
       'threadkeep://sessions/mine/session_1',
@@ -84,18 +84,18 @@ describe('resources', () => {
   })
 
   verifies('S-04', 'are listed page by page', async () => {
-    await using own = await startMcp()
-    await using paged = await overHttp(own.url)
-    const saving = (at: number) =>
+    await using own = await startTestServer()
+    await using paged = await connectHttp(own.url)
+    const saveChat = (at: number) =>
       paged.client.callTool({
         name: 'save_session',
         arguments: { messages: [{ role: 'user', content: `Chat ${at}.` }] },
       })
-    for (let at = 0; at < 51; at++) await saving(at)
+    for (let at = 0; at < 51; at++) await saveChat(at)
     const first = await paged.client.listResources({ cursor: '' as string }).catch((error: unknown) => error)
     expect(first).toMatchObject({
       code: -32_602,
-      message: 'This cursor is not one of this list. Begin again without one.',
+      message: 'The cursor does not belong to this list. List again without a cursor.',
     })
     const all = (await paged.client.listResources()).resources.map(({ uri }) => uri)
     expect(all.slice(0, 2)).toEqual(['memory://knowledge-graph', 'threadkeep://sessions/default'])
@@ -103,7 +103,7 @@ describe('resources', () => {
     expect(new Set(all).size).toBe(all.length)
   })
 
-  verifies('S-04', 'have templates, whose workspaces and ids are completed', async () => {
+  verifies('S-04', 'have templates with completion of workspaces and ids', async () => {
     const id = await save('completing')
     const { resourceTemplates } = await client.listResourceTemplates()
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
@@ -113,58 +113,58 @@ describe('resources', () => {
       'threadkeep://sessions/{workspace}/{id}/receipts',
     ])
     const ref = { type: 'ref/resource', uri: 'threadkeep://sessions/{workspace}/{id}' } as const
-    const completed = async (argument: { name: string; value: string }, given: Record<string, string> = {}) =>
-      (await client.complete({ ref, argument, context: { arguments: given } })).completion.values
-    expect(await completed({ name: 'workspace', value: 'compl' })).toEqual(['completing'])
-    expect(await completed({ name: 'id', value: 'session_' }, { workspace: 'completing' })).toEqual([id])
-    expect(await completed({ name: 'id', value: '' }, { workspace: 'nobody' })).toEqual([])
+    const complete = async (argument: { name: string; value: string }, args: Record<string, string> = {}) =>
+      (await client.complete({ ref, argument, context: { arguments: args } })).completion.values
+    expect(await complete({ name: 'workspace', value: 'compl' })).toEqual(['completing'])
+    expect(await complete({ name: 'id', value: 'session_' }, { workspace: 'completing' })).toEqual([id])
+    expect(await complete({ name: 'id', value: '' }, { workspace: 'nobody' })).toEqual([])
   })
 })
 
-describe('a client that subscribes', () => {
-  const heardBy = (listener: Client): Promise<string> =>
+describe('subscribed client', () => {
+  const nextUpdate = (listener: Client): Promise<string> =>
     new Promise((resolve) =>
       listener.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)),
     )
-  const saving = { name: 'save_session', arguments: { messages: [{ role: 'user', content: 'Hello.' }] } }
+  const saveCall = { name: 'save_session', arguments: { messages: [{ role: 'user', content: 'Hello.' }] } }
   const uri = 'threadkeep://sessions/default'
 
-  verifies('S-04', 'hears when a session is written: stateless protocol over HTTP', async () => {
-    await using own = await overHttp(server.url)
-    const heard = heardBy(own.client)
+  verifies('S-04', 'is notified when a session is written: stateless protocol over HTTP', async () => {
+    await using own = await connectHttp(server.url)
+    const updated = nextUpdate(own.client)
     await own.client.listen({ resourceSubscriptions: [uri] })
-    await client.callTool(saving)
-    expect(await heard).toBe(uri)
+    await client.callTool(saveCall)
+    expect(await updated).toBe(uri)
   })
 
-  verifies('S-04', 'hears when a session is written: stateless protocol over stdio', async () => {
-    await using own = await overStdio()
-    const heard = heardBy(own.client)
+  verifies('S-04', 'is notified when a session is written: stateless protocol over stdio', async () => {
+    await using own = await connectStdio()
+    const updated = nextUpdate(own.client)
     await own.client.listen({ resourceSubscriptions: [uri] })
-    await own.client.callTool(saving)
-    expect(await heard).toBe(uri)
+    await own.client.callTool(saveCall)
+    expect(await updated).toBe(uri)
   })
 
-  verifies('S-04', 'hears when a session is written: older protocol over stdio', async () => {
-    await using own = await overStdio('2025-06-18')
-    const heard = heardBy(own.client)
+  verifies('S-04', 'is notified when a session is written: older protocol over stdio', async () => {
+    await using own = await connectStdio('2025-06-18')
+    const updated = nextUpdate(own.client)
     await expect(own.client.subscribeResource({ uri: 'threadkeep://nope' })).rejects.toMatchObject({
       message: expect.stringContaining('Resource not found'),
     })
     await own.client.subscribeResource({ uri })
-    await own.client.callTool(saving)
-    expect(await heard).toBe(uri)
+    await own.client.callTool(saveCall)
+    expect(await updated).toBe(uri)
     await own.client.unsubscribeResource({ uri })
   })
 
-  it('hears when the graph changes', async () => {
-    await using own = await overStdio()
-    const heard = heardBy(own.client)
+  it('is notified when the graph changes', async () => {
+    await using own = await connectStdio()
+    const updated = nextUpdate(own.client)
     await own.client.listen({ resourceSubscriptions: ['memory://knowledge-graph'] })
     await own.client.callTool({
       name: 'create_entities',
       arguments: { entities: [{ name: 'Ann', entityType: 'person', observations: [] }] },
     })
-    expect(await heard).toBe('memory://knowledge-graph')
+    expect(await updated).toBe('memory://knowledge-graph')
   })
 })

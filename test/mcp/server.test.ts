@@ -6,19 +6,27 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { MemoryError } from '../../src/domain/error.ts'
 import { openMemory } from '../../src/index.ts'
-import { openHost } from '../../src/mcp/host.ts'
-import { visitorOf } from '../../src/mcp/scope.ts'
-import { mcpServer } from '../../src/mcp/server.ts'
-import { type Call, tool } from '../../src/mcp/tool.ts'
-import { offered, tools } from '../../src/mcp/tools.ts'
+import { visitorOf } from '../../src/mcp/principal.ts'
+import { createMcpServer } from '../../src/mcp/server.ts'
+import { openHost } from '../../src/mcp/services.ts'
+import { prepareTool, registeredTools } from '../../src/mcp/tools/registry.ts'
+import { defineTool, type ToolInvocation } from '../../src/mcp/tools/tool.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/tempPaths.ts'
-import { type Connected, overHttp, overStdio, protocols, type Served, startMcp, textOf } from './serverStage.ts'
+import {
+  type ConnectedClient,
+  connectHttp,
+  connectStdio,
+  protocols,
+  startTestServer,
+  type TestServer,
+  textOf,
+} from './harness.ts'
 
 const fresh = freshFiles()
-let server: Served
+let server: TestServer
 beforeAll(async () => {
-  server = await startMcp()
+  server = await startTestServer()
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -26,7 +34,7 @@ const messages = [
   { role: 'user', content: 'The login page of the shop must say Welcome back.' },
   { role: 'assistant', content: 'I changed login.html: the heading says Welcome back.' },
 ]
-const nine = [
+const referenceToolNames = [
   'create_entities',
   'create_relations',
   'add_observations',
@@ -35,33 +43,34 @@ const nine = [
   'delete_relations',
   'read_graph',
   'search_nodes',
+  'open_nodes',
 ]
 
-const ways = protocols.flatMap((protocol) => [
-  [`stdio, ${protocol}`, (): Promise<Connected> => overStdio(protocol)] as const,
-  [`HTTP, ${protocol}`, (): Promise<Connected> => overHttp(server.url, protocol)] as const,
+const connections = protocols.flatMap((protocol) => [
+  [`stdio, ${protocol}`, (): Promise<ConnectedClient> => connectStdio(protocol)] as const,
+  [`HTTP, ${protocol}`, (): Promise<ConnectedClient> => connectHttp(server.url, protocol)] as const,
 ])
 
-describe('a client', () => {
-  for (const [name, connect] of ways) {
-    verifies('S-04', `saves a chat and goes on with it: ${name}`, async () => {
+describe('client', () => {
+  for (const [name, connect] of connections) {
+    verifies('S-04', `saves a chat and restores it: ${name}`, async () => {
       await using connection = await connect()
       const { client } = connection
-      const told: number[] = []
+      const steps: number[] = []
       const workspace = `w-${name.replaceAll(/\W/g, '')}`
       const saved = await client.callTool(
         { name: 'save_session', arguments: { workspace, messages } },
-        { onprogress: ({ progress }) => told.push(progress) },
+        { onprogress: ({ progress }) => steps.push(progress) },
       )
       expect(saved.structuredContent).toMatchObject({ workspaceId: workspace, messages: 2, added: 2 })
-      expect(told).toEqual([1, 2, 3, 4, 5])
+      expect(steps).toEqual([1, 2, 3, 4, 5])
       const { sessionId } = saved.structuredContent as { sessionId: string }
       const restored = await client.callTool({ name: 'restore_session', arguments: { workspace, tokenBudget: 2_000 } })
       expect(restored.structuredContent).toMatchObject({ continues: sessionId, budget: 2_000 })
       expect(textOf(restored)).toContain('Welcome back')
     })
 
-    verifies('S-04', `is told what is wrong in words, and nothing of what is inside: ${name}`, async () => {
+    verifies('S-04', `gets readable errors without internal details: ${name}`, async () => {
       await using connection = await connect()
       const { client } = connection
       const missing = await client.callTool({ name: 'get_session', arguments: { sessionId: 'session_1' } })
@@ -78,16 +87,16 @@ describe('a client', () => {
     })
   }
 
-  it('is told how to use the server, and by which version', async () => {
-    await using connection = await overStdio()
+  it('gets instructions and the server version', async () => {
+    await using connection = await connectStdio()
     expect(connection.client.getServerVersion()).toMatchObject({ name: 'threadkeep', title: 'Threadkeep' })
     expect(connection.client.getInstructions()).toContain('restore_session')
   })
 
-  verifies('S-04', 'finds with every tool a title, hints, and what it takes and gives', async () => {
-    await using connection = await overStdio()
+  verifies('S-04', 'gets a title, a description, hints and schemas for every tool', async () => {
+    await using connection = await connectStdio()
     const listed = (await connection.client.listTools()).tools
-    expect(listed.map(({ name }) => name)).toEqual(tools.map(({ name }) => name))
+    expect(listed.map(({ name }) => name)).toEqual(registeredTools.map(({ name }) => name))
     for (const { name, title, description, annotations, inputSchema, outputSchema } of listed) {
       expect([name, typeof title, (description ?? '').length > 20]).toEqual([name, 'string', true])
       expect(Object.keys(annotations ?? {}).sort()).toEqual([
@@ -97,62 +106,58 @@ describe('a client', () => {
         'readOnlyHint',
       ])
       expect([inputSchema.type, outputSchema?.type]).toEqual(['object', 'object'])
-      expect(Object.hasOwn(inputSchema.properties ?? {}, 'workspace')).toBe(![...nine, 'open_nodes'].includes(name))
+      expect(Object.hasOwn(inputSchema.properties ?? {}, 'workspace')).toBe(!referenceToolNames.includes(name))
     }
   })
 
-  verifies(
-    'S-04',
-    'finds the nine tools of the reference server described as they are there, to the letter',
-    async () => {
-      const described = async (client: Client): Promise<readonly unknown[]> =>
-        (await client.listTools()).tools
-          .filter(({ name }) => [...nine, 'open_nodes'].includes(name))
-          .map(({ name, title, description, inputSchema, outputSchema, annotations }) => ({
-            name,
-            title,
-            description,
-            inputSchema,
-            outputSchema,
-            annotations,
-          }))
-      const reference = new Client({ name: 'a-client', version: '1.0.0' })
-      const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))
-      await reference.connect(
-        new StdioClientTransport({
-          command: process.execPath,
-          args: [program],
-          env: { MEMORY_FILE_PATH: fresh('.jsonl') },
-          stderr: 'ignore',
-        }),
-      )
-      try {
-        await using connection = await overStdio('2025-11-25')
-        expect(await described(connection.client)).toEqual(await described(reference))
-      } finally {
-        await reference.close()
-      }
-    },
-  )
+  verifies('S-04', 'gets the nine tools of the reference server with identical descriptions and schemas', async () => {
+    const describeTools = async (client: Client): Promise<readonly unknown[]> =>
+      (await client.listTools()).tools
+        .filter(({ name }) => referenceToolNames.includes(name))
+        .map(({ name, title, description, inputSchema, outputSchema, annotations }) => ({
+          name,
+          title,
+          description,
+          inputSchema,
+          outputSchema,
+          annotations,
+        }))
+    const reference = new Client({ name: 'a-client', version: '1.0.0' })
+    const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-memory/dist/index.js'))
+    await reference.connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [program],
+        env: { MEMORY_FILE_PATH: fresh('.jsonl') },
+        stderr: 'ignore',
+      }),
+    )
+    try {
+      await using connection = await connectStdio('2025-11-25')
+      expect(await describeTools(connection.client)).toEqual(await describeTools(reference))
+    } finally {
+      await reference.close()
+    }
+  })
 })
 
-describe('a tool', () => {
-  const harmless = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
-  const speaking = (run: (call: Call) => Promise<string>) =>
-    offered(
-      tool({
-        ...{ name: 'probe', title: 'Probe', description: 'Does what a test wants.', annotations: harmless },
-        ...{ input: z.object({}), output: z.object({ said: z.string() }) },
-        run: async (_, call) => {
-          const said = await run(call)
-          return { text: said, structured: { said } }
+describe('tool', () => {
+  const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+  const createProbe = (run: (invocation: ToolInvocation) => Promise<string>) =>
+    prepareTool(
+      defineTool({
+        ...{ name: 'probe', title: 'Probe', description: 'Does what a test wants.', annotations },
+        ...{ input: z.object({}), output: z.object({ result: z.string() }) },
+        run: async (_, invocation) => {
+          const result = await run(invocation)
+          return { text: result, structured: { result } }
         },
       }),
     )
 
-  /** A client of a server that has this tool and no other. */
-  async function withTool(
-    run: (call: Call) => Promise<string>,
+  /** Connects a client to a server whose only tool is a probe. */
+  async function withProbe(
+    run: (invocation: ToolInvocation) => Promise<string>,
     use: (client: Client, faults: readonly unknown[]) => Promise<void>,
   ): Promise<void> {
     await using memory = await openMemory({ profile: 'handoff' })
@@ -167,45 +172,45 @@ describe('a tool', () => {
       receipts: async () => [],
       onFault,
     })
-    const [near, far] = InMemoryTransport.createLinkedPair()
+    const [clientTransport, serverTransport] = InMemoryTransport.createLinkedPair()
     const client = new Client({ name: 'a-client', version: '1.0.0' })
-    await mcpServer(host.desk, {
+    await createMcpServer(host.desk, {
       ...host,
-      visitor: visitorOf({ only: ['mine'] }),
-      tools: [speaking(run)],
-      subscribes: false,
-    }).connect(far)
-    await client.connect(near)
+      principal: visitorOf({ only: ['mine'] }),
+      tools: [createProbe(run)],
+      supportsSubscriptions: false,
+    }).connect(serverTransport)
+    await client.connect(clientTransport)
     await use(client, faults)
     await client.close()
   }
 
-  it('knows who asks, and in which workspace', () =>
-    withTool(
+  it('gets the client name and the workspace', () =>
+    withProbe(
       async ({ client, workspace }) => `${client} in ${workspace}`,
       async (client) => expect(textOf(await client.callTool({ name: 'probe' }))).toBe('a-client in mine'),
     ))
 
-  it('is not run for a workspace that is not open', () =>
-    withTool(
+  it('is not run for a workspace that is not allowed', () =>
+    withProbe(
       async () => 'it ran',
       async (client) => {
-        const refused = await client.callTool({ name: 'probe', arguments: { workspace: 'other' } })
-        expect([refused.isError, textOf(refused)]).toEqual([
+        const result = await client.callTool({ name: 'probe', arguments: { workspace: 'other' } })
+        expect([result.isError, textOf(result)]).toEqual([
           true,
-          'Workspace other was not found. Leave out workspace, or name one that is open to you.',
+          'Workspace other was not found. Leave out workspace, or name one you may use.',
         ])
       },
     ))
 
-  it('that breaks is told without what broke, which goes to whoever runs the server', () =>
-    withTool(
+  it('with an unexpected error hides the details from the client and reports them to the operator', () =>
+    withProbe(
       () => Promise.reject(new TypeError("Cannot read '/home/ann/.ssh/id_rsa'")),
       async (client, faults) => {
-        const broken = await client.callTool({ name: 'probe' })
+        const result = await client.callTool({ name: 'probe' })
         const message =
-          'Something went wrong inside Threadkeep (internal). What it writes to its standard error or log tells more; try again.'
-        expect(broken).toMatchObject({
+          "Internal error in Threadkeep (internal). Try again; the server's log or standard error has the details."
+        expect(result).toMatchObject({
           isError: true,
           content: [{ text: message }],
           _meta: { 'threadkeep/error': { code: 'internal' } },
@@ -214,15 +219,15 @@ describe('a tool', () => {
       },
     ))
 
-  it('that finds the store damaged does not tell where it is', () =>
-    withTool(
+  it('with a damaged store does not reveal its path', () =>
+    withProbe(
       () => Promise.reject(new MemoryError('corrupt', '/var/lib/threadkeep.db is damaged.')),
       async (client) => expect(textOf(await client.callTool({ name: 'probe' }))).not.toContain('/var/lib'),
     ))
 
   for (const code of ['busy', 'full', 'not-durable'] as const)
-    it(`that cannot use the store (${code}) does not tell where it is, and whoever runs the server hears of it`, () =>
-      withTool(
+    it(`with a store failure (${code}) does not reveal its path and reports it to the operator`, () =>
+      withProbe(
         () =>
           Promise.reject(
             new MemoryError(code, 'There is no room left for /var/lib/threadkeep.db.', {
@@ -230,64 +235,61 @@ describe('a tool', () => {
             }),
           ),
         async (client, faults) => {
-          const message = `The store failed (${code}); nothing is known to be stored. Try again in a moment.`
+          const message = `The store failed (${code}); the data may not be stored. Try again in a moment.`
           expect([textOf(await client.callTool({ name: 'probe' })), faults.length]).toEqual([message, 1])
         },
       ))
 
-  it('that is refused for a limit is told which', () =>
-    withTool(
+  it('rejected by a profile limit names the limit', () =>
+    withProbe(
       () =>
         Promise.reject(new MemoryError('full', 'A session holds at most 5 messages.', { param: 'lifetime.messages' })),
       async (client) =>
         expect(textOf(await client.callTool({ name: 'probe' }))).toBe('A session holds at most 5 messages.'),
     ))
 
-  verifies('S-04', 'hears that its client has given up', async () => {
-    const heard = Promise.withResolvers<string>()
-    const begun = Promise.withResolvers<void>()
-    const wait = ({ signal }: Call): Promise<string> => {
-      begun.resolve()
+  verifies('S-04', 'gets an abort signal when the client cancels', async () => {
+    const aborted = Promise.withResolvers<string>()
+    const started = Promise.withResolvers<void>()
+    const wait = ({ signal }: ToolInvocation): Promise<string> => {
+      started.resolve()
       return new Promise((_, reject) =>
         signal.addEventListener('abort', () => {
-          heard.resolve('given up')
+          aborted.resolve('aborted')
           reject(signal.reason)
         }),
       )
     }
-    await withTool(wait, async (client, faults) => {
-      const giveUp = new AbortController()
-      const calling = client.callTool({ name: 'probe' }, { signal: giveUp.signal })
-      await begun.promise
-      giveUp.abort()
+    await withProbe(wait, async (client, faults) => {
+      const cancel = new AbortController()
+      const calling = client.callTool({ name: 'probe' }, { signal: cancel.signal })
+      await started.promise
+      cancel.abort()
       await expect(calling).rejects.toThrow()
-      expect(await heard.promise).toBe('given up')
+      expect(await aborted.promise).toBe('aborted')
       expect(faults).toEqual([])
     })
   })
 
-  verifies(
-    'S-04',
-    'speaks while it runs: how far it has come, once for each step, and what its client wants to hear',
-    () =>
-      withTool(
-        async (call) => {
-          for (const done of [1, 2, 2, 1, 3]) call.progress(done, 3, `step ${done}`)
-          call.log('debug', 'of no interest')
-          call.log('warning', 'the chat is nearly full')
-          return 'done'
-        },
-        async (client) => {
-          const [steps, logs]: [unknown[], unknown[]] = [[], []]
-          client.setNotificationHandler('notifications/message', ({ params }) => void logs.push(params))
-          await client.setLoggingLevel('warning')
-          await client.callTool(
-            { name: 'probe' },
-            { onprogress: ({ progress, total, message }) => steps.push([progress, total, message]) },
-          )
-          expect(steps).toEqual([1, 2, 3].map((done) => [done, 3, `step ${done}`]))
-          expect(logs).toEqual([{ level: 'warning', data: 'the chat is nearly full', logger: 'threadkeep' }])
-        },
-      ),
+  verifies('S-04', 'sends increasing progress, and log messages of the requested level', () =>
+    withProbe(
+      async (invocation) => {
+        for (const done of [1, 2, 2, 1, 3]) invocation.progress(done, 3, `step ${done}`)
+        invocation.log('debug', 'of no interest')
+        invocation.log('warning', 'the chat is nearly full')
+        return 'done'
+      },
+      async (client) => {
+        const [steps, logs]: [unknown[], unknown[]] = [[], []]
+        client.setNotificationHandler('notifications/message', ({ params }) => void logs.push(params))
+        await client.setLoggingLevel('warning')
+        await client.callTool(
+          { name: 'probe' },
+          { onprogress: ({ progress, total, message }) => steps.push([progress, total, message]) },
+        )
+        expect(steps).toEqual([1, 2, 3].map((done) => [done, 3, `step ${done}`]))
+        expect(logs).toEqual([{ level: 'warning', data: 'the chat is nearly full', logger: 'threadkeep' }])
+      },
+    ),
   )
 })

@@ -1,23 +1,23 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { linesOf } from '../../src/mcp/lines.ts'
+import { readLines } from '../../src/mcp/transports/lines.ts'
 import { command, type Running, start } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/tempPaths.ts'
 
 const fresh = freshFiles()
 const line = (message: object): string => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`
-const hello = line({
+const initialize = line({
   id: 0,
   method: 'initialize',
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
 })
-const ready = line({ method: 'notifications/initialized' })
-const calling = (id: number, name: string, given: object): string =>
-  line({ id, method: 'tools/call', params: { name, arguments: given } })
+const initialized = line({ method: 'notifications/initialized' })
+const toolCall = (id: number, name: string, args: object): string =>
+  line({ id, method: 'tools/call', params: { name, arguments: args } })
 const create = (id: number, name: string): string =>
-  calling(id, 'create_entities', { entities: [{ name, entityType: 'person', observations: [] }] })
+  toolCall(id, 'create_entities', { entities: [{ name, entityType: 'person', observations: [] }] })
 
 type Answer = {
   readonly id?: number | null
@@ -32,49 +32,49 @@ const answersIn = (stdout: string): readonly Answer[] =>
 const answerTo = (stdout: string, id: number | null): Answer | undefined =>
   answersIn(stdout).find((answer) => answer.id === id)
 
-/** Says everything at once and closes its end, as a pipe in a shell does. */
-const said = (input: string, args: readonly string[] = []) =>
-  start('src/cli/main.ts', ['mcp', ...args], {}, hello + ready + input).ended
+/** Sends all input at once and closes stdin, like a pipe in a shell. */
+const runWithInput = (input: string, args: readonly string[] = []) =>
+  start('src/cli/main.ts', ['mcp', ...args], {}, initialize + initialized + input).ended
 
-const speaking = async (args: readonly string[] = []): Promise<Running> => {
+const startSession = async (args: readonly string[] = []): Promise<Running> => {
   const running = command(['mcp', ...args])
-  running.process.stdin?.write(hello + ready)
+  running.process.stdin?.write(initialize + initialized)
   await running.until('"id":0}')
   return running
 }
 
-describe('lines', () => {
+describe('readLines', () => {
   const chunks = (...texts: readonly string[]): AsyncIterable<Uint8Array> =>
     (async function* () {
       for (const text of texts) yield Buffer.from(text)
     })()
-  const read = async (input: AsyncIterable<Uint8Array>, longest: number): Promise<unknown[]> => {
-    const found: unknown[] = []
-    for await (const one of linesOf(input, longest)) found.push(one)
-    return found
+  const read = async (input: AsyncIterable<Uint8Array>, maxBytes: number): Promise<unknown[]> => {
+    const lines: unknown[] = []
+    for await (const inputLine of readLines(input, maxBytes)) lines.push(inputLine)
+    return lines
   }
 
-  it('are read wherever the pieces begin and end', async () =>
+  it('joins lines across chunks', async () =>
     expect(await read(chunks('on', 'e\ntwo\nthr', 'ee'), 10)).toEqual([
       { text: 'one' },
       { text: 'two' },
       { text: 'three' },
     ]))
 
-  it('that are too long are told by how they begin and end, and those after them are read', async () => {
+  it('yields the start and end of an oversized line, and reads the lines after it', async () => {
     const long = `{"a":"${'x'.repeat(5_000)}","id":7}`
     const [first, second] = (await read(chunks(long.slice(0, 3_000), `${long.slice(3_000)}\nnext\n`), 4_000)) as {
-      begins: string
-      ends: string
+      start: string
+      end: string
     }[]
-    expect([first?.begins.slice(0, 6), first?.ends.slice(-9)]).toEqual(['{"a":"', 'x","id":7}'.slice(-9)])
+    expect([first?.start.slice(0, 6), first?.end.slice(-9)]).toEqual(['{"a":"', 'x","id":7}'.slice(-9)])
     expect(second).toEqual({ text: 'next' })
   })
 })
 
 describe('threadkeep mcp', () => {
-  verifies('S-04', 'answers everything that was asked before its client closed its end, then ends well', async () => {
-    const { code, stdout, stderr } = await said(create(1, 'Ann') + create(2, 'Bob'))
+  verifies('S-04', 'answers all requests sent before stdin closed, then exits with 0', async () => {
+    const { code, stdout, stderr } = await runWithInput(create(1, 'Ann') + create(2, 'Bob'))
     expect(code).toBe(0)
     expect(answerTo(stdout, 1)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Ann' }] } })
     expect(answerTo(stdout, 2)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Bob' }] } })
@@ -83,39 +83,42 @@ describe('threadkeep mcp', () => {
     )
   })
 
-  verifies('S-04', 'writes nothing but messages to standard output', async () => {
-    const { stdout } = await said('garbage\n')
+  verifies('S-04', 'writes only messages to standard output', async () => {
+    const { stdout } = await runWithInput('garbage\n')
     expect(answersIn(stdout).every((answer) => 'jsonrpc' in answer)).toBe(true)
   })
 
-  it('tells what is no message from what is one', async () => {
-    const { stdout } = await said(
+  it('answers invalid lines with errors', async () => {
+    const { stdout } = await runWithInput(
       `garbage\n${line({ id: 4 })}{"jsonrpc":"1.0","id":5,"method":"ping"}\n[]\n${line({ id: 6, method: 'ping' })}`,
     )
     expect(answerTo(stdout, null)?.error).toEqual({
       code: -32_700,
-      message: 'This is not JSON. Send one JSON-RPC message on each line.',
+      message: 'The line is not JSON. Send one JSON-RPC message per line.',
     })
-    expect(answerTo(stdout, 4)?.error).toEqual({ code: -32_600, message: 'This is no JSON-RPC 2.0 message.' })
-    expect(answerTo(stdout, 5)?.error).toEqual({ code: -32_600, message: 'This is no JSON-RPC 2.0 message.' })
+    expect(answerTo(stdout, 4)?.error).toEqual({ code: -32_600, message: 'The line is not a JSON-RPC 2.0 message.' })
+    expect(answerTo(stdout, 5)?.error).toEqual({ code: -32_600, message: 'The line is not a JSON-RPC 2.0 message.' })
     expect(answerTo(stdout, 6)?.result).toEqual({})
   })
 
-  it('refuses what is nested so deep that nobody could follow it, and goes on', async () => {
+  it('rejects deeply nested messages and keeps working', async () => {
     const nested = (id: number, levels: number): string =>
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"upsert_entity","arguments":{"type":"a","id":"b","properties":{"deep":${'['.repeat(levels)}${']'.repeat(levels)}}}}}\n`
-    const { stdout } = await said(nested(1, 60) + nested(2, 61) + nested(3, 1_000_000))
-    const refusal = { code: -32_600, message: 'The message is nested deeper than 64 levels. Send deep data as text.' }
+    const { stdout } = await runWithInput(nested(1, 60) + nested(2, 61) + nested(3, 1_000_000))
+    const tooDeep = {
+      code: -32_600,
+      message: 'The message is nested deeper than 64 levels. Send deeply nested data as text.',
+    }
     expect(answerTo(stdout, 1)?.result).toMatchObject({ structuredContent: { changed: true } })
-    expect([2, 3].map((id) => answerTo(stdout, id)?.error)).toEqual([refusal, refusal])
+    expect([2, 3].map((id) => answerTo(stdout, id)?.error)).toEqual([tooDeep, tooDeep])
   })
 
-  it('refuses what it does not know, and says so', async () => {
+  it('rejects unknown tools, resources, methods and prompts', async () => {
     const unknown = [
-      calling(1, 'drop_everything', {}),
+      toolCall(1, 'drop_everything', {}),
       line({ id: 2, method: 'resources/read', params: { uri: 'file:///etc/passwd' } }),
     ]
-    const { stdout } = await said(
+    const { stdout } = await runWithInput(
       unknown.join('') +
         line({ id: 3, method: 'no/such/method' }) +
         line({ id: 4, method: 'prompts/get', params: { name: 'x' } }),
@@ -128,8 +131,8 @@ describe('threadkeep mcp', () => {
     ])
   })
 
-  verifies('S-04', 'refuses an argument of 100 MB by its id, and goes on', async () => {
-    const running = await speaking()
+  verifies('S-04', 'rejects an argument of 100 MB under its id and keeps working', async () => {
+    const running = await startSession()
     const { stdin } = running.process
     if (stdin === null) throw new Error('no pipe')
     stdin.write('{"jsonrpc":"2.0","method":"tools/call","params":{"name":"search_nodes","arguments":{"query":"')
@@ -139,74 +142,70 @@ describe('threadkeep mcp', () => {
     const stdout = await running.until('"id":10}')
     expect(answerTo(stdout, 9)?.error).toEqual({
       code: -32_600,
-      message: 'The message is larger than 33554432 bytes. Send less at once.',
+      message: 'The message is larger than 33554432 bytes. Send smaller messages.',
     })
     stdin.end()
     expect((await running.ended).code).toBe(0)
   })
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`ends well on ${signal}, with what it was told kept`, async () => {
+    it(`on ${signal} exits with 0 and keeps stored data`, async () => {
       const file = fresh()
-      const running = await speaking(['--store', `sqlite:${file}`])
+      const running = await startSession(['--store', `sqlite:${file}`])
       running.process.stdin?.write(create(1, 'Ann'))
       await running.until('"id":1}')
       running.process.kill(signal)
       expect((await running.ended).code).toBe(0)
-      const { stdout } = await said(calling(2, 'read_graph', {}), ['--store', `sqlite:${file}`])
+      const { stdout } = await runWithInput(toolCall(2, 'read_graph', {}), ['--store', `sqlite:${file}`])
       expect(answerTo(stdout, 2)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Ann' }] } })
     })
   }
 
-  it('does not fall over a client that is gone', async () => {
+  it('survives a disconnected client', async () => {
     const file = fresh()
-    const running = await speaking(['--store', `sqlite:${file}`])
+    const running = await startSession(['--store', `sqlite:${file}`])
     running.process.stdout?.destroy()
     running.process.stdin?.end(create(1, 'Ann') + create(2, 'Bob'))
     expect((await running.ended).code).toBe(0)
-    const { stdout } = await said(calling(3, 'read_graph', {}), ['--store', `sqlite:${file}`])
+    const { stdout } = await runWithInput(toolCall(3, 'read_graph', {}), ['--store', `sqlite:${file}`])
     expect(answerTo(stdout, 3)?.result).toMatchObject({
       structuredContent: { entities: [{ name: 'Ann' }, { name: 'Bob' }] },
     })
   })
 
-  verifies(
-    'S-04',
-    'takes in the file of the reference server once: what was changed since then stays changed',
-    async () => {
-      const [store, file] = [`sqlite:${fresh()}`, fresh('.jsonl')]
-      const entity = (name: string): string =>
-        `${JSON.stringify({ type: 'entity', name, entityType: 'person', observations: ['likes tea'] })}\n`
-      writeFileSync(
-        file,
-        `${entity('Ann')}${entity('Bob')}{"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}\n`,
-      )
-      const first = await said(calling(1, 'delete_entities', { entityNames: ['Bob'] }), [
-        '--store',
-        store,
-        '--import',
-        file,
-      ])
-      expect(first.stderr).toContain(`threadkeep: took in 2 entities and 1 relation from ${file}.\n`)
-      const again = start(
-        'src/cli/main.ts',
-        ['mcp', '--store', store],
-        { MEMORY_FILE_PATH: file },
-        hello + ready + calling(2, 'read_graph', {}),
-      )
-      expect(answerTo((await again.ended).stdout, 2)?.result).toMatchObject({
-        structuredContent: {
-          entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }],
-          relations: [],
-        },
-      })
-    },
-  )
+  verifies('S-04', 'imports the file of the reference server into an empty graph only', async () => {
+    const [store, file] = [`sqlite:${fresh()}`, fresh('.jsonl')]
+    const entity = (name: string): string =>
+      `${JSON.stringify({ type: 'entity', name, entityType: 'person', observations: ['likes tea'] })}\n`
+    writeFileSync(
+      file,
+      `${entity('Ann')}${entity('Bob')}{"type":"relation","from":"Ann","to":"Bob","relationType":"knows"}\n`,
+    )
+    const first = await runWithInput(toolCall(1, 'delete_entities', { entityNames: ['Bob'] }), [
+      '--store',
+      store,
+      '--import',
+      file,
+    ])
+    expect(first.stderr).toContain(`threadkeep: took in 2 entities and 1 relation from ${file}.\n`)
+    const again = start(
+      'src/cli/main.ts',
+      ['mcp', '--store', store],
+      { MEMORY_FILE_PATH: file },
+      initialize + initialized + toolCall(2, 'read_graph', {}),
+    )
+    expect(answerTo((await again.ended).stdout, 2)?.result).toMatchObject({
+      structuredContent: {
+        entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }],
+        relations: [],
+      },
+    })
+  })
 
-  it('takes in nothing of a file that is no such file', async () => {
+  it('imports nothing from an invalid file', async () => {
     const file = fresh('.jsonl')
     writeFileSync(file, '{"type":"entity","name":"Ann","entityType":"person","observations":[]}\n{"type":"cat"}\n')
-    const message = `${file}, line 2 is neither an entity nor a relation of the reference memory server. Nothing was taken in.`
+    const message = `${file}, line 2 is neither an entity nor a relation of the reference memory server. Nothing was imported.`
     expect(await command(['mcp', '--import', file]).ended).toEqual({
       code: 1,
       stdout: '',
@@ -214,14 +213,14 @@ describe('threadkeep mcp', () => {
     })
   })
 
-  verifies('S-02', 'explains itself, with examples and exit codes', async () => {
+  verifies('S-02', 'has help with examples and exit codes', async () => {
     const { code, stdout, stderr } = await command(['mcp', '--help']).ended
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toContain('\nExamples:\n  threadkeep mcp\n')
     expect(stdout).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.')
   })
 
-  it('says what is wrong with its options', async () => {
+  it('rejects invalid options', async () => {
     const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
       [['--workspace', 'a b'], 'mcp.workspace is "a b"; it must be a workspace such as my-project, without a session.'],
       [['--store', 'redis://x'], 'store is "redis://x"; it must be ram: or sqlite:PATH.'],

@@ -1,6 +1,6 @@
 import { renameSync, symlinkSync, unlinkSync } from 'node:fs'
 
-/** Until it is ended: makes a folder a link to another one and back, as fast as it can. */
+// Replaces a folder by a link to another one and back, as fast as possible, until it is killed: node swap.ts FOLDER OTHER
 const [folder = '', other = ''] = process.argv.slice(2)
 process.stdout.write('swapping\n')
 for (;;) {

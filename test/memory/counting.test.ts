@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { parseKey, receiptsKey } from '../../src/domain/key.ts'
 import { never } from '../../src/domain/session.ts'
 import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
-import { borrowed } from '../../src/stores/sharedStore.ts'
 import { said } from '../../src/stores/conformance/fixtures.ts'
+import { borrowed } from '../../src/stores/sharedStore.ts'
 
 const start = 1_800_000_000_000
 const say = (memory: Memory, key: string) => memory.append(key, [{ role: 'user', content: 'Hello' }])

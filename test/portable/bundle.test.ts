@@ -8,21 +8,21 @@ import { importBundle } from '../../src/portable/import.ts'
 import { said as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { file, gathered } from './bytes.ts'
-import { storeWith, talk } from './memories.ts'
-import { proveRoundTrip } from './roundTrip.ts'
+import { gathered, openChunks } from './byteHelpers.ts'
+import { conversation, createStoreWith } from './histories.ts'
+import { expectRoundTrip } from './roundTrip.ts'
 
 const lock = { passphrase: 'correct horse', cost: 2 }
 
-describe('a bundle', () => {
-  verifies('X-12', 'is byte-equal after export, import and export, whatever was remembered', () =>
-    proveRoundTrip(
+describe('exportBundle', () => {
+  verifies('X-12', 'round trip › with any history › keeps every byte', () =>
+    expectRoundTrip(
       async () => ramStore(),
       async () => ramStore(),
     ),
   )
 
-  it('is one line for each thing remembered, in one order, with chained hashes', async () => {
+  it('with sessions, messages and entries › writes one line each in a fixed order with chained hashes', async () => {
     const item: Item = {
       kind: 'item',
       id: 'i1',
@@ -33,9 +33,9 @@ describe('a bundle', () => {
       marked: false,
       sources: [],
     }
-    const store = await storeWith(
-      talk('acme:bob', ['b\n\ud83d']),
-      talk('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [item]),
+    const store = await createStoreWith(
+      conversation('acme:bob', ['b\n\ud83d']),
+      conversation('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [item]),
     )
     const lines = (await gathered(exportBundle(store))).toString().split('\n')
     expect(lines.map((line) => line.replace(/"hash":"([0-9a-f]{4})[0-9a-f]{60}"/, '"hash":"$1…"'))).toEqual([
@@ -51,9 +51,9 @@ describe('a bundle', () => {
     ])
   })
 
-  it('can be proved with nothing but SHA-256', async () => {
+  it('writes hashes that SHA-256 alone verifies', async () => {
     let previous = ''
-    for (const line of (await gathered(exportBundle(await storeWith(talk('acme:ann', ['ü', 'b'])))))
+    for (const line of (await gathered(exportBundle(await createStoreWith(conversation('acme:ann', ['ü', 'b'])))))
       .toString()
       .trimEnd()
       .split('\n')) {
@@ -66,10 +66,10 @@ describe('a bundle', () => {
     }
   })
 
-  it('of nothing is a header and an end', async () => {
+  it('with an empty store › writes a header and an end', async () => {
     const bundle = await gathered(exportBundle(ramStore()))
     expect(bundle.toString().split('\n').length).toBe(3)
-    expect(await importBundle(ramStore(), file(bundle))).toEqual({
+    expect(await importBundle(ramStore(), openChunks(bundle))).toEqual({
       sessions: 0,
       messages: 0,
       entries: 0,
@@ -79,12 +79,12 @@ describe('a bundle', () => {
     })
   })
 
-  it('holds one scope, or one session, if told so', async () => {
-    const store = await storeWith(
-      talk('acme', ['x']),
-      talk('acme:ann', ['x']),
-      talk('acme:bob', ['x']),
-      talk('zeta:ann', ['x']),
+  it('with a scope or a key › exports only those sessions', async () => {
+    const store = await createStoreWith(
+      conversation('acme', ['x']),
+      conversation('acme:ann', ['x']),
+      conversation('acme:bob', ['x']),
+      conversation('zeta:ann', ['x']),
     )
     const keys = async (options: Parameters<typeof exportBundle>[1]) =>
       (await gathered(exportBundle(store, options))).toString().match(/(?<="key":")[^"]+/g)
@@ -93,14 +93,14 @@ describe('a bundle', () => {
     expect(await keys({ key: 'acme:nobody' })).toEqual(null)
   })
 
-  it('is exported a page at a time, and says how far it is', async () => {
-    const store = await storeWith(
-      talk(
+  it('with many messages › writes pages and reports progress', async () => {
+    const store = await createStoreWith(
+      conversation(
         'acme:ann',
-        Array.from({ length: 1_201 }, (_, at) => `${at}`),
+        Array.from({ length: 1_201 }, (_, index) => `${index}`),
         [700],
       ),
-      talk('acme:bob', ['x']),
+      conversation('acme:bob', ['x']),
     )
     const progress: string[] = []
     const chunks: number[] = []
@@ -112,11 +112,11 @@ describe('a bundle', () => {
     expect(progress).toEqual(['0 500', '0 1000', '0 1200', '1 1200', '1 1201', '2 1201'])
   })
 
-  it('holds each session as it was when its turn came', async () => {
-    const store = await storeWith(
-      talk(
+  it('with messages appended during the export › omits them', async () => {
+    const store = await createStoreWith(
+      conversation(
         'acme:ann',
-        Array.from({ length: 600 }, (_, at) => `${at}`),
+        Array.from({ length: 600 }, (_, index) => `${index}`),
       ),
     )
     const before = await gathered(exportBundle(store))
@@ -133,47 +133,51 @@ describe('a bundle', () => {
     expect((await gathered(exportBundle(store, { progress: () => void store.commit(late) }))).equals(before)).toBe(true)
   })
 
-  it('is not finished when messages are forgotten under way', async () => {
-    const store = await storeWith(
-      talk(
+  it('with messages erased during the export › throws conflict', async () => {
+    const store = await createStoreWith(
+      conversation(
         'acme:ann',
-        Array.from({ length: 600 }, (_, at) => `${at}`),
+        Array.from({ length: 600 }, (_, index) => `${index}`),
       ),
     )
-    const forgetful = exportBundle(store, {
+    const exporting = exportBundle(store, {
       progress: () => void store.erase(parseKey('acme:ann'), { entries: ['m550'] }),
     })
-    await expect(gathered(forgetful)).rejects.toMatchObject({ code: 'conflict' })
+    await expect(gathered(exporting)).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('can be stopped while it is exported', async () => {
+  it('when aborted › throws', async () => {
     const controller = new AbortController()
-    const store = await storeWith(talk('acme:ann', ['x']), talk('acme:bob', ['x']))
-    const stopped = exportBundle(store, { signal: controller.signal, progress: () => controller.abort() })
-    await expect(gathered(stopped)).rejects.toMatchObject({ code: 'aborted' })
+    const store = await createStoreWith(conversation('acme:ann', ['x']), conversation('acme:bob', ['x']))
+    const exporting = exportBundle(store, { signal: controller.signal, progress: () => controller.abort() })
+    await expect(gathered(exporting)).rejects.toMatchObject({ code: 'aborted' })
   })
 })
 
-describe('an encrypted bundle', () => {
-  it('is imported with its passphrase and shows nothing without it', async () => {
-    const store = await storeWith(talk('acme:ann', ['the walrus', 'x'.repeat(200_000)]))
+describe('exportBundle with a lock', () => {
+  it('writes an encrypted bundle that importBundle reads with the passphrase', async () => {
+    const store = await createStoreWith(conversation('acme:ann', ['the walrus', 'x'.repeat(200_000)]))
     const plain = await gathered(exportBundle(store))
     const secret = await gathered(exportBundle(store, { lock }))
     expect(secret.includes('walrus')).toBe(false)
     const other = ramStore()
-    await importBundle(other, file(secret), { passphrase: 'correct horse' })
+    await importBundle(other, openChunks(secret), { passphrase: 'correct horse' })
     expect((await gathered(exportBundle(other))).equals(plain)).toBe(true)
   })
 
-  it('takes a passphrase however a keyboard composes its letters', async () => {
+  it('with a passphrase in another Unicode normalization › imports it', async () => {
     const secret = await gathered(
-      exportBundle(await storeWith(talk('acme:ann', ['x'])), { lock: { ...lock, passphrase: 'caf\u00e9' } }),
+      exportBundle(await createStoreWith(conversation('acme:ann', ['x'])), {
+        lock: { ...lock, passphrase: 'caf\u00e9' },
+      }),
     )
-    expect(await importBundle(ramStore(), file(secret), { passphrase: 'cafe\u0301' })).toMatchObject({ messages: 1 })
+    expect(await importBundle(ramStore(), openChunks(secret), { passphrase: 'cafe\u0301' })).toMatchObject({
+      messages: 1,
+    })
   })
 
-  it('differs each time, unless chance does not', async () => {
-    const store = await storeWith(talk('acme:ann', ['x']))
+  it('twice › writes different bytes unless randomBytes is fixed', async () => {
+    const store = await createStoreWith(conversation('acme:ann', ['x']))
     const twice = async (more: object) => {
       const [a, b] = await Promise.all([
         gathered(exportBundle(store, { lock: { ...lock, ...more } })),
@@ -185,8 +189,10 @@ describe('an encrypted bundle', () => {
     expect(await twice({ randomBytes: (length: number) => new Uint8Array(length).fill(7) })).toBe(true)
   })
 
-  it('says what is wrong with a passphrase', async () => {
-    const secret = file(await gathered(exportBundle(await storeWith(talk('acme:ann', ['x'])), { lock })))
+  it('with a missing, wrong or empty passphrase or an invalid cost › throws', async () => {
+    const secret = openChunks(
+      await gathered(exportBundle(await createStoreWith(conversation('acme:ann', ['x'])), { lock })),
+    )
     const attempt = (options: Parameters<typeof importBundle>[2]) => importBundle(ramStore(), secret, options)
     await expect(attempt({})).rejects.toMatchObject({
       code: 'bad-secret',
@@ -206,7 +212,7 @@ describe('an encrypted bundle', () => {
     })
   })
 
-  it('is stretched for long by default', async () => {
+  it('by default › uses scrypt with N = 131,072', async () => {
     const [header = ''] = (await gathered(exportBundle(ramStore(), { lock: { passphrase: 'x' } })))
       .toString('latin1')
       .split('\n')

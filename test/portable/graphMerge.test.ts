@@ -2,20 +2,31 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { GraphRow } from '../../src/graph/archive.ts'
 import { openMemory } from '../../src/index.ts'
-import { merge } from '../../src/portable/graph/merge.ts'
-import { keyFile, person } from '../graph/stage.ts'
+import { mergeGraphs } from '../../src/portable/graphMerge.ts'
+import { keyFile, person } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/tempPaths.ts'
-import { exported, filled, imported, knows, nodesIn, nothing, type Place, robot, tea, within } from './graphs.ts'
+import {
+  emptyResult,
+  exportFrom,
+  fillGraph,
+  importInto,
+  knows,
+  readNodes,
+  robot,
+  type StoreLocation,
+  tea,
+  withGraph,
+} from './graphFixtures.ts'
 
-const fresh = freshFiles()
-const plain = (): Place => ({ url: `sqlite:${fresh()}` })
+const newFile = freshFiles()
+const plain = (): StoreLocation => ({ url: `sqlite:${newFile()}` })
 const mine = { name: 'Bob', entityType: 'person', observations: ['is mine'] }
 
-/** A place that has a graph of its own in the same scope: some of it as in `filled`, some of it not. */
-async function another(): Promise<Place> {
+/** Creates a store with a graph in the same scope that partly overlaps with `fillGraph`. */
+async function createOverlapping(): Promise<StoreLocation> {
   const place = plain()
-  await within(place, async (graph) => {
+  await withGraph(place, async (graph) => {
     await graph.write('acme', {
       entities: [person('ann'), person('eve')],
       relationships: [{ from: 'zoe', to: 'eve', type: 'KNOWS' }],
@@ -26,123 +37,123 @@ async function another(): Promise<Place> {
   return place
 }
 
-describe('a graph that comes to one that is there', () => {
-  verifies('X-12', 'is joined with it: nothing is lost, and nothing is there twice', async () => {
-    const [from, to] = [plain(), await another()]
-    await filled(from)
-    const bundle = await exported(from)
-    expect(await imported(to, bundle)).toEqual({ ...nothing, sessions: 3, messages: 1, entries: 11 })
-    expect(await nodesIn(to)).toEqual({
+describe('importBundle into a store with a graph', () => {
+  verifies('X-12', 'with overlapping graphs › merges them without losses and duplicates', async () => {
+    const [from, to] = [plain(), await createOverlapping()]
+    await fillGraph(from)
+    const bundle = await exportFrom(from)
+    expect(await importInto(to, bundle)).toEqual({ ...emptyResult, sessions: 3, messages: 1, entries: 11 })
+    expect(await readNodes(to)).toEqual({
       entities: [mine, { ...tea, observations: ['is tall', 'likes tea', 'likes tea'] }, robot],
       relations: [knows, { ...knows, to: 'Bob' }, knows],
     })
-    expect((await within(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
+    expect((await withGraph(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
       'ann',
       'eve',
       'zoe',
       'bob',
     ])
-    expect((await within(to, (graph) => graph.relationships('acme'))).total).toBe(3)
-    // What both have said goes only with the session that has said it here too.
+    expect((await withGraph(to, (graph) => graph.relationships('acme'))).total).toBe(3)
+    // An entity of both graphs also gets the origins of the imported one.
     expect(
-      (await within(to, (graph) => graph.entities('acme', { session: 's1' }))).entities.map(({ id }) => id),
+      (await withGraph(to, (graph) => graph.entities('acme', { session: 's1' }))).entities.map(({ id }) => id),
     ).toEqual(['ann', 'zoe'])
-    const joined = await exported(to)
-    expect(await imported(to, bundle)).toEqual({ ...nothing, unchanged: 3 })
-    expect((await exported(to)).equals(joined)).toBe(true)
+    const merged = await exportFrom(to)
+    expect(await importInto(to, bundle)).toEqual({ ...emptyResult, unchanged: 3 })
+    expect((await exportFrom(to)).equals(merged)).toBe(true)
   })
 
-  it('is refused, left or put in its place where the two say different things', async () => {
+  it('with different contents › throws, skips or replaces as onExisting says', async () => {
     const [from, to] = [plain(), plain()]
-    await filled(from)
-    await within(to, async (graph) => {
+    await fillGraph(from)
+    await withGraph(to, async (graph) => {
       await graph.write('acme', {
         entities: [person('bob', { city: 'Rome' })],
         relationships: [{ from: 'zoe', to: 'bob', type: 'KNOWS' }],
       })
       await graph.nodes.createEntities('acme', [{ ...tea, entityType: 'cat' }])
     })
-    const [bundle, before] = [await exported(from), await exported(to)]
-    const others = ['the entity bob of acme', 'the relationship zoe KNOWS bob of acme', 'the type of Ann of acme']
-    await expect(imported(to, bundle)).rejects.toThrow(
-      `The store has other contents for ${others.join(', ')}. Nothing was imported.`,
+    const [bundle, before] = [await exportFrom(from), await exportFrom(to)]
+    const conflicts = ['the entity bob of acme', 'the relationship zoe KNOWS bob of acme', 'the type of Ann of acme']
+    await expect(importInto(to, bundle)).rejects.toThrow(
+      `The store has other contents for ${conflicts.join(', ')}. Nothing was imported.`,
     )
-    expect((await exported(to)).equals(before)).toBe(true)
-    expect(await imported(to, bundle, { onExisting: 'skip' })).toEqual({
-      ...nothing,
+    expect((await exportFrom(to)).equals(before)).toBe(true)
+    expect(await importInto(to, bundle, { onExisting: 'skip' })).toEqual({
+      ...emptyResult,
       sessions: 3,
       messages: 1,
       entries: 11,
-      skipped: others,
+      skipped: conflicts,
     })
-    expect((await within(to, (graph) => graph.entity('acme', 'bob')))?.properties).toEqual({ city: 'Rome' })
-    expect((await nodesIn(to)).entities).toEqual([{ ...tea, entityType: 'cat' }, robot])
-    expect(await imported(to, bundle, { onExisting: 'replace' })).toEqual({
-      ...nothing,
+    expect((await withGraph(to, (graph) => graph.entity('acme', 'bob')))?.properties).toEqual({ city: 'Rome' })
+    expect((await readNodes(to)).entities).toEqual([{ ...tea, entityType: 'cat' }, robot])
+    expect(await importInto(to, bundle, { onExisting: 'replace' })).toEqual({
+      ...emptyResult,
       sessions: 1,
       entries: 10,
       unchanged: 2,
-      replaced: others,
+      replaced: conflicts,
     })
-    expect(await within(to, (graph) => graph.entity('acme', 'bob'))).toEqual({
+    expect(await withGraph(to, (graph) => graph.entity('acme', 'bob'))).toEqual({
       ...person('bob', { city: 'Bergen' }),
       createdAt: 1_000,
       updatedAt: 2_000,
     })
-    expect((await nodesIn(to)).entities).toEqual([tea, robot])
-    expect((await within(to, ({ nodes }) => nodes.searchNodes('acme', 'person'))).entities).toEqual([tea])
-    expect((await within(to, ({ nodes }) => nodes.searchNodes('acme', 'cat'))).entities).toEqual([])
-    expect(await imported(to, bundle)).toEqual({ ...nothing, unchanged: 3 })
+    expect((await readNodes(to)).entities).toEqual([tea, robot])
+    expect((await withGraph(to, ({ nodes }) => nodes.searchNodes('acme', 'person'))).entities).toEqual([tea])
+    expect((await withGraph(to, ({ nodes }) => nodes.searchNodes('acme', 'cat'))).entities).toEqual([])
+    expect(await importInto(to, bundle)).toEqual({ ...emptyResult, unchanged: 3 })
   })
 
-  it('keeps what was drawn from a session that takes the place of another', async () => {
+  it('with a replaced session › keeps the rows derived from the imported session', async () => {
     const [from, to] = [plain(), plain()]
-    await filled(from)
+    await fillGraph(from)
     await using memory = await openMemory({ store: to.url, clock: () => 500 })
     await memory.append('acme:s1', [{ role: 'user', content: 'Something else.' }])
-    await within(to, (graph) =>
+    await withGraph(to, (graph) =>
       graph.write('acme', { entities: [{ ...person('else'), session: 's1', sources: ['m1'] }] }),
     )
-    const bundle = await exported(from)
-    expect(await imported(to, bundle, { onExisting: 'replace' })).toMatchObject({ replaced: ['acme:s1'] })
-    expect((await within(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
+    const bundle = await exportFrom(from)
+    expect(await importInto(to, bundle, { onExisting: 'replace' })).toMatchObject({ replaced: ['acme:s1'] })
+    expect((await withGraph(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
       'zoe',
       'ann',
       'bob',
     ])
   })
 
-  it('is not taken twice where its text was no text', async () => {
+  it('with lone surrogates › does not import rows twice', async () => {
     const from = plain()
     const half = { name: 'half \ud83d', entityType: 'thing', observations: ['\ud83d'] }
-    await within(from, async (graph) => {
+    await withGraph(from, async (graph) => {
       await graph.write('acme', { entities: [person('half \ud83d', { of: '\ud83d' })] })
       await graph.nodes.createEntities('acme', [half])
     })
-    const bundle = await exported(from)
-    expect(await imported(from, bundle)).toEqual({ ...nothing, unchanged: 1 })
-    expect((await nodesIn(from)).entities).toEqual([half])
-    const to = { url: `sqlite:${fresh()}`, storeKey: keyFile(fresh('.key')) }
-    await within(to, (graph) => graph.write('acme', { entities: [person('half \ud83d', { of: 'another' })] }))
-    await imported(to, bundle, { onExisting: 'replace' })
-    expect((await within(to, (graph) => graph.entity('acme', 'half \ud83d')))?.properties).toEqual({ of: '\ufffd' })
+    const bundle = await exportFrom(from)
+    expect(await importInto(from, bundle)).toEqual({ ...emptyResult, unchanged: 1 })
+    expect((await readNodes(from)).entities).toEqual([half])
+    const to = { url: `sqlite:${newFile()}`, storeKey: keyFile(newFile('.key')) }
+    await withGraph(to, (graph) => graph.write('acme', { entities: [person('half \ud83d', { of: 'another' })] }))
+    await importInto(to, bundle, { onExisting: 'replace' })
+    expect((await withGraph(to, (graph) => graph.entity('acme', 'half \ud83d')))?.properties).toEqual({ of: '\ufffd' })
   })
 })
 
-const few = fc.constantFrom('a', 'b', 'c')
+const letter = fc.constantFrom('a', 'b', 'c')
 const row: fc.Arbitrary<GraphRow> = fc.oneof(
   fc.record({
-    node: fc.record({ name: few, entityType: fc.constant('t'), observations: fc.array(few, { maxLength: 4 }) }),
+    node: fc.record({ name: letter, entityType: fc.constant('t'), observations: fc.array(letter, { maxLength: 4 }) }),
   }),
-  fc.record({ link: fc.record({ from: few, to: few, relationType: few }) }),
+  fc.record({ link: fc.record({ from: letter, to: letter, relationType: letter }) }),
 )
 const rows = fc.array(row, { maxLength: 12 })
-const held = (all: readonly GraphRow[]) => all.map((one, place) => ({ place, row: one }))
+const toStoredRows = (graph: readonly GraphRow[]) => graph.map((row, place) => ({ place, row }))
 
-/** What a store has after a merge, which the archive would have written. */
-function joined(one: readonly GraphRow[], other: readonly GraphRow[]): readonly GraphRow[] {
+/** Applies the writes of a merge as the archive does. */
+function applyMerge(one: readonly GraphRow[], other: readonly GraphRow[]): readonly GraphRow[] {
   const all = [...one]
-  for (const { row, place } of merge(held(one), other).writes) {
+  for (const { row, place } of mergeGraphs(toStoredRows(one), other).writes) {
     const before = place === undefined ? undefined : all[place]
     if (place !== undefined && before !== undefined && 'node' in before && 'node' in row)
       all[place] = { node: { ...before.node, observations: [...before.node.observations, ...row.node.observations] } }
@@ -151,32 +162,32 @@ function joined(one: readonly GraphRow[], other: readonly GraphRow[]): readonly 
   return all
 }
 
-/** How often each thing is said, whoever says it. */
-function counted(all: readonly GraphRow[]): ReadonlyMap<string, number> {
+/** Counts links, nodes and observations. */
+function countItems(all: readonly GraphRow[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
-  const nth = new Map<string, number>()
+  const nodeCounts = new Map<string, number>()
   const count = (thing: string): void => void counts.set(thing, (counts.get(thing) ?? 0) + 1)
   for (const one of all) {
     if ('link' in one) count(JSON.stringify(one))
     if (!('node' in one)) continue
-    const place = (nth.get(one.node.name) ?? 0) + 1
-    nth.set(one.node.name, place)
-    count(`${one.node.name} ${place}`)
-    for (const text of one.node.observations) count(`${one.node.name} ${place}: ${text}`)
+    const number = (nodeCounts.get(one.node.name) ?? 0) + 1
+    nodeCounts.set(one.node.name, number)
+    count(`${one.node.name} ${number}`)
+    for (const text of one.node.observations) count(`${one.node.name} ${number}: ${text}`)
   }
   return counts
 }
 
-describe('joining two graphs', () => {
-  it('has everything as often as whichever has it more often, and is done once', () => {
+describe('mergeGraphs', () => {
+  it('with any two graphs › keeps the higher count of each item and is idempotent', () => {
     fc.assert(
       fc.property(rows, rows, (one, other) => {
-        const all = joined(one, other)
-        const [left, right, both] = [counted(one), counted(other), counted(all)]
+        const all = applyMerge(one, other)
+        const [left, right, both] = [countItems(one), countItems(other), countItems(all)]
         for (const thing of new Set([...left.keys(), ...right.keys(), ...both.keys()]))
           expect([thing, both.get(thing)]).toEqual([thing, Math.max(left.get(thing) ?? 0, right.get(thing) ?? 0)])
-        expect(merge(held(all), other)).toEqual({ writes: [], others: [] })
-        expect(merge(held(all), one)).toEqual({ writes: [], others: [] })
+        expect(mergeGraphs(toStoredRows(all), other)).toEqual({ writes: [], conflicts: [] })
+        expect(mergeGraphs(toStoredRows(all), one)).toEqual({ writes: [], conflicts: [] })
       }),
       { numRuns: 500 },
     )

@@ -7,8 +7,8 @@ import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { said as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { file, gathered } from './bytes.ts'
-import { storeWith, talk } from './memories.ts'
+import { gathered, openChunks } from './byteHelpers.ts'
+import { conversation, createStoreWith } from './histories.ts'
 
 const fact: Fact = {
   kind: 'fact',
@@ -20,30 +20,33 @@ const fact: Fact = {
   importance: 5,
   sources: [],
 }
-const many = Array.from({ length: 1_201 }, (_, at) => `${at}`)
+const manyContents = Array.from({ length: 1_201 }, (_, index) => `${index}`)
 
-const bundleOf = (store: Store) => gathered(exportBundle(store))
-const contents = async (store: Store, key: string) =>
+const exportAll = (store: Store) => gathered(exportBundle(store))
+const readContents = async (store: Store, key: string) =>
   (await store.page(parseKey(key), { limit: 9 })).map(({ content }) => content)
 
-describe('importing into a store that has other contents', () => {
-  const bundle = async () => file(await bundleOf(await storeWith(talk('acme:ann', ['new']), talk('acme:bob', ['new']))))
-  const there = () => storeWith(talk('acme:bob', ['old', 'older']))
+describe('importBundle into a store with other contents', () => {
+  const openBundle = async () =>
+    openChunks(
+      await exportAll(await createStoreWith(conversation('acme:ann', ['new']), conversation('acme:bob', ['new']))),
+    )
+  const createExisting = () => createStoreWith(conversation('acme:bob', ['old', 'older']))
 
-  it('is refused by default, names them and leaves everything as it was', async () => {
-    const store = await there()
-    const before = await bundleOf(store)
-    await expect(importBundle(store, await bundle())).rejects.toMatchObject({
+  it('by default › throws an error that names them and writes nothing', async () => {
+    const store = await createExisting()
+    const before = await exportAll(store)
+    await expect(importBundle(store, await openBundle())).rejects.toMatchObject({
       code: 'conflict',
       message:
         'The store has other contents for acme:bob. Nothing was imported. Skip or replace what the store has, or import into another scope.',
     })
-    expect((await bundleOf(store)).equals(before)).toBe(true)
+    expect((await exportAll(store)).equals(before)).toBe(true)
   })
 
-  it('skips them if told so', async () => {
-    const store = await there()
-    expect(await importBundle(store, await bundle(), { onExisting: 'skip' })).toEqual({
+  it('with onExisting skip › skips them', async () => {
+    const store = await createExisting()
+    expect(await importBundle(store, await openBundle(), { onExisting: 'skip' })).toEqual({
       sessions: 1,
       messages: 1,
       entries: 0,
@@ -51,70 +54,73 @@ describe('importing into a store that has other contents', () => {
       skipped: ['acme:bob'],
       replaced: [],
     })
-    expect([await contents(store, 'acme:ann'), await contents(store, 'acme:bob')]).toEqual([['new'], ['old', 'older']])
+    expect([await readContents(store, 'acme:ann'), await readContents(store, 'acme:bob')]).toEqual([
+      ['new'],
+      ['old', 'older'],
+    ])
   })
 
-  it('replaces them if told so', async () => {
-    const store = await there()
-    expect(await importBundle(store, await bundle(), { onExisting: 'replace' })).toMatchObject({
+  it('with onExisting replace › replaces them', async () => {
+    const store = await createExisting()
+    expect(await importBundle(store, await openBundle(), { onExisting: 'replace' })).toMatchObject({
       sessions: 2,
       messages: 2,
       skipped: [],
       replaced: ['acme:bob'],
     })
-    expect([await contents(store, 'acme:ann'), await contents(store, 'acme:bob')]).toEqual([['new'], ['new']])
+    expect([await readContents(store, 'acme:ann'), await readContents(store, 'acme:bob')]).toEqual([['new'], ['new']])
   })
 
-  it('refuses to guess what else it could do', async () =>
-    expect(importBundle(ramStore(), await bundle(), { onExisting: 'merge' as 'skip' })).rejects.toMatchObject({
+  it('with an unknown onExisting › throws', async () =>
+    expect(importBundle(ramStore(), await openBundle(), { onExisting: 'merge' as 'skip' })).rejects.toMatchObject({
       code: 'bad-option',
       param: 'onExisting',
     }))
 
-  const other = talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [fact])
+  const other = conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [fact])
   it.each([
-    ['another text', talk('acme:ann', ['a', 'b', 'C', 'd', 'e'], [2, 5], [fact])],
-    ['another gap', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [3, 5], [fact])],
-    ['no gap', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [5], [fact])],
-    ['more messages', talk('acme:ann', ['a', 'b', 'c', 'd', 'e', 'f'], [2, 5], [fact])],
-    ['more messages that are gone', talk('acme:ann', ['a', 'b', 'c', 'd', 'e', 'f'], [2, 5, 6], [fact])],
-    ['a first message that is gone', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [1, 2, 5], [fact])],
-    ['a last message that is gone', talk('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [fact])],
-    ['a last message that is not gone', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2], [fact])],
-    ['another entry', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [{ ...fact, value: 'y' }])],
-    ['one entry more', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [fact, { ...fact, id: 'f2' }])],
+    ['another text', conversation('acme:ann', ['a', 'b', 'C', 'd', 'e'], [2, 5], [fact])],
+    ['another gap', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [3, 5], [fact])],
+    ['no gap', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [5], [fact])],
+    ['more messages', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e', 'f'], [2, 5], [fact])],
+    ['more messages that are erased', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e', 'f'], [2, 5, 6], [fact])],
+    ['an erased first message', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [1, 2, 5], [fact])],
+    ['an erased last message', conversation('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [fact])],
+    ['a last message that is not erased', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2], [fact])],
+    ['another entry', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [{ ...fact, value: 'y' }])],
+    ['one entry more', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5], [fact, { ...fact, id: 'f2' }])],
     [
       'another beginning',
       { ...other, steps: [{ ...other.steps[0], at: 999 }, ...other.steps.slice(1)] } as typeof other,
     ],
-  ])('sees %s', async (_, history) => {
-    const store = await storeWith(history)
-    const before = await bundleOf(store)
-    await expect(importBundle(store, file(await bundleOf(await storeWith(other))))).rejects.toMatchObject({
+  ])('with %s › throws conflict', async (_, history) => {
+    const store = await createStoreWith(history)
+    const before = await exportAll(store)
+    await expect(importBundle(store, openChunks(await exportAll(await createStoreWith(other))))).rejects.toMatchObject({
       code: 'conflict',
     })
-    expect((await bundleOf(store)).equals(before)).toBe(true)
+    expect((await exportAll(store)).equals(before)).toBe(true)
   })
 
   it.each([
-    ['fewer messages', talk('acme:ann', ['a', 'b', 'c'], [2])],
-    ['fewer messages, the last one gone', talk('acme:ann', ['a', 'b'], [2])],
-    ['fewer entries', talk('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5])],
+    ['fewer messages', conversation('acme:ann', ['a', 'b', 'c'], [2])],
+    ['fewer messages, the last one erased', conversation('acme:ann', ['a', 'b'], [2])],
+    ['fewer entries', conversation('acme:ann', ['a', 'b', 'c', 'd', 'e'], [2, 5])],
     ['another expiry', { ...other, expiresAt: 9_000 }],
-  ])('continues what is the same but for %s', async (_, history) => {
-    const store = await storeWith(history)
-    const wanted = await bundleOf(await storeWith(other))
-    expect(await importBundle(store, file(wanted))).toMatchObject({ sessions: 1, replaced: [] })
-    expect((await bundleOf(store)).equals(wanted)).toBe(true)
+  ])('with the same session but %s › continues it', async (_, history) => {
+    const store = await createStoreWith(history)
+    const expected = await exportAll(await createStoreWith(other))
+    expect(await importBundle(store, openChunks(expected))).toMatchObject({ sessions: 1, replaced: [] })
+    expect((await exportAll(store)).equals(expected)).toBe(true)
   })
 
-  it('sets an expiry that is all that differs', async () => {
-    const store = await storeWith({ ...talk('acme:ann', ['a']), expiresAt: 9_000 })
-    await importBundle(store, file(await bundleOf(await storeWith(talk('acme:ann', ['a'])))))
+  it('with a different expiry only › sets it', async () => {
+    const store = await createStoreWith({ ...conversation('acme:ann', ['a']), expiresAt: 9_000 })
+    await importBundle(store, openChunks(await exportAll(await createStoreWith(conversation('acme:ann', ['a'])))))
     expect((await store.head(parseKey('acme:ann'), 0)).expiresAt).toBe(never)
   })
 
-  it('takes the place of a session in which nothing was ever said', async () => {
+  it('with an existing session without messages › replaces it', async () => {
     const store = ramStore()
     await store.commit({
       id: 'a',
@@ -126,24 +132,30 @@ describe('importing into a store that has other contents', () => {
       drop: [],
       expiresAt: never,
     })
-    const wanted = await bundleOf(await storeWith(other))
-    await importBundle(store, file(wanted))
-    expect((await bundleOf(store)).equals(wanted)).toBe(true)
+    const expected = await exportAll(await createStoreWith(other))
+    await importBundle(store, openChunks(expected))
+    expect((await exportAll(store)).equals(expected)).toBe(true)
   })
 })
 
-describe('importing into another scope', () => {
-  it('renames the scope of every session', async () => {
+describe('importBundle into another scope', () => {
+  it('with a bundle of one scope › renames the scope of every session', async () => {
     const store = ramStore()
-    await importBundle(store, file(await bundleOf(await storeWith(talk('acme', ['x']), talk('acme:ann', ['x'])))), {
-      scope: 'zeta',
-    })
+    await importBundle(
+      store,
+      openChunks(await exportAll(await createStoreWith(conversation('acme', ['x']), conversation('acme:ann', ['x'])))),
+      {
+        scope: 'zeta',
+      },
+    )
     expect((await store.list({ limit: 9 })).map(({ key }) => `${key.scope} ${key.id}`)).toEqual(['zeta ', 'zeta ann'])
   })
 
-  it('needs a bundle of one scope', async () => {
+  it('with a bundle of several scopes › throws', async () => {
     const store = ramStore()
-    const bundle = file(await bundleOf(await storeWith(talk('acme:ann', ['x']), talk('beta:ann', ['x']))))
+    const bundle = openChunks(
+      await exportAll(await createStoreWith(conversation('acme:ann', ['x']), conversation('beta:ann', ['x']))),
+    )
     await expect(importBundle(store, bundle, { scope: 'zeta' })).rejects.toMatchObject({
       code: 'bad-option',
       param: 'scope',
@@ -153,28 +165,32 @@ describe('importing into another scope', () => {
   })
 })
 
-describe('an import that was interrupted', () => {
-  const histories = [talk('acme:ann', many, [3, 700, 1_201], [fact]), talk('acme:bob', []), talk('acme:eve', ['x'])]
+describe('importBundle after an interruption', () => {
+  const histories = [
+    conversation('acme:ann', manyContents, [3, 700, 1_201], [fact]),
+    conversation('acme:bob', []),
+    conversation('acme:eve', ['x']),
+  ]
 
-  it('is continued by the next one, whichever change was the last', async () => {
-    const wanted = await bundleOf(await storeWith(...histories))
+  it('after any commit › continues with the next import', async () => {
+    const expected = await exportAll(await createStoreWith(...histories))
     let failures = 0
     for (let allowed = 0; ; allowed++) {
       const store = ramStore()
-      const whole = await importBundle(failingAfter(store, allowed), file(wanted)).then(
+      const isComplete = await importBundle(failAfter(store, allowed), openChunks(expected)).then(
         () => true,
         () => false,
       )
-      if (!whole) await importBundle(store, file(wanted))
-      expect((await bundleOf(store)).equals(wanted)).toBe(true)
-      if (whole) break
+      if (!isComplete) await importBundle(store, openChunks(expected))
+      expect((await exportAll(store)).equals(expected)).toBe(true)
+      if (isComplete) break
       failures++
     }
     expect(failures).toBe(10)
   })
 
-  it('was stopped by its signal, says so and can be continued', async () => {
-    const wanted = await bundleOf(await storeWith(...histories))
+  it('when aborted › throws and can be continued', async () => {
+    const expected = await exportAll(await createStoreWith(...histories))
     const store = ramStore()
     const controller = new AbortController()
     const progress: number[] = []
@@ -183,38 +199,41 @@ describe('an import that was interrupted', () => {
       if (messages === 1_000) controller.abort()
     }
     await expect(
-      importBundle(store, file(wanted), { signal: controller.signal, progress: stop }),
+      importBundle(store, openChunks(expected), { signal: controller.signal, progress: stop }),
     ).rejects.toMatchObject({
       code: 'aborted',
       message:
         'The import was stopped by the caller. What was written stays; import the same bundle again to continue.',
     })
     expect(progress).toEqual([0, 500, 1_000])
-    await expect(importBundle(store, file(wanted), { signal: controller.signal })).rejects.toMatchObject({
+    await expect(importBundle(store, openChunks(expected), { signal: controller.signal })).rejects.toMatchObject({
       message: 'The import was stopped by the caller. Nothing was written.',
     })
-    await importBundle(store, file(wanted))
-    expect((await bundleOf(store)).equals(wanted)).toBe(true)
+    await importBundle(store, openChunks(expected))
+    expect((await exportAll(store)).equals(expected)).toBe(true)
   })
 
-  it('does not run over somebody who writes meanwhile', async () => {
+  it('with a concurrent write › throws conflict and keeps the write', async () => {
     const key = parseKey('acme:ann')
-    const mine = { id: 'x', key, at: 5, epoch: 0, drop: [], expiresAt: never }
-    const wanted = file(await bundleOf(await storeWith(talk('acme:ann', many))))
+    const baseChange = { id: 'x', key, at: 5, epoch: 0, drop: [], expiresAt: never }
+    const expected = openChunks(await exportAll(await createStoreWith(conversation('acme:ann', manyContents))))
     for (const change of [
-      { ...mine, append: [line('mine')], put: [] },
-      { ...mine, append: [], put: [fact] },
+      { ...baseChange, append: [line('mine')], put: [] },
+      { ...baseChange, append: [], put: [fact] },
     ]) {
       const store = ramStore()
-      const meddle = ({ messages }: { messages: number }) => void (messages === 1_000 && store.commit(change))
-      await expect(importBundle(store, wanted, { progress: meddle })).rejects.toMatchObject({ code: 'conflict' })
+      const writeConcurrently = ({ messages }: { messages: number }) =>
+        void (messages === 1_000 && store.commit(change))
+      await expect(importBundle(store, expected, { progress: writeConcurrently })).rejects.toMatchObject({
+        code: 'conflict',
+      })
       const { asked, derived } = await store.head(key, 0)
       expect([asked?.content === 'mine', derived]).toEqual([change.append.length === 1, change.put])
     }
   })
 
-  it('does not replace what somebody has written meanwhile', async () => {
-    const store = await storeWith(talk('acme:ann', ['old']))
+  it('with a concurrent write and onExisting replace › throws conflict and keeps the write', async () => {
+    const store = await createStoreWith(conversation('acme:ann', ['old']))
     const change = {
       id: 'x',
       key: parseKey('acme:ann'),
@@ -225,22 +244,22 @@ describe('an import that was interrupted', () => {
       drop: [],
       expiresAt: never,
     }
-    const wanted = file(await bundleOf(await storeWith(talk('acme:ann', ['new']))))
-    const attempt = importBundle(store, wanted, { onExisting: 'replace', progress: () => void store.commit(change) })
+    const expected = openChunks(await exportAll(await createStoreWith(conversation('acme:ann', ['new']))))
+    const attempt = importBundle(store, expected, { onExisting: 'replace', progress: () => void store.commit(change) })
     await expect(attempt).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining('acme:ann was written to during the import'),
     })
-    expect(await contents(store, 'acme:ann')).toEqual(['old', 'mine'])
+    expect(await readContents(store, 'acme:ann')).toEqual(['old', 'mine'])
   })
 
-  it('had its bundle changed under its hands', async () => {
+  it('with a bundle that changes between the passes › throws', async () => {
     const [one, two] = await Promise.all(
-      ['a', 'b'].map(async (text) => bundleOf(await storeWith(talk('acme:ann', [text])))),
+      ['a', 'b'].map(async (text) => exportAll(await createStoreWith(conversation('acme:ann', [text])))),
     )
     for (const second of [two as Buffer, (one as Buffer).subarray(0, 500)]) {
       const versions = [one as Buffer, second]
-      const attempt = importBundle(ramStore(), () => file(versions.shift() as Buffer)())
+      const attempt = importBundle(ramStore(), () => openChunks(versions.shift() as Buffer)())
       await expect(attempt).rejects.toMatchObject({
         code: 'bad-bundle',
         message: expect.stringContaining('changed while it was being imported'),
@@ -249,8 +268,8 @@ describe('an import that was interrupted', () => {
   })
 })
 
-/** The store, until it has taken this many changes. */
-function failingAfter(store: Store, allowed: number): Store {
+/** Wraps a store that fails after this many commits. */
+function failAfter(store: Store, allowed: number): Store {
   let left = allowed
   return {
     ...store,

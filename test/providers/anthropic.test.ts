@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { anthropicModel } from '../../src/providers/anthropic.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { failureOf, hello, piecesOf } from './gather.ts'
+import { collectFailure, collectReply, helloRequest } from './modelHelpers.ts'
 import { sends, startUpstream } from './upstream.ts'
 
 const event = (value: { type: string; [field: string]: unknown }): string =>
@@ -9,48 +9,52 @@ const event = (value: { type: string; [field: string]: unknown }): string =>
 const delta = (delta: unknown): string => event({ type: 'content_block_delta', index: 0, delta })
 
 describe('anthropicModel', () => {
-  verifies('E-15', 'anthropic: sends system text apart and roles in turns, with key and version', async () => {
-    await using upstream = await startUpstream()
-    const model = anthropicModel({ baseUrl: upstream.origin, apiKey: 'sk-ant-1', model: 'claude-x' })
-    const pieces = await piecesOf(model, {
-      messages: [
-        { role: 'system', content: 'Be brief.' },
-        { role: 'system', content: 'Be kind.' },
-        { role: 'user', content: 'Hello' },
-        { role: 'assistant', content: 'Hi' },
-        { role: 'system', content: 'It is late.' },
-        { role: 'user', content: 'And now?' },
-      ],
-      temperature: 0.5,
-    })
-    expect(pieces).toEqual(['Hello', ' from upstream.'])
-    const [request] = upstream.requests
-    expect(request?.path).toBe('/v1/messages')
-    expect(request?.headers).toMatchObject({ 'x-api-key': 'sk-ant-1', 'anthropic-version': '2023-06-01' })
-    expect(request?.headers.authorization).toBeUndefined()
-    expect(request?.body).toEqual({
-      model: 'claude-x',
-      max_tokens: 4096,
-      system: 'Be brief.\n\nBe kind.',
-      messages: [
-        { role: 'user', content: 'Hello' },
-        { role: 'assistant', content: 'Hi' },
-        {
-          role: 'user',
-          content: [
-            { type: 'text', text: 'It is late.' },
-            { type: 'text', text: 'And now?' },
-          ],
-        },
-      ],
-      stream: true,
-      temperature: 0.5,
-    })
-  })
+  verifies(
+    'E-15',
+    'anthropic › reply › sends the system text separately, alternating roles, the key and the API version',
+    async () => {
+      await using upstream = await startUpstream()
+      const model = anthropicModel({ baseUrl: upstream.origin, apiKey: 'sk-ant-1', model: 'claude-x' })
+      const pieces = await collectReply(model, {
+        messages: [
+          { role: 'system', content: 'Be brief.' },
+          { role: 'system', content: 'Be kind.' },
+          { role: 'user', content: 'Hello' },
+          { role: 'assistant', content: 'Hi' },
+          { role: 'system', content: 'It is late.' },
+          { role: 'user', content: 'And now?' },
+        ],
+        temperature: 0.5,
+      })
+      expect(pieces).toEqual(['Hello', ' from upstream.'])
+      const [request] = upstream.requests
+      expect(request?.path).toBe('/v1/messages')
+      expect(request?.headers).toMatchObject({ 'x-api-key': 'sk-ant-1', 'anthropic-version': '2023-06-01' })
+      expect(request?.headers.authorization).toBeUndefined()
+      expect(request?.body).toEqual({
+        model: 'claude-x',
+        max_tokens: 4096,
+        system: 'Be brief.\n\nBe kind.',
+        messages: [
+          { role: 'user', content: 'Hello' },
+          { role: 'assistant', content: 'Hi' },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'It is late.' },
+              { type: 'text', text: 'And now?' },
+            ],
+          },
+        ],
+        stream: true,
+        temperature: 0.5,
+      })
+    },
+  )
 
-  it('tells of tool calls in words, because it defines no tools', async () => {
+  it('reply › with tool calls › sends them as text', async () => {
     await using upstream = await startUpstream()
-    await piecesOf(anthropicModel({ baseUrl: upstream.url, model: 'claude-x' }), {
+    await collectReply(anthropicModel({ baseUrl: upstream.url, model: 'claude-x' }), {
       messages: [
         { role: 'user', content: 'Weather?' },
         {
@@ -82,7 +86,7 @@ describe('anthropicModel', () => {
     })
   })
 
-  it('passes over thoughts, tool input and events it does not know', async () => {
+  it('reply › with thoughts, tool input and unknown events › skips them', async () => {
     const stream = [
       delta({ type: 'thinking_delta', thinking: 'Hm' }),
       delta({ type: 'text_delta', text: 'Yes' }),
@@ -91,16 +95,19 @@ describe('anthropicModel', () => {
       event({ type: 'message_delta', delta: { stop_reason: 'max_tokens' } }),
     ]
     await using upstream = await startUpstream(sends('text/event-stream', stream.join('')))
-    expect(await piecesOf(anthropicModel({ baseUrl: upstream.origin, model: 'claude-x' }))).toEqual(['Yes'])
+    expect(await collectReply(anthropicModel({ baseUrl: upstream.origin, model: 'claude-x' }))).toEqual(['Yes'])
   })
 
-  it('says when the model refused', async () => {
+  it('reply › with stop reason refusal › throws an error', async () => {
     const stream =
       delta({ type: 'text_delta', text: 'Well' }) +
       event({ type: 'message_delta', delta: { stop_reason: 'refusal' } }) +
       event({ type: 'message_stop' })
     await using upstream = await startUpstream(sends('text/event-stream', stream))
-    const { pieces, error } = await failureOf(anthropicModel({ baseUrl: upstream.origin, model: 'claude-x' }), hello)
+    const { pieces, error } = await collectFailure(
+      anthropicModel({ baseUrl: upstream.origin, model: 'claude-x' }),
+      helloRequest,
+    )
     expect(pieces).toEqual(['Well'])
     expect(error).toMatchObject({ code: 'upstream', message: expect.stringContaining('withheld the reply (refusal)') })
   })

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { MemoryError } from '../../src/domain/error.ts'
 import { type EmbedderAccess, openaiEmbedder } from '../../src/providers/embedder.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
-import { everythingIn } from './gather.ts'
+import { useFakeTimeouts } from './fakeTimeouts.ts'
+import { formatErrorChain } from './modelHelpers.ts'
 import {
   type Behaviour,
   closedPort,
@@ -16,33 +17,33 @@ import {
 
 type Item = { readonly index?: unknown; readonly embedding?: unknown }
 
-const answers = (...data: Item[]): Behaviour =>
+const respondWith = (...data: Item[]): Behaviour =>
   sends('application/json', JSON.stringify({ object: 'list', model: 'test', data }))
 const base64 = (...values: number[]): string => Buffer.from(Float32Array.from(values).buffer).toString('base64')
-const embedderAt = (upstream: Upstream, access: Partial<EmbedderAccess> = {}) =>
-  openaiEmbedder({ baseUrl: upstream.url, model: 'test', ...access })
+const embedderAt = (upstream: Upstream, options: Partial<EmbedderAccess> = {}) =>
+  openaiEmbedder({ baseUrl: upstream.url, model: 'test', ...options })
 
-/** Each text as the vector of its length and of its place. */
-const measures: Script = ({ body }) =>
-  answers(...body.input.map((text: string, index: number) => ({ index, embedding: [text.length, index] })))
+/** Embeds each text as the vector [length, index]. */
+const embedLengths: Script = ({ body }) =>
+  respondWith(...body.input.map((text: string, index: number) => ({ index, embedding: [text.length, index] })))
 
-async function failureOf(
+async function embedFailure(
   script: Script,
   texts: readonly string[] = ['a', 'b'],
-  access: Partial<EmbedderAccess> = {},
+  options: Partial<EmbedderAccess> = {},
 ): Promise<MemoryError> {
   await using upstream = await startUpstream(script)
-  return await embedderAt(upstream, access)
+  return await embedderAt(upstream, options)
     .embed(texts)
     .then(
-      (vectors) => expect.unreachable(`it did not fail but made ${vectors.length} vectors`),
+      (vectors) => expect.unreachable(`embed did not fail but returned ${vectors.length} vectors`),
       (error) => error,
     )
 }
 
 describe('openaiEmbedder', () => {
-  it('sends the texts in one request, with the key, and gives their vectors', async () => {
-    await using upstream = await startUpstream(measures)
+  it('embed › with several texts › sends one request with the key and returns their vectors', async () => {
+    await using upstream = await startUpstream(embedLengths)
     const embedder = embedderAt(upstream, { apiKey: ' sk-1\n', headers: { 'x-team': 'blue' } })
     expect(embedder.name).toBe('test')
     expect(await embedder.embed(['Miso', 'is a cat'])).toEqual([Float32Array.of(4, 0), Float32Array.of(8, 1)])
@@ -56,83 +57,91 @@ describe('openaiEmbedder', () => {
     })
   })
 
-  it('asks for shorter vectors, and has another name then', async () => {
-    await using upstream = await startUpstream(measures)
+  it('embed › with dimensions › requests them and includes them in the name', async () => {
+    await using upstream = await startUpstream(embedLengths)
     const embedder = embedderAt(upstream, { dimensions: 2 })
     expect(embedder.name).toBe('test@2')
     expect(await embedder.embed(['Miso'])).toEqual([Float32Array.of(4, 0)])
     expect(upstream.requests[0]?.body).toEqual({ model: 'test', input: ['Miso'], dimensions: 2 })
   })
 
-  it('asks nobody for nothing', async () => {
+  it('embed › without texts › sends no request', async () => {
     expect(await openaiEmbedder({ baseUrl: await closedPort(), model: 'test' }).embed([])).toEqual([])
   })
 
-  it('takes vectors in any order, as numbers or in base64', async () => {
+  it('embed › with vectors in any order, as numbers or base64 › returns them in the order of the texts', async () => {
     await using upstream = await startUpstream(
-      answers({ index: 1, embedding: base64(0.5, -2) }, { index: 0, embedding: [1, 0.1] }),
+      respondWith({ index: 1, embedding: base64(0.5, -2) }, { index: 0, embedding: [1, 0.1] }),
     )
     expect(await embedderAt(upstream).embed(['a', 'b'])).toEqual([Float32Array.of(1, 0.1), Float32Array.of(0.5, -2)])
   })
 
-  it('takes vectors without a place in the order they come', async () => {
-    await using upstream = await startUpstream(answers({ embedding: [1] }, { embedding: [2] }))
+  it('embed › with vectors without an index › keeps their order', async () => {
+    await using upstream = await startUpstream(respondWith({ embedding: [1] }, { embedding: [2] }))
     expect(await embedderAt(upstream).embed(['a', 'b'])).toEqual([Float32Array.of(1), Float32Array.of(2)])
   })
 
   it.each([
-    ['too few', answers({ index: 0, embedding: [1] }), 'sent 1 vectors for 2 texts'],
-    ['too many', answers({ embedding: [1] }, { embedding: [1] }, { embedding: [1] }), 'sent 3 vectors for 2 texts'],
-    ['none', sends('application/json', '{"object":"chat.completion"}'), 'sent 0 vectors for 2 texts'],
+    ['too few vectors', respondWith({ index: 0, embedding: [1] }), 'sent 1 vectors for 2 texts'],
     [
-      'one twice',
-      answers({ index: 0, embedding: [1] }, { index: 0, embedding: [2] }),
+      'too many vectors',
+      respondWith({ embedding: [1] }, { embedding: [1] }, { embedding: [1] }),
+      'sent 3 vectors for 2 texts',
+    ],
+    ['no vectors', sends('application/json', '{"object":"chat.completion"}'), 'sent 0 vectors for 2 texts'],
+    [
+      'a repeated index',
+      respondWith({ index: 0, embedding: [1] }, { index: 0, embedding: [2] }),
       'sent no vector of finite numbers for text 1',
     ],
     [
-      'a place there is not',
-      answers({ index: 0, embedding: [1] }, { index: 2, embedding: [2] }),
+      'an index out of range',
+      respondWith({ index: 0, embedding: [1] }, { index: 2, embedding: [2] }),
       'sent no vector of finite numbers for text 1',
     ],
     [
-      'words',
-      answers({ index: 0, embedding: [1] }, { index: 1, embedding: ['2'] }),
+      'strings in a vector',
+      respondWith({ index: 0, embedding: [1] }, { index: 1, embedding: ['2'] }),
       'sent no vector of finite numbers for text 1',
     ],
     [
-      'an empty one',
-      answers({ index: 0, embedding: [] }, { index: 1, embedding: [2] }),
+      'an empty vector',
+      respondWith({ index: 0, embedding: [] }, { index: 1, embedding: [2] }),
       'sent no vector of finite numbers for text 0',
     ],
     [
-      'nothing',
-      answers({ index: 0, embedding: [null] }, { index: 1, embedding: [2] }),
+      'null in a vector',
+      respondWith({ index: 0, embedding: [null] }, { index: 1, embedding: [2] }),
       'sent no vector of finite numbers for text 0',
     ],
     [
-      'more than 32 bits hold',
-      answers({ index: 0, embedding: [1e39] }, { index: 1, embedding: [2] }),
+      'a number beyond 32-bit floats',
+      respondWith({ index: 0, embedding: [1e39] }, { index: 1, embedding: [2] }),
       'sent no vector of finite numbers for text 0',
     ],
     [
-      'infinity',
-      answers({ index: 0, embedding: base64(Infinity) }, { index: 1, embedding: [2] }),
+      'an infinite number',
+      respondWith({ index: 0, embedding: base64(Infinity) }, { index: 1, embedding: [2] }),
       'sent no vector of finite numbers for text 0',
     ],
     [
-      'torn bytes',
-      answers({ index: 0, embedding: 'AAAAAAA=' }, { index: 1, embedding: [2] }),
+      'incomplete base64 floats',
+      respondWith({ index: 0, embedding: 'AAAAAAA=' }, { index: 1, embedding: [2] }),
       'sent no vector of finite numbers for text 0',
     ],
     [
-      'different lengths',
-      answers({ index: 0, embedding: [1, 2] }, { index: 1, embedding: [2] }),
+      'vectors of different lengths',
+      respondWith({ index: 0, embedding: [1, 2] }, { index: 1, embedding: [2] }),
       'sent a vector of 1 numbers where 2 were expected',
     ],
     ['a web page', sends('text/html', '<html>'), 'sent something that is not JSON'],
-    ['a flood', sends('application/json', `"${'x'.repeat(2_097_152)}"`), 'sent more than 2097152 bytes'],
-  ])('refuses %s', async (_, behaviour, message) => {
-    expect(await failureOf(behaviour)).toMatchObject({
+    [
+      'a response over the size limit',
+      sends('application/json', `"${'x'.repeat(2_097_152)}"`),
+      'sent more than 2097152 bytes',
+    ],
+  ])('embed › with %s › throws an error that explains it', async (_, behaviour, message) => {
+    expect(await embedFailure(behaviour)).toMatchObject({
       name: 'MemoryError',
       code: 'upstream',
       message: expect.stringMatching(
@@ -143,44 +152,52 @@ describe('openaiEmbedder', () => {
     })
   })
 
-  it('refuses vectors of another length than it asked for', async () => {
-    const error = await failureOf(answers({ index: 0, embedding: [1, 2, 3] }), ['a'], { dimensions: 2 })
+  it('embed › with vectors of another length than requested › throws', async () => {
+    const error = await embedFailure(respondWith({ index: 0, embedding: [1, 2, 3] }), ['a'], { dimensions: 2 })
     expect(error.message).toContain('sent a vector of 3 numbers where 2 were expected')
   })
 
   it.each([
-    ['a key that is refused', refuses(401), 'refused the key (HTTP 401). Check apiKey.'],
+    ['a refused key', refuses(401), 'refused the key (HTTP 401). Check apiKey.'],
     [
-      'a model it does not know',
+      'an unknown model',
       refuses(404),
-      'knows no model "test" or no such address (HTTP 404). Check the model name and baseUrl.',
+      'has no model "test" or no such endpoint (HTTP 404). Check the model name and baseUrl.',
     ],
     [
-      'an error inside a success',
+      'an error in a successful response',
       sends('application/json', '{"error":{"type":"overloaded"}}'),
       'reported an error (overloaded)',
     ],
-    ['a connection that breaks', { does: 'drop', pieces: [] }, 'broke off in the middle of the reply'],
-  ] as const)('says what to do about %s', async (_, behaviour, message) => {
-    const error = await failureOf(behaviour, ['SECRET text'], { apiKey: 'SECRET-key' })
-    expect(error).toMatchObject({ name: 'MemoryError', code: 'upstream', message: expect.stringContaining(message) })
-    expect(everythingIn(error)).not.toContain('SECRET')
-  })
+    ['a dropped connection', { does: 'drop', pieces: [] }, 'broke off in the middle of the reply'],
+  ] as const)(
+    'embed › with %s › throws an error with the remedy and without secrets',
+    async (_, behaviour, message) => {
+      const error = await embedFailure(behaviour, ['SECRET text'], { apiKey: 'SECRET-key' })
+      expect(error).toMatchObject({ name: 'MemoryError', code: 'upstream', message: expect.stringContaining(message) })
+      expect(formatErrorChain(error)).not.toContain('SECRET')
+    },
+  )
 
-  it('gives up on a server that is silent', async () => {
-    const error = await failureOf({ does: 'hang' }, ['a'], { timeouts: { first: 30 } })
+  it('embed › with a server that never answers › times out', async () => {
+    using clock = useFakeTimeouts()
+    const hang = (): Behaviour => {
+      clock.advance(30)
+      return { does: 'hang' }
+    }
+    const error = await embedFailure(hang, ['a'], { timeouts: { firstByte: 30 } })
     expect(error).toMatchObject({ code: 'timeout', message: expect.stringContaining('did not answer within 30 ms') })
   })
 
-  it('asks again when the server is busy', async () => {
-    await using upstream = await startUpstream([refuses(503), refuses(429), answers({ index: 0, embedding: [1] })])
-    const pauses: number[] = []
-    const embedder = embedderAt(upstream, { wait: async (ms) => void pauses.push(ms) })
+  it('embed › with a busy server › retries', async () => {
+    await using upstream = await startUpstream([refuses(503), refuses(429), respondWith({ index: 0, embedding: [1] })])
+    const delays: number[] = []
+    const embedder = embedderAt(upstream, { wait: async (ms) => void delays.push(ms) })
     expect(await embedder.embed(['a'])).toEqual([Float32Array.of(1)])
-    expect(pauses).toEqual([500, 1_500])
+    expect(delays).toEqual([500, 1_500])
   })
 
-  it('stops when the caller does', async () => {
+  it('embed › when aborted › throws and closes the connection', async () => {
     const stop = new AbortController()
     await using upstream = await startUpstream(() => {
       stop.abort()
@@ -193,8 +210,8 @@ describe('openaiEmbedder', () => {
   it.each([
     ['words', 'The cat sat on the mat. ', 20_000],
     ['characters of many bytes', '猫は\u{1F469}\u200D\u{1F680}と', 4_000],
-  ])('embeds the beginning of a text of too many %s, whole characters of it', async (_, text, repeats) => {
-    await using upstream = await startUpstream(measures)
+  ])('embed › with too many %s › embeds the beginning without splitting a character', async (_, text, repeats) => {
+    await using upstream = await startUpstream(embedLengths)
     const long = text.repeat(repeats)
     await embedderAt(upstream).embed([long, 'short'])
     const [cut, short] = (upstream.requests[0] as Received).body.input as [string, string]
@@ -206,13 +223,13 @@ describe('openaiEmbedder', () => {
     expect(cut.length).toBeGreaterThan(2_000)
   })
 
-  it('sends no half characters', async () => {
-    await using upstream = await startUpstream(measures)
+  it('embed › with a lone surrogate › sends the replacement character', async () => {
+    await using upstream = await startUpstream(embedLengths)
     await embedderAt(upstream).embed(['cut \ud83d'])
     expect(upstream.requests[0]?.body.input).toEqual(['cut \ufffd'])
   })
 
-  it.each([0, 1.5, Number.NaN])('refuses %d dimensions', (dimensions) => {
+  it.each([0, 1.5, Number.NaN])('with %d dimensions › throws', (dimensions) => {
     const message = `dimensions is ${dimensions}; it must be a whole number, 1 or more.`
     expect(() => openaiEmbedder({ model: 'test', dimensions })).toThrow(
       expect.objectContaining({ code: 'bad-option', param: 'dimensions', message }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { geminiModel } from '../../src/providers/gemini.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { failureOf, hello, piecesOf } from './gather.ts'
+import { collectFailure, collectReply, helloRequest } from './modelHelpers.ts'
 import { sends, startUpstream } from './upstream.ts'
 
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
@@ -9,11 +9,11 @@ const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
 describe('geminiModel', () => {
   verifies(
     'E-15',
-    'gemini: sends alternating contents and the system instruction, with the key in a header',
+    'gemini › reply › sends alternating contents, the system instruction and the key header',
     async () => {
       await using upstream = await startUpstream()
       const model = geminiModel({ baseUrl: `${upstream.origin}/v1beta/`, apiKey: 'AIza-1', model: 'gemini-x' })
-      const pieces = await piecesOf(model, {
+      const pieces = await collectReply(model, {
         messages: [
           { role: 'system', content: 'Be brief.' },
           { role: 'user', content: 'One' },
@@ -42,9 +42,9 @@ describe('geminiModel', () => {
     },
   )
 
-  it('begins with a user, tells of tool calls in words, and asks the model the caller names', async () => {
+  it('reply › with tool calls and a model in the request › starts with a user turn, sends the calls as text and uses that model', async () => {
     await using upstream = await startUpstream()
-    await piecesOf(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }), {
+    await collectReply(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }), {
       messages: [
         {
           role: 'assistant',
@@ -63,34 +63,34 @@ describe('geminiModel', () => {
     ])
   })
 
-  it('joins the parts of a chunk and passes over thoughts', async () => {
+  it('reply › with several parts in a chunk › joins the text parts and skips thoughts', async () => {
     const parts = [{ text: 'Hm', thought: true }, { text: 'Ye' }, { functionCall: {} }, { text: 's' }]
     await using upstream = await startUpstream(
       sends('text/event-stream', data({ candidates: [{ content: { parts }, finishReason: 'MAX_TOKENS' }] })),
     )
-    expect(await piecesOf(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }))).toEqual(['Yes'])
+    expect(await collectReply(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }))).toEqual(['Yes'])
   })
 
-  it('takes a list of chunks in one', async () => {
+  it('reply › with a JSON array of chunks › joins their text', async () => {
     const chunks = ['Ye', 's'].map((text) => ({ candidates: [{ content: { parts: [{ text }] } }] }))
     await using upstream = await startUpstream(sends('application/json', JSON.stringify(chunks)))
-    expect(await piecesOf(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }))).toEqual(['Yes'])
+    expect(await collectReply(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }))).toEqual(['Yes'])
   })
 
   it.each([
-    ['the question was blocked', { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'PROHIBITED_CONTENT'],
-    ['the reply was unsafe', { candidates: [{ finishReason: 'SAFETY' }] }, 'SAFETY'],
-    ['the reply recited', { candidates: [{ finishReason: 'RECITATION' }] }, 'RECITATION'],
-  ])('says that %s', async (_, chunk, reason) => {
+    ['a blocked prompt', { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'PROHIBITED_CONTENT'],
+    ['an unsafe reply', { candidates: [{ finishReason: 'SAFETY' }] }, 'SAFETY'],
+    ['a recitation', { candidates: [{ finishReason: 'RECITATION' }] }, 'RECITATION'],
+  ])('reply › with %s › throws an error with the reason', async (_, chunk, reason) => {
     for (const behaviour of [
       sends('text/event-stream', data(chunk)),
       sends('application/json', JSON.stringify(chunk)),
     ]) {
       await using upstream = await startUpstream(behaviour)
-      const { error } = await failureOf(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }), hello)
+      const { error } = await collectFailure(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }), helloRequest)
       expect(error).toMatchObject({
         code: 'upstream',
-        message: expect.stringContaining(`withheld the reply (${reason}). Put the question another way`),
+        message: expect.stringContaining(`withheld the reply (${reason}). Rephrase the question`),
       })
     }
   })

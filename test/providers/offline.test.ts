@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wordsOf } from '../../src/context/fees.ts'
+import { wordsOf } from '../../src/context/overhead.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { offlineModel } from '../../src/providers/offline.ts'
-import { failureOf, piecesOf } from './gather.ts'
+import { collectFailure, collectReply } from './modelHelpers.ts'
 
-const nothing =
+const noMatchReply =
   'No language model is configured, so I can only quote what I remember, and I remember nothing about this. I have noted your message. ' +
   'For real answers, name a model server with --upstream or OPENAI_BASE_URL.'
 
@@ -14,10 +14,10 @@ const assistant = (content: string): ChatMessage => ({ role: 'assistant', conten
 const system = (content: string): ChatMessage => ({ role: 'system', content })
 
 const answer = async (...messages: ChatMessage[]): Promise<string> =>
-  (await piecesOf(offlineModel(), { messages })).join('')
+  (await collectReply(offlineModel(), { messages })).join('')
 
 describe('offlineModel', () => {
-  it('quotes what the user told it on the question', async () => {
+  it('reply › with a matching statement of the user › quotes it', async () => {
     expect(offlineModel().name).toBe('threadkeep-offline')
     expect(
       await answer(
@@ -29,9 +29,9 @@ describe('offlineModel', () => {
     ).toBe('From what you told me: "My cat is called Miso."')
   })
 
-  it('streams word by word', async () => {
+  it('reply › streams word by word', async () => {
     const messages = [user('My cat is called Miso.'), user('What is my cat called?')]
-    expect(await piecesOf(offlineModel(), { messages })).toEqual([
+    expect(await collectReply(offlineModel(), { messages })).toEqual([
       'From ',
       'what ',
       'you ',
@@ -45,78 +45,80 @@ describe('offlineModel', () => {
     ])
   })
 
-  it('says plainly that no model is there when it remembers nothing, and how to have one', async () => {
-    expect(await answer(user('What is my cat called?'))).toBe(nothing)
-    expect(await answer(user('I live in Oslo.'), user('What is my cat called?'))).toBe(nothing)
-    expect(await answer(user('Hello'))).toBe(nothing)
-    expect(await answer(user(''))).toBe(nothing)
-    expect(await answer()).toBe(nothing)
+  it('reply › without a matching statement › explains that no model is configured and how to configure one', async () => {
+    expect(await answer(user('What is my cat called?'))).toBe(noMatchReply)
+    expect(await answer(user('I live in Oslo.'), user('What is my cat called?'))).toBe(noMatchReply)
+    expect(await answer(user('Hello'))).toBe(noMatchReply)
+    expect(await answer(user(''))).toBe(noMatchReply)
+    expect(await answer()).toBe(noMatchReply)
   })
 
-  it('quotes only the sentence that matters, with the one that refers to it', async () => {
-    const told = user(
+  it('reply › with several sentences › quotes the matching one with the sentence that refers to it', async () => {
+    const message = user(
       'Good news today! We adopted a cat at the shelter. Her name is Miso. The weather was awful, by the way.',
     )
-    expect(await answer(told, user('Did we get a cat?'))).toBe(
+    expect(await answer(message, user('Did we get a cat?'))).toBe(
       'From what you told me: "We adopted a cat at the shelter. Her name is Miso."',
     )
   })
 
-  it('quotes at most three statements, in the order in which they were made', async () => {
-    const told = ['red', 'green', 'blue', 'grey'].map((colour) => user(`My bicycle is ${colour}.`))
-    expect(await answer(...told, user('Which bicycle?'))).toBe(
+  it('reply › with more than three matches › quotes the last three in their order', async () => {
+    const messages = ['red', 'green', 'blue', 'grey'].map((colour) => user(`My bicycle is ${colour}.`))
+    expect(await answer(...messages, user('Which bicycle?'))).toBe(
       'From what you told me: "My bicycle is green." "My bicycle is blue." "My bicycle is grey."',
     )
   })
 
-  it('weighs rare words more than common ones', async () => {
-    const told = [user('I like my bicycle.'), user('I like my piano.'), user('I like my garden.')]
-    expect(await answer(...told, user('Do I like the piano?'))).toBe('From what you told me: "I like my piano."')
+  it('reply › with rare and common words › prefers matches of rare words', async () => {
+    const messages = [user('I like my bicycle.'), user('I like my piano.'), user('I like my garden.')]
+    expect(await answer(...messages, user('Do I like the piano?'))).toBe('From what you told me: "I like my piano."')
   })
 
-  it("prefers the user's statements over questions and over the model's own words", async () => {
-    const told = [
+  it('reply › with user statements, questions and model statements › prefers user statements', async () => {
+    const messages = [
       user('Does my cat like tuna?'),
       assistant('Cats like tuna, and your cat surely does.'),
       user('My cat hates tuna.'),
     ]
-    expect(await answer(...told, user('What about my cat and tuna?'))).toBe(
+    expect(await answer(...messages, user('What about my cat and tuna?'))).toBe(
       'From what you told me: "My cat hates tuna."',
     )
-    expect(await answer(...told.slice(0, 2), user('What about my cat and tuna?'))).toBe(
+    expect(await answer(...messages.slice(0, 2), user('What about my cat and tuna?'))).toBe(
       'From this conversation: "Cats like tuna, and your cat surely does."',
     )
   })
 
-  it('never takes the question itself for memory, however often it was asked', async () => {
+  it('reply › with a repeated question › does not quote the question', async () => {
     const question = 'What is my cat called?'
-    expect(await answer(user(question), assistant(nothing), system(`User: ${question}`), user(question))).toBe(nothing)
+    expect(await answer(user(question), assistant(noMatchReply), system(`User: ${question}`), user(question))).toBe(
+      noMatchReply,
+    )
     const both = 'My dog is Rex. What is my dog called?'
-    expect(await answer(user(both), user(both))).toBe(nothing)
+    expect(await answer(user(both), user(both))).toBe(noMatchReply)
   })
 
-  it('never quotes its own answers', async () => {
-    const told = user('My cat is called Miso. My cat is grey.')
-    const first = await answer(told, user('Tell me about my cat'))
+  it('reply › with its own earlier replies › does not quote them', async () => {
+    const message = user('My cat is called Miso. My cat is grey.')
+    const first = await answer(message, user('Tell me about my cat'))
     expect(first).toBe('From what you told me: "My cat is called Miso." "My cat is grey."')
-    const recalled = system(`## Recalled\nAssistant: ${first}\nAssistant: ${nothing}`)
+    const recalled = system(`## Recalled\nAssistant: ${first}\nAssistant: ${noMatchReply}`)
     expect(
       await answer(
         assistant(first),
-        assistant(nothing),
+        assistant(noMatchReply),
         recalled,
         user('Which cat do I remember? Which model server is configured?'),
       ),
-    ).toBe(nothing)
+    ).toBe(noMatchReply)
   })
 
-  it('quotes a statement once, though it is shown twice', async () => {
+  it('reply › with a statement shown twice › quotes it once', async () => {
     expect(await answer(system('User: My cat is called Miso.'), user('My cat is called Miso.'), user('My cat?'))).toBe(
       'From what you told me: "My cat is called Miso."',
     )
   })
 
-  it('finds who said what in a block of memory', async () => {
+  it('reply › with speakers in a memory block › quotes them by name', async () => {
     const block = system(
       '## Recalled\n7 May 2023:\nCaroline: I adopted a puppy named Oscar.\nMelanie: I painted a sunrise.\n(Past) User: My sister plays the violin.',
     )
@@ -131,7 +133,7 @@ describe('offlineModel', () => {
     )
   })
 
-  it('finds lines that go on with what somebody said, up to the next date or heading', async () => {
+  it('reply › with continuation lines › quotes them up to the next date or heading', async () => {
     const block = system(
       'User: Two things.\nThe garage code is 4711.\n8 May 2023:\nThe garage opens at nine.\nUser: Bye.\n\nThe garage is blue.',
     )
@@ -139,7 +141,7 @@ describe('offlineModel', () => {
   })
 
   it.each(['silent', 'open', 'sections'] as const)(
-    'finds what stands in the %s frame and never quotes the frame',
+    'reply › with the %s framing › quotes the framed memory and never the framing',
     async (framing) => {
       const { before, after, recalled } = wordsOf[framing]
       const stable = system(`${before}User: My cat is called Miso.\n${after}`)
@@ -151,18 +153,18 @@ describe('offlineModel', () => {
         'From what you told me: "The vet is Dr. Wu."',
       )
       for (const line of `${before}${after}\n${recalled}`.split('\n'))
-        expect(await answer(stable, volatile, user(`What about ${line}, that is, ${line}?`))).toBe(nothing)
+        expect(await answer(stable, volatile, user(`What about ${line}, that is, ${line}?`))).toBe(noMatchReply)
     },
   )
 
-  it('never quotes headings and instructions of a system message', async () => {
+  it('reply › with headings and instructions in a system message › does not quote them', async () => {
     const block = system(
       'You are a cat expert.\n# Cat facts\n[CAT NOTES]\n- Mention the cat: always.\nIMPORTANT: be kind to the cat.',
     )
-    expect(await answer(block, user('What about the cat?'))).toBe(nothing)
+    expect(await answer(block, user('What about the cat?'))).toBe(noMatchReply)
   })
 
-  it('quotes at most three hundred characters, from where the words are', async () => {
+  it('reply › with a long sentence › quotes at most 300 characters around the match', async () => {
     const long = `${'many words '.repeat(60)}and the code of the garage is 4711`
     const quote =
       /^From what you told me: "(.*)"$/s.exec(await answer(user(long), user('What is the garage code?')))?.[1] ?? ''
@@ -173,12 +175,12 @@ describe('offlineModel', () => {
     )
   })
 
-  it('stops when the caller does', async () => {
-    const { error } = await failureOf(offlineModel(), { messages: [user('Hello')] }, AbortSignal.abort())
+  it('reply › when aborted › throws', async () => {
+    const { error } = await collectFailure(offlineModel(), { messages: [user('Hello')] }, AbortSignal.abort())
     expect(error).toMatchObject({ name: 'MemoryError', code: 'aborted' })
   })
 
-  it('gives the same answer each time, for anything', async () => {
+  it('reply › with any messages › is deterministic and not empty', async () => {
     const role = fc.constantFrom('system' as const, 'user' as const, 'assistant' as const)
     const content = fc.oneof(fc.string({ unit: 'grapheme' }), fc.stringMatching(/^(User: |# |)(cat|dog|[.?!]|\n| )*$/))
     await fc.assert(
@@ -190,10 +192,10 @@ describe('offlineModel', () => {
     )
   })
 
-  it('answers two hundred thousand dots or colons as readily as anything else', async () => {
+  it('reply › with 200,000 repeated characters › finishes', async () => {
     for (const unit of ['.', ': ', 'a: ', '? ', '(', '\n', '. it ']) {
       const much = unit.repeat(200_000 / unit.length)
-      expect(await answer(system(much), user(much), user('What is my cat called?'))).toBe(nothing)
+      expect(await answer(system(much), user(much), user('What is my cat called?'))).toBe(noMatchReply)
     }
   })
 })

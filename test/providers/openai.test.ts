@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { localModel, openaiModel, xaiModel } from '../../src/providers/openai.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { failureOf, hello, piecesOf } from './gather.ts'
+import { collectFailure, collectReply, helloRequest } from './modelHelpers.ts'
 import { replies, sends, startUpstream } from './upstream.ts'
 
 const chunk = (choice: unknown): string => `data: ${JSON.stringify({ choices: [choice] })}\n\n`
@@ -20,13 +20,13 @@ const messages: ChatMessage[] = [
   { role: 'user', content: 'And tomorrow?' },
 ]
 
-async function said(stream: string): Promise<string[]> {
+async function replyTo(stream: string): Promise<string[]> {
   await using upstream = await startUpstream(sends('text/event-stream', stream))
-  return await piecesOf(openaiModel({ baseUrl: upstream.url, model: 'test' }))
+  return await collectReply(openaiModel({ baseUrl: upstream.url, model: 'test' }))
 }
 
 describe('openaiModel', () => {
-  verifies('E-15', 'openai: sends the conversation as it is, with the key', async () => {
+  verifies('E-15', 'openai › reply › sends the messages unchanged, with the key', async () => {
     await using upstream = await startUpstream()
     const model = openaiModel({
       baseUrl: upstream.url,
@@ -35,7 +35,9 @@ describe('openaiModel', () => {
       headers: { 'x-team': 'blue' },
     })
     expect(model.name).toBe('gpt-x')
-    expect((await piecesOf(model, { messages, maxTokens: 50, temperature: 0.2 })).join('')).toBe('Hello from upstream.')
+    expect((await collectReply(model, { messages, maxTokens: 50, temperature: 0.2 })).join('')).toBe(
+      'Hello from upstream.',
+    )
     const [request] = upstream.requests
     expect(request?.path).toBe('/v1/chat/completions')
     expect(request?.headers).toMatchObject({
@@ -46,15 +48,18 @@ describe('openaiModel', () => {
     expect(request?.body).toEqual({ model: 'gpt-x', messages, stream: true, max_tokens: 50, temperature: 0.2 })
   })
 
-  it('sends neither a key nor limits that nobody gave, and asks the model the caller names', async () => {
+  it('reply › without a key and limits › sends none, and uses the model of the request', async () => {
     await using upstream = await startUpstream()
-    await piecesOf(openaiModel({ baseUrl: `${upstream.url}/?team=a`, model: 'gpt-x' }), { ...hello, model: 'gpt-y' })
+    await collectReply(openaiModel({ baseUrl: `${upstream.url}/?team=a`, model: 'gpt-x' }), {
+      ...helloRequest,
+      model: 'gpt-y',
+    })
     expect(upstream.requests[0]?.headers.authorization).toBeUndefined()
     expect(upstream.requests[0]?.path).toBe('/v1/chat/completions?team=a')
-    expect(upstream.requests[0]?.body).toEqual({ model: 'gpt-y', messages: hello.messages, stream: true })
+    expect(upstream.requests[0]?.body).toEqual({ model: 'gpt-y', messages: helloRequest.messages, stream: true })
   })
 
-  it('passes over chunks without text: usage, roles, reasoning, tool calls, other choices, keep-alives, unknown ones', async () => {
+  it('reply › with chunks without text (usage, roles, reasoning, tool calls, keep-alives, unknown ones) › skips them', async () => {
     const others = [
       ': ping\n\n',
       'data: {}\n\n',
@@ -70,37 +75,37 @@ describe('openaiModel', () => {
       'event: ping\ndata: {"type":"ping"}\n\n',
     ]
     const stream = others.map((other, at) => other + piece(`${at} `)).join('')
-    expect(await said(`${stream}data: [DONE]\n\n`)).toEqual(others.map((_, at) => `${at} `))
+    expect(await replyTo(`${stream}data: [DONE]\n\n`)).toEqual(others.map((_, at) => `${at} `))
   })
 
   it.each([
     ['[DONE] alone', `${piece('Yes')}data: [DONE]\n\n`],
     ['a finish reason alone', chunk({ delta: { content: 'Yes' }, finish_reason: 'stop' })],
-    ['the limit', piece('Yes') + chunk({ delta: {}, finish_reason: 'length' })],
-    ['[DONE] and more after it', `${piece('Yes')}data: [DONE]\n\n${piece('No')}data: rubbish\n\n`],
-  ])('takes a stream that ends with %s for complete', async (_, stream) => {
-    expect(await said(stream)).toEqual(['Yes'])
+    ['finish reason length', piece('Yes') + chunk({ delta: {}, finish_reason: 'length' })],
+    ['[DONE] and data after it', `${piece('Yes')}data: [DONE]\n\n${piece('No')}data: rubbish\n\n`],
+  ])('reply › with a stream that ends with %s › is complete', async (_, stream) => {
+    expect(await replyTo(stream)).toEqual(['Yes'])
   })
 
-  it('goes on after a finish reason that comes with every chunk', async () => {
+  it('reply › with a finish reason in every chunk › continues to the end', async () => {
     const each = (content: string): string => chunk({ delta: { content }, finish_reason: 'stop' })
-    expect(await said(`${each('A')}${each('B')}data: [DONE]\n\n`)).toEqual(['A', 'B'])
+    expect(await replyTo(`${each('A')}${each('B')}data: [DONE]\n\n`)).toEqual(['A', 'B'])
   })
 
   it.each([
     ['stays open', { does: 'stall', pieces: ['Yes'], complete: true }],
-    ['goes on and on', { does: 'babble', pieces: ['Yes'] }],
-  ] as const)('does not wait for a connection that %s after the end', async (_, behaviour) => {
+    ['sends more comments', { does: 'babble', pieces: ['Yes'] }],
+  ] as const)('reply › with a connection that %s after the end › closes the connection', async (_, behaviour) => {
     await using upstream = await startUpstream(behaviour)
-    expect(await piecesOf(openaiModel({ baseUrl: upstream.url, model: 'test' }))).toEqual(['Yes'])
+    expect(await collectReply(openaiModel({ baseUrl: upstream.url, model: 'test' }))).toEqual(['Yes'])
     expect(await upstream.requests[0]?.over).toBe('hung up')
   })
 
-  it('says when the reply was withheld', async () => {
+  it('reply › with finish reason content_filter › throws an error', async () => {
     await using upstream = await startUpstream(
       sends('text/event-stream', piece('Well') + chunk({ delta: {}, finish_reason: 'content_filter' })),
     )
-    const { pieces, error } = await failureOf(openaiModel({ baseUrl: upstream.url, model: 'test' }))
+    const { pieces, error } = await collectFailure(openaiModel({ baseUrl: upstream.url, model: 'test' }))
     expect(pieces).toEqual(['Well'])
     expect(error).toMatchObject({
       code: 'upstream',
@@ -108,26 +113,33 @@ describe('openaiModel', () => {
     })
   })
 
-  it('can have nothing to say', async () => {
+  it('reply › without any text › yields nothing', async () => {
     await using upstream = await startUpstream([replies(), { does: 'whole', pieces: [] }])
     const model = openaiModel({ baseUrl: upstream.url, model: 'test' })
-    expect(await piecesOf(model)).toEqual([])
-    expect(await piecesOf(model)).toEqual([])
+    expect(await collectReply(model)).toEqual([])
+    expect(await collectReply(model)).toEqual([])
   })
 })
 
 describe('xaiModel and localModel', () => {
-  verifies('E-15', 'xai and local: speak the same protocol, each with its own name for the limit', async () => {
+  verifies('E-15', 'xai and local › reply › send chat completions, each with its own limit parameter', async () => {
     await using upstream = await startUpstream()
-    await piecesOf(xaiModel({ baseUrl: upstream.url, apiKey: 'xai-1', model: 'grok-x' }), { ...hello, maxTokens: 9 })
-    await piecesOf(localModel({ baseUrl: upstream.url, model: 'llama-x' }), { ...hello, maxTokens: 9 })
+    await collectReply(xaiModel({ baseUrl: upstream.url, apiKey: 'xai-1', model: 'grok-x' }), {
+      ...helloRequest,
+      maxTokens: 9,
+    })
+    await collectReply(localModel({ baseUrl: upstream.url, model: 'llama-x' }), { ...helloRequest, maxTokens: 9 })
     expect(upstream.requests.map(({ path, headers, body }) => [path, headers.authorization, body])).toEqual([
       [
         '/v1/chat/completions',
         'Bearer xai-1',
-        { model: 'grok-x', messages: hello.messages, stream: true, max_completion_tokens: 9 },
+        { model: 'grok-x', messages: helloRequest.messages, stream: true, max_completion_tokens: 9 },
       ],
-      ['/v1/chat/completions', undefined, { model: 'llama-x', messages: hello.messages, stream: true, max_tokens: 9 }],
+      [
+        '/v1/chat/completions',
+        undefined,
+        { model: 'llama-x', messages: helloRequest.messages, stream: true, max_tokens: 9 },
+      ],
     ])
   })
 })

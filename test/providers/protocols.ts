@@ -1,22 +1,22 @@
-/** The three ways of wording a reply that the test upstream speaks. */
+/** Reply formats that the test upstream supports. */
 export type Protocol = 'openai' | 'anthropic' | 'gemini'
 
-/** Which protocol a request speaks. */
-export function protocolOf(path: string): Protocol {
+/** Detects the protocol of a request from its path. */
+export function detectProtocol(path: string): Protocol {
   if (path.includes(':streamGenerateContent')) return 'gemini'
   return path.endsWith('/messages') ? 'anthropic' : 'openai'
 }
 
-/** A reply as a stream of events; without its end if it is not to be complete. */
+/** Encodes a reply as an event stream; without the final events unless it is `complete`. */
 export function wordedReply(protocol: Protocol, pieces: readonly string[], complete: boolean): string {
-  const worded = { openai: openaiEvents, anthropic: anthropicEvents, gemini: geminiEvents }[protocol](pieces)
-  return [...worded.begin, ...worded.pieces, ...(complete ? worded.end : [])].join('')
+  const stream = { openai: openaiEvents, anthropic: anthropicEvents, gemini: geminiEvents }[protocol](pieces)
+  return [...stream.begin, ...stream.pieces, ...(complete ? stream.end : [])].join('')
 }
 
-/** A reply in one. */
+/** Encodes a reply as one JSON document. */
 export function wholeReply(protocol: Protocol, pieces: readonly string[]): string {
   const text = pieces.join('')
-  const whole = {
+  const replies = {
     openai: {
       id: 'chatcmpl-1',
       object: 'chat.completion',
@@ -40,14 +40,18 @@ export function wholeReply(protocol: Protocol, pieces: readonly string[]): strin
       usageMetadata: { totalTokenCount: 2 },
     },
   }
-  return JSON.stringify(whole[protocol])
+  return JSON.stringify(replies[protocol])
 }
 
-type Worded = { readonly begin: readonly string[]; readonly pieces: readonly string[]; readonly end: readonly string[] }
+type EventStream = {
+  readonly begin: readonly string[]
+  readonly pieces: readonly string[]
+  readonly end: readonly string[]
+}
 
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
 
-function openaiEvents(pieces: readonly string[]): Worded {
+function openaiEvents(pieces: readonly string[]): EventStream {
   const chunk = (delta: unknown, finish: string | null): string =>
     data({
       id: 'chatcmpl-1',
@@ -74,7 +78,7 @@ function openaiEvents(pieces: readonly string[]): Worded {
   }
 }
 
-function anthropicEvents(pieces: readonly string[]): Worded {
+function anthropicEvents(pieces: readonly string[]): EventStream {
   const event = (value: { readonly type: string; readonly [field: string]: unknown }): string =>
     `event: ${value.type}\n${data(value)}`
   const message = {
@@ -106,7 +110,7 @@ function anthropicEvents(pieces: readonly string[]): Worded {
   }
 }
 
-function geminiEvents(pieces: readonly string[]): Worded {
+function geminiEvents(pieces: readonly string[]): EventStream {
   const content = (text: string) => ({ role: 'model', parts: [{ text }] })
   return {
     begin: [],

@@ -1,192 +1,230 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { MemoryError } from '../../src/domain/error.ts'
-import { endpoint } from '../../src/providers/address.ts'
-import { pause } from '../../src/providers/deadline.ts'
-import { type Posting, post } from '../../src/providers/request.ts'
-import { everythingIn } from './gather.ts'
+import { sleep } from '../../src/providers/deadline.ts'
+import type { Check } from '../../src/providers/errors.ts'
+import { type PostRequest, post } from '../../src/providers/request.ts'
+import { endpoint } from '../../src/providers/url.ts'
+import { useFakeTimeouts } from './fakeTimeouts.ts'
+import { formatErrorChain } from './modelHelpers.ts'
 import { type Behaviour, refuses, replies, sends, startUpstream } from './upstream.ts'
 
-const check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
-const plain: Posting = { headers: {}, body: { hello: 'there' }, model: 'test', check }
+const settings: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
+const helloPost: PostRequest = { headers: {}, body: { hello: 'there' }, model: 'test', settings }
 
-/** What a request paused for, and how it ended. */
-async function pausesOf(script: readonly Behaviour[]): Promise<{ pauses: number[]; error: MemoryError | undefined }> {
+/** Posts to a scripted upstream and records the delays between attempts and the error. */
+async function postTo(script: readonly Behaviour[]): Promise<{ delays: number[]; error: MemoryError | undefined }> {
   await using upstream = await startUpstream(script)
-  const pauses: number[] = []
-  const wait = async (ms: number): Promise<void> => void pauses.push(ms)
+  const delays: number[] = []
+  const wait = async (ms: number): Promise<void> => void delays.push(ms)
   try {
-    const answer = await post(new URL(upstream.url), { ...plain, wait })
-    await answer.body.cancel()
-    return { pauses, error: undefined }
+    const response = await post(new URL(upstream.url), { ...helloPost, wait })
+    await response.body.cancel()
+    return { delays, error: undefined }
   } catch (error) {
-    return { pauses, error: error as MemoryError }
+    return { delays, error: error as MemoryError }
   }
 }
 
-const timers = (): number => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
-
 describe('post', () => {
-  it('pauses longer each time when it is not told how long', async () => {
-    expect(await pausesOf([refuses(503), refuses(429), replies()])).toEqual({ pauses: [500, 1_500], error: undefined })
+  it('with errors without Retry-After › increases the delay', async () => {
+    expect(await postTo([refuses(503), refuses(429), replies()])).toEqual({ delays: [500, 1_500], error: undefined })
   })
 
-  it('pauses until the date it is told, by the clock of the server', async () => {
+  it("with a date in Retry-After › measures the delay by the server's clock", async () => {
     const headers = { date: 'Mon, 02 Nov 2026 10:00:00 GMT', 'retry-after': 'Mon, 02 Nov 2026 10:00:12 GMT' }
-    expect(await pausesOf([refuses(503, headers), replies()])).toEqual({ pauses: [12_000], error: undefined })
+    expect(await postTo([refuses(503, headers), replies()])).toEqual({ delays: [12_000], error: undefined })
     const past = { ...headers, 'retry-after': 'Mon, 02 Nov 2026 09:00:00 GMT' }
-    expect(await pausesOf([refuses(503, past), replies()])).toEqual({ pauses: [0], error: undefined })
+    expect(await postTo([refuses(503, past), replies()])).toEqual({ delays: [0], error: undefined })
   })
 
-  it('pauses as usual when what it is told is nonsense', async () => {
-    expect((await pausesOf([refuses(429, { 'retry-after': 'soon' }), replies()])).pauses).toEqual([500])
-    expect((await pausesOf([refuses(429, { 'retry-after': '-5' }), replies()])).pauses).toEqual([500])
+  it('with an invalid Retry-After › uses the default delay', async () => {
+    expect((await postTo([refuses(429, { 'retry-after': 'soon' }), replies()])).delays).toEqual([500])
+    expect((await postTo([refuses(429, { 'retry-after': '-5' }), replies()])).delays).toEqual([500])
   })
 
-  it('does not pause for more than half a minute', async () => {
-    const { pauses, error } = await pausesOf([refuses(429, { 'retry-after': '31' }), replies()])
-    expect(pauses).toEqual([])
+  it('with a Retry-After of more than 30 seconds › does not retry', async () => {
+    const { delays, error } = await postTo([refuses(429, { 'retry-after': '31' }), replies()])
+    expect(delays).toEqual([])
     expect(error).toMatchObject({ code: 'upstream', status: 429 })
   })
 
-  it('does not ask again when the quota is used up', async () => {
-    const { pauses, error } = await pausesOf([refuses(429, {}, '{"error":{"code":"insufficient_quota"}}')])
-    expect(pauses).toEqual([])
+  it('with the quota used up › does not retry', async () => {
+    const { delays, error } = await postTo([refuses(429, {}, '{"error":{"code":"insufficient_quota"}}')])
+    expect(delays).toEqual([])
     expect(error?.message).toMatch(
-      /says the quota is used up \(HTTP 429, insufficient_quota\)\. Check the plan and billing of the account behind OPENAI_API_KEY\.$/,
+      /reports that the quota is used up \(HTTP 429, insufficient_quota\)\. Check the plan and billing of the account behind OPENAI_API_KEY\.$/,
     )
   })
 
-  it("names the provider's word for a refusal and the field it is about", async () => {
-    const { error } = await pausesOf([
+  it("with the provider's error code and parameter › names both in the error", async () => {
+    const { error } = await postTo([
       refuses(400, {}, '{"error":{"code":"unsupported_value","param":"temperature","message":"Unsupported"}}'),
     ])
     expect(error?.message).toMatch(/refused the request \(HTTP 400, unsupported_value: temperature\)/)
   })
 
-  it('reads only the beginning of what a refusal says', async () => {
-    const { error } = await pausesOf([refuses(400, {}, 'x'.repeat(1_000_000))])
+  it('with a long error body › reads only its beginning', async () => {
+    const { error } = await postTo([refuses(400, {}, 'x'.repeat(1_000_000))])
     expect(error?.message).toMatch(/refused the request \(HTTP 400\)/)
   })
 
-  it('does not follow to another address, which would take the key along', async () => {
-    await using elsewhere = await startUpstream()
-    const { error } = await pausesOf([refuses(307, { location: elsewhere.url })])
+  it('with a redirect › does not follow it, which would send the key along', async () => {
+    await using otherServer = await startUpstream()
+    const { error } = await postTo([refuses(307, { location: otherServer.url })])
     expect(error).toMatchObject({
       code: 'upstream',
       status: 307,
       message: expect.stringContaining(
-        'sends elsewhere (HTTP 307). Give the final address: check --upstream or OPENAI_BASE_URL.',
+        'redirects elsewhere (HTTP 307). Give the final address: check --upstream or OPENAI_BASE_URL.',
       ),
     })
-    expect(elsewhere.requests).toEqual([])
+    expect(otherServer.requests).toEqual([])
   })
 
-  it('asks again when the connection is cut before an answer', async () => {
+  it('with a connection dropped before the response › retries', async () => {
     await using upstream = await startUpstream([{ does: 'cut' }, replies()])
-    const pauses: number[] = []
-    const answer = await post(new URL(upstream.url), { ...plain, wait: async (ms) => void pauses.push(ms) })
-    expect(answer.type).toBe('application/json')
-    await answer.body.cancel()
-    expect(pauses).toEqual([500])
+    const delays: number[] = []
+    const response = await post(new URL(upstream.url), { ...helloPost, wait: async (ms) => void delays.push(ms) })
+    expect(response.contentType).toBe('application/json')
+    await response.body.cancel()
+    expect(delays).toEqual([500])
   })
 
-  it('refuses a header that cannot be sent, without quoting it', async () => {
+  it('with a header that cannot be sent › throws an error that does not quote it', async () => {
     const error = await post(new URL('http://127.0.0.1:9'), {
-      ...plain,
+      ...helloPost,
       headers: { authorization: 'Bearer SECRET\nSECRET' },
     }).catch((reason) => reason)
     expect(error).toMatchObject({ code: 'bad-option', param: 'headers' })
-    expect(everythingIn(error)).not.toMatch(/SECRET/)
+    expect(formatErrorChain(error)).not.toMatch(/SECRET/)
   })
 
-  it('shows no query in an error, where some services want a key', async () => {
+  it('with a key in the query › throws errors without the query', async () => {
     await using upstream = await startUpstream(refuses(401))
-    const error = await post(new URL(`${upstream.url}?key=SECRET`), plain).catch((reason) => reason)
+    const error = await post(new URL(`${upstream.url}?key=SECRET`), helloPost).catch((reason) => reason)
     expect(error.message).toContain(`${upstream.url} refused the key`)
-    expect(everythingIn(error)).not.toMatch(/SECRET/)
+    expect(formatErrorChain(error)).not.toMatch(/SECRET/)
   })
 
-  it('does not wait for a body that does not begin', async () => {
-    // An OpenAI stream would begin with a keep-alive.
+  it('with headers but no body › times out at the first byte', async () => {
+    using clock = useFakeTimeouts()
+    // The test upstream starts OpenAI streams with a keep-alive, Gemini streams with nothing.
     await using upstream = await startUpstream({ does: 'stall', pieces: [] })
-    const answer = await post(new URL(`${upstream.origin}/v1beta/models/x:streamGenerateContent`), {
-      ...plain,
-      timeouts: { first: 30 },
+    const response = await post(new URL(`${upstream.origin}/v1beta/models/x:streamGenerateContent`), {
+      ...helloPost,
+      timeouts: { firstByte: 30 },
     })
-    await expect(answer.body.getReader().read()).rejects.toMatchObject({
+    const failure = expect(response.body.getReader().read()).rejects.toMatchObject({
       code: 'timeout',
       message: expect.stringContaining('did not answer within 30 ms'),
     })
+    clock.advance(30)
+    await failure
     expect(await upstream.requests[0]?.over).toBe('hung up')
   })
 
-  it('stops pausing when the caller gives up', async () => {
+  it('when aborted between attempts › throws the reason', async () => {
     const caller = new AbortController()
-    await using upstream = await startUpstream(() => {
-      setImmediate(() => caller.abort('enough'))
-      return refuses(429, { 'retry-after': '30' })
-    })
-    await expect(post(new URL(upstream.url), { ...plain, signal: caller.signal })).rejects.toMatchObject({
+    await using upstream = await startUpstream(refuses(429, { 'retry-after': '30' }))
+    const wait = (ms: number, signal: AbortSignal): Promise<void> => {
+      const sleeping = sleep(ms, signal)
+      caller.abort('enough')
+      return sleeping
+    }
+    await expect(post(new URL(upstream.url), { ...helloPost, wait, signal: caller.signal })).rejects.toMatchObject({
       code: 'aborted',
       cause: 'enough',
     })
   })
 
-  it('stops pausing when the time for all of it is up', async () => {
+  it('when the total timeout expires between attempts › throws', async () => {
+    using clock = useFakeTimeouts()
     await using upstream = await startUpstream(refuses(429, { 'retry-after': '30' }))
-    await expect(post(new URL(upstream.url), { ...plain, timeouts: { total: 40 } })).rejects.toMatchObject({
+    const wait = (ms: number, signal: AbortSignal): Promise<void> => {
+      const sleeping = sleep(ms, signal)
+      clock.advance(40)
+      return sleeping
+    }
+    await expect(post(new URL(upstream.url), { ...helloPost, wait, timeouts: { total: 40 } })).rejects.toMatchObject({
       code: 'timeout',
     })
   })
 
-  it('does not count a pause as waiting for the first byte', async () => {
+  it('with a delay longer than the first-byte timeout › does not count the delay', async () => {
+    using clock = useFakeTimeouts()
     await using upstream = await startUpstream([refuses(503), replies()])
-    const wait = (_: number, signal: AbortSignal) => pause(450, signal)
-    const answer = await post(new URL(upstream.url), { ...plain, wait, timeouts: { first: 400 } })
-    await answer.body.cancel()
+    const wait = async (): Promise<void> => clock.advance(450)
+    const response = await post(new URL(upstream.url), { ...helloPost, wait, timeouts: { firstByte: 400 } })
+    await response.body.cancel()
     expect(upstream.requests).toHaveLength(2)
   })
 
-  it('takes an endless time-out for one that never ends', async () => {
+  it('with infinite timeouts › never times out', async () => {
     await using upstream = await startUpstream()
-    const endless = { first: Number.POSITIVE_INFINITY, idle: Number.POSITIVE_INFINITY, total: Number.POSITIVE_INFINITY }
-    const answer = await post(new URL(upstream.url), { ...plain, timeouts: endless })
-    expect((await answer.body.getReader().read()).done).toBe(false)
+    const infinite = {
+      firstByte: Number.POSITIVE_INFINITY,
+      idle: Number.POSITIVE_INFINITY,
+      total: Number.POSITIVE_INFINITY,
+    }
+    const response = await post(new URL(upstream.url), { ...helloPost, timeouts: infinite })
+    expect((await response.body.getReader().read()).done).toBe(false)
   })
 
-  it.each<[how: string, script: Behaviour[], use: (body: ReadableStream<Uint8Array>) => Promise<unknown>]>([
-    ['read to its end', [refuses(500), replies('All')], (body) => new Response(body).text()],
+  it.each<[ending: string, script: Behaviour[], consume: (body: ReadableStream<Uint8Array>) => Promise<unknown>]>([
+    ['read to the end', [refuses(500), replies('All')], (body) => new Response(body).text()],
     ['cancelled', [{ does: 'stall', pieces: ['Half'] }], (body) => body.cancel()],
-    ['cancelled while it is read', [{ does: 'stall', pieces: [] }], (body) => cancelledWhileRead(body)],
+    ['cancelled during a read', [{ does: 'stall', pieces: [] }], (body) => cancelDuringRead(body)],
     ['dropped', [{ does: 'drop', pieces: ['Half'] }], (body) => new Response(body).text().catch(() => '')],
     ['refused', [refuses(401)], async () => undefined],
     ['empty', [sends('text/plain', '')], (body) => new Response(body).text()],
-  ])('leaves no timer and no listener behind when the answer is %s', async (_, script, use) => {
+  ])('with a response that is %s › leaves no timer and no listener', async (_, script, consume) => {
     await using upstream = await startUpstream(script)
     const caller = new AbortController()
-    const before = timers()
-    const posted = await post(new URL(upstream.url), {
-      ...plain,
+    using timers = trackTimers(Object.values(timeouts))
+    const response = await post(new URL(upstream.url), {
+      ...helloPost,
+      timeouts,
       signal: caller.signal,
       wait: async () => undefined,
     }).catch(() => undefined)
-    if (posted !== undefined) await use(posted.body)
+    if (response !== undefined) await consume(response.body)
     await upstream.requests.at(-1)?.over
     expect(getEventListeners(caller.signal, 'abort')).toEqual([])
-    await upstream.close()
-    expect(timers()).toBeLessThanOrEqual(before)
+    expect(timers.started().length).toBeGreaterThan(0)
+    expect(timers.active()).toEqual([])
   })
 })
 
-async function cancelledWhileRead(body: ReadableStream<Uint8Array>): Promise<void> {
+/** Delays that no other code uses, so that the timers of a request can be told from those of fetch. */
+const timeouts = { firstByte: 100_001, idle: 100_002, total: 100_003 }
+
+/** Tracks the timers with these delays that were started and not cleared. */
+function trackTimers(delays: readonly number[]) {
+  const start = vi.spyOn(globalThis, 'setTimeout')
+  const clear = vi.spyOn(globalThis, 'clearTimeout')
+  const started = () =>
+    start.mock.calls.flatMap(([, delay], index) =>
+      delays.includes(delay ?? 0) ? [{ delay, timer: start.mock.results[index]?.value }] : [],
+    )
+  return {
+    started,
+    active: () => started().filter(({ timer }) => !clear.mock.calls.some(([cleared]) => cleared === timer)),
+    [Symbol.dispose]() {
+      start.mockRestore()
+      clear.mockRestore()
+    },
+  }
+}
+
+async function cancelDuringRead(body: ReadableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader()
   const reading = reader.read().then(() => reader.read())
   await reader.cancel()
   await reading
 }
 
-describe('endpoint', () => {
+describe('buildEndpointUrl', () => {
   it.each([
     ['http://localhost:11434/v1', '', 'http://localhost:11434/v1/chat/completions'],
     ['http://localhost:11434/v1/', '', 'http://localhost:11434/v1/chat/completions'],
@@ -198,8 +236,8 @@ describe('endpoint', () => {
     ],
     ['https://example.com/v1', '/v1', 'https://example.com/chat/completions'],
     ['https://example.com/proxy/v1/', '/v1', 'https://example.com/proxy/chat/completions'],
-  ])('joins %s', (base, ending, whole) => {
-    expect(endpoint(base, '/chat/completions', ending).href).toBe(whole)
+  ])('with base URL %s and suffix %j › returns %s', (baseUrl, suffix, url) => {
+    expect(endpoint(baseUrl, '/chat/completions', suffix).href).toBe(url)
   })
 
   it.each([
@@ -208,15 +246,15 @@ describe('endpoint', () => {
     ['file:///etc/passwd', 'is not an http:// or https:// address'],
     ['https://user:SECRET@example.com/v1', 'holds a user name or password'],
     ['SECRET at home', 'is not an http:// or https:// address'],
-  ])('refuses %j', (base, message) => {
-    const refused = (): unknown => {
+  ])('with base URL %j › throws an error that does not quote it', (baseUrl, message) => {
+    const thrown = (): unknown => {
       try {
-        return endpoint(base, '/chat/completions')
+        return endpoint(baseUrl, '/chat/completions')
       } catch (error) {
         return error
       }
     }
-    expect(refused()).toMatchObject({ code: 'bad-option', param: 'baseUrl', message: expect.stringContaining(message) })
-    expect(everythingIn(refused()).replace(/\n\s+at .*/g, '')).not.toMatch(/SECRET/)
+    expect(thrown()).toMatchObject({ code: 'bad-option', param: 'baseUrl', message: expect.stringContaining(message) })
+    expect(formatErrorChain(thrown()).replace(/\n\s+at .*/g, '')).not.toMatch(/SECRET/)
   })
 })

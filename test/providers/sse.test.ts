@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { events } from '../../src/providers/sse.ts'
+import { readServerEvents } from '../../src/providers/sse.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -15,11 +15,11 @@ function streamOf(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
 
 async function read(body: ReadableStream<Uint8Array>): Promise<[event: string, data: string][]> {
   const found: [string, string][] = []
-  for await (const { event, data } of events(body)) found.push([event, data])
+  for await (const { event, data } of readServerEvents(body)) found.push([event, data])
   return found
 }
 
-/** The body cut into two at every place. */
+/** Reads the text once for every position at which it can be divided into two chunks. */
 async function readAtEveryCut(text: string): Promise<[string, string][][]> {
   const whole = bytes(text)
   return Promise.all(
@@ -27,13 +27,13 @@ async function readAtEveryCut(text: string): Promise<[string, string][][]> {
   )
 }
 
-describe('events', () => {
+describe('readServerEvents', () => {
   it.each([
     ['LF', 'data: one\n\ndata: two\n\n'],
     ['CRLF', 'data: one\r\n\r\ndata: two\r\n\r\n'],
     ['CR', 'data: one\r\rdata: two\r\r'],
     ['a mixture', 'data: one\r\n\ndata: two\r\n\r'],
-  ])('are told apart by %s, wherever the body is cut', async (_, text) => {
+  ])('with line ends %s, divided at any byte › reads both events', async (_, text) => {
     for (const found of await readAtEveryCut(text)) {
       expect(found).toEqual([
         ['message', 'one'],
@@ -42,7 +42,7 @@ describe('events', () => {
     }
   })
 
-  it('have a type, several lines of data, and no comments, ids or retries', async () => {
+  it('with event types, multi-line data, comments, ids and retries › returns type and data only', async () => {
     const text =
       ': a comment\nid: 7\nretry: 10\nevent: delta\ndata: first\ndata:second\ndata:  third\nnonsense\n\n: keep-alive\n\ndata: x\n\n'
     expect(await read(streamOf(bytes(text)))).toEqual([
@@ -51,14 +51,14 @@ describe('events', () => {
     ])
   })
 
-  it('with an empty data line are events; without any data they are none, and their type is forgotten', async () => {
+  it('with empty data lines › returns events; without data lines › drops the event and its type', async () => {
     expect(await read(streamOf(bytes('data\n\nevent: lost\n\ndata:\ndata:\n\n')))).toEqual([
       ['message', ''],
       ['message', '\n'],
     ])
   })
 
-  it('begin after a byte order mark, and only the first is one', async () => {
+  it('with byte order marks › strips only the first', async () => {
     for (const found of await readAtEveryCut('\ufeffdata: a\n\n\ufeffdata: b\n\ndata: c\n\n')) {
       expect(found).toEqual([
         ['message', 'a'],
@@ -67,16 +67,16 @@ describe('events', () => {
     }
   })
 
-  it('keep characters of several bytes whole, wherever the body is cut', async () => {
+  it('with multi-byte characters, divided at any byte › decodes them', async () => {
     for (const found of await readAtEveryCut('data: Grüße 🐈‍⬛ 猫\n\n'))
       expect(found).toEqual([['message', 'Grüße 🐈‍⬛ 猫']])
   })
 
-  it('that no empty line finished are not events', async () => {
+  it('with an unterminated event at the end › drops it', async () => {
     expect(await read(streamOf(bytes('data: whole\n\ndata: half\n')))).toEqual([['message', 'whole']])
   })
 
-  it('are what was sent, for any data, any line ends and any cuts', async () => {
+  it('with any data, line ends and chunk boundaries › returns what was sent', async () => {
     const line = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll(/[\r\n]/g, ''))
     const sent = fc.array(fc.array(line, { minLength: 1, maxLength: 3 }), { maxLength: 5 })
     await fc.assert(
@@ -96,7 +96,7 @@ describe('events', () => {
     )
   })
 
-  it('of binary rubbish are none, and nothing breaks', async () => {
+  it('with binary garbage › does not fail', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 5 }), async (chunks) => {
         expect((await read(streamOf(...chunks))).every(([, data]) => typeof data === 'string')).toBe(true)
@@ -105,9 +105,9 @@ describe('events', () => {
   })
 
   it.each([
-    ['a line that never ends', 'x'],
-    ['data lines that never end', `data: ${'x'.repeat(994)}\n`],
-  ])('stop with an error at %s, and the body is cancelled', async (_, part) => {
+    ['an endless line', 'x'],
+    ['endless data lines', `data: ${'x'.repeat(994)}\n`],
+  ])('with %s › throws and cancels the body', async (_, part) => {
     let sent = 0
     let cancelled = false
     const block = bytes(part.repeat(Math.ceil(65_536 / part.length)))
@@ -129,12 +129,22 @@ describe('events', () => {
     expect(sent).toBeLessThan(1_400_000)
   })
 
-  it('may be as long as the bound', async () => {
+  it('with an event of more than the maximum length in one chunk › throws after the events before it', async () => {
+    const tooLong = `data: first\n\ndata: ${'x'.repeat(1_048_577)}\n\n`
+    const received: string[] = []
+    const reading = (async () => {
+      for await (const { data } of readServerEvents(streamOf(bytes(tooLong)))) received.push(data)
+    })()
+    await expect(reading).rejects.toMatchObject({ code: 'upstream' })
+    expect(received).toEqual(['first'])
+  })
+
+  it('with a line of the maximum length › returns the event', async () => {
     const data = 'x'.repeat(1_048_570)
     expect(await read(streamOf(bytes(`data: ${data}\n\n`)))).toEqual([['message', data]])
   })
 
-  it('that nobody wants any more cancel the body', async () => {
+  it('when the consumer stops early › cancels the body', async () => {
     let cancelled = false
     const body = new ReadableStream<Uint8Array>({
       pull: (out) => out.enqueue(bytes('data: again\n\n')),
@@ -142,7 +152,7 @@ describe('events', () => {
         cancelled = true
       },
     })
-    for await (const { data } of events(body)) {
+    for await (const { data } of readServerEvents(body)) {
       expect(data).toBe('again')
       break
     }

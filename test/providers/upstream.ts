@@ -1,58 +1,58 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Protocol, protocolOf, wholeReply, wordedReply } from './protocols.ts'
+import { detectProtocol, type Protocol, wholeReply, wordedReply } from './protocols.ts'
 
-/** What the upstream does with one request. */
+/** Response of the upstream to one request. */
 export type Behaviour =
-  /** Answers properly: as a stream if it was asked for one, else in one; `split` writes every byte by itself. */
+  /** Replies normally: as a stream if requested, otherwise as JSON; `split` writes every byte separately. */
   | { readonly does: 'reply'; readonly pieces: readonly string[]; readonly split?: boolean }
-  /** Answers in one although it was asked for a stream. */
+  /** Replies with JSON although a stream was requested. */
   | { readonly does: 'whole'; readonly pieces: readonly string[] }
-  /** Refuses. */
+  /** Responds with an error status. */
   | {
       readonly does: 'status'
       readonly status: number
       readonly headers?: Readonly<Record<string, string>>
       readonly body?: string
     }
-  /** Sends these bytes as a success. */
+  /** Sends this body with status 200. */
   | { readonly does: 'send'; readonly type: string; readonly body: string | Uint8Array }
-  /** Begins a stream with these pieces and closes it without the end the protocol asks for. */
+  /** Streams the pieces and closes the stream without the final events of the protocol. */
   | { readonly does: 'stop'; readonly pieces: readonly string[] }
-  /** Begins a stream and cuts the connection. */
+  /** Streams the pieces and drops the connection. */
   | { readonly does: 'drop'; readonly pieces: readonly string[] }
-  /** Begins a stream, or writes all of it, and then says nothing more and leaves it open. */
+  /** Streams the pieces, with the final events if `complete`, and leaves the stream open. */
   | { readonly does: 'stall'; readonly pieces: readonly string[]; readonly complete?: boolean }
-  /** Writes all of a stream and then goes on with comments until the client has enough. */
+  /** Streams the whole reply and then comments until the client disconnects. */
   | { readonly does: 'babble'; readonly pieces: readonly string[] }
-  /** Cuts the connection before any answer. */
+  /** Drops the connection before any response. */
   | { readonly does: 'cut' }
-  /** Never answers at all. */
+  /** Never responds. */
   | { readonly does: 'hang' }
 
-/** A request as it came in. */
+/** A request that the upstream received. */
 export type Received = {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
-  /** The client's port: requests over one connection have the same. */
+  /** The client's port, which identifies the connection. */
   readonly port: number
-  /** Parsed, if it is JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
+  /** Parsed JSON, or undefined. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests inspect arbitrary request bodies
   readonly body: any
   readonly text: string
-  /** How it ended: answered to the end, or given up by the client before that (a connection the upstream cut counts as cut). */
+  /** Resolves to `answered` after the whole response, `hung up` when the client left early, `cut` when the upstream dropped it. */
   readonly over: Promise<'answered' | 'hung up' | 'cut'>
 }
 
-/** One behaviour for all requests, one after the other (the last one stays), or one decided by the request. */
+/** One behaviour for all requests, a list of which the last one repeats, or a function of the request. */
 export type Script = Behaviour | readonly Behaviour[] | ((request: Received) => Behaviour)
 
 export type Upstream = AsyncDisposable & {
-  /** Without a path. */
+  /** The address without a path. */
   readonly origin: string
-  /** As OPENAI_BASE_URL takes it, with `/v1` at its end. */
+  /** The value for OPENAI_BASE_URL: the origin with `/v1`. */
   readonly url: string
   readonly requests: readonly Received[]
   close(): Promise<void>
@@ -72,7 +72,7 @@ export const refuses = (
 export const sends = (type: string, body: string | Uint8Array): Behaviour => ({ does: 'send', type, body })
 
 /**
- * Starts a model server on a free port that speaks OpenAI's, Anthropic's and Gemini's protocols, told by the path, and misbehaves as scripted.
+ * Starts a scripted model server on a free port; the path selects OpenAI's, Anthropic's or Gemini's protocol.
  *
  * @example
  * await using upstream = await startUpstream([refuses(500), replies('Hello', ' world')])
@@ -81,11 +81,11 @@ export const sends = (type: string, body: string | Uint8Array): Behaviour => ({ 
 export async function startUpstream(script: Script = replies('Hello', ' from upstream.')): Promise<Upstream> {
   const requests: Received[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const received = await receive(request, response)
+    const received = await readRequest(request, response)
     requests.push(received)
-    await perform(behaviourFor(script, received, requests.length - 1), received, response)
+    await respond(selectBehaviour(script, received, requests.length - 1), received, response)
   }
-  // A client that hangs up while it still sends has no answer coming.
+  // A client that disconnects while it is sending gets no response.
   const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -100,23 +100,23 @@ export async function startUpstream(script: Script = replies('Hello', ' from ups
   return { origin, url: `${origin}/v1`, requests, close, [Symbol.asyncDispose]: close }
 }
 
-/** The address of a server that is not there. */
+/** Returns the URL of a port on which no server listens. */
 export async function closedPort(): Promise<string> {
   const upstream = await startUpstream()
   await upstream.close()
   return upstream.url
 }
 
-function behaviourFor(script: Script, received: Received, at: number): Behaviour {
-  if (typeof script === 'function') return script(received)
-  const behaviours = 'does' in script ? [script] : script
-  return behaviours[at] ?? behaviours.at(-1) ?? replies()
+function selectBehaviour(script: Script, request: Received, index: number): Behaviour {
+  if (typeof script === 'function') return script(request)
+  const behaviours = 'length' in script ? script : [script]
+  return behaviours[index] ?? behaviours.at(-1) ?? replies()
 }
 
-async function receive(request: IncomingMessage, response: ServerResponse): Promise<Received> {
-  const over = new Promise<'answered' | 'hung up' | 'cut'>((resolve) => {
+async function readRequest(request: IncomingMessage, response: ServerResponse): Promise<Received> {
+  const outcome = new Promise<'answered' | 'hung up' | 'cut'>((resolve) => {
     response.once('close', () =>
-      resolve(response.writableFinished ? 'answered' : cut.has(response) ? 'cut' : 'hung up'),
+      resolve(response.writableFinished ? 'answered' : droppedResponses.has(response) ? 'cut' : 'hung up'),
     )
   })
   const chunks: Buffer[] = []
@@ -127,13 +127,13 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
     path: request.url ?? '',
     headers: request.headers,
     port: request.socket.remotePort ?? 0,
-    body: parsed(text),
+    body: tryParseJson(text),
     text,
-    over,
+    over: outcome,
   }
 }
 
-function parsed(text: string): unknown {
+function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -141,15 +141,15 @@ function parsed(text: string): unknown {
   }
 }
 
-const cut = new WeakSet<ServerResponse>()
+const droppedResponses = new WeakSet<ServerResponse>()
 
-async function perform(behaviour: Behaviour, received: Received, response: ServerResponse): Promise<void> {
-  const protocol = protocolOf(received.path)
+async function respond(behaviour: Behaviour, received: Received, response: ServerResponse): Promise<void> {
+  const protocol = detectProtocol(received.path)
   switch (behaviour.does) {
     case 'hang':
       return
     case 'cut':
-      cut.add(response)
+      droppedResponses.add(response)
       response.destroy()
       return
     case 'status':
@@ -165,12 +165,12 @@ async function perform(behaviour: Behaviour, received: Received, response: Serve
       return
     case 'reply':
       if (!wantsStream(protocol, received))
-        return perform({ does: 'whole', pieces: behaviour.pieces }, received, response)
-      return stream(response, wordedReply(protocol, behaviour.pieces, true), behaviour.split === true)
+        return respond({ does: 'whole', pieces: behaviour.pieces }, received, response)
+      return streamReply(response, wordedReply(protocol, behaviour.pieces, true), behaviour.split === true)
     case 'babble':
-      return babble(response, wordedReply(protocol, behaviour.pieces, true))
+      return streamEndlessly(response, wordedReply(protocol, behaviour.pieces, true))
     default:
-      return breakOff(
+      return streamPartially(
         behaviour.does,
         response,
         wordedReply(protocol, behaviour.pieces, behaviour.does === 'stall' && behaviour.complete === true),
@@ -181,14 +181,14 @@ async function perform(behaviour: Behaviour, received: Received, response: Serve
 const wantsStream = (protocol: Protocol, received: Received): boolean =>
   protocol === 'gemini' || received.body?.stream === true
 
-async function stream(response: ServerResponse, body: string, split: boolean): Promise<void> {
+async function streamReply(response: ServerResponse, body: string, split: boolean): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   if (split)
     for (const byte of Buffer.from(body)) await new Promise((written) => response.write(Buffer.of(byte), written))
   response.end(split ? '' : body)
 }
 
-async function babble(response: ServerResponse, body: string): Promise<void> {
+async function streamEndlessly(response: ServerResponse, body: string): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   for (let text = body; !response.destroyed; text = ': still here\n\n') {
     await new Promise((written) => response.write(text, written))
@@ -196,13 +196,17 @@ async function babble(response: ServerResponse, body: string): Promise<void> {
   }
 }
 
-async function breakOff(how: 'stop' | 'drop' | 'stall', response: ServerResponse, body: string): Promise<void> {
+async function streamPartially(
+  ending: 'stop' | 'drop' | 'stall',
+  response: ServerResponse,
+  body: string,
+): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.flushHeaders()
   if (body !== '') await new Promise((written) => response.write(body, written))
-  if (how === 'stop') response.end()
-  if (how !== 'drop') return
-  cut.add(response)
-  // A reset could overtake what was written; an end without the last chunk cannot.
+  if (ending === 'stop') response.end()
+  if (ending !== 'drop') return
+  droppedResponses.add(response)
+  // Ends the socket without the last chunk: a reset could arrive before the data written so far.
   response.socket?.end()
 }

@@ -9,7 +9,7 @@ export const agent: readonly Row[] = [
     behaviour:
       'Short-term and long-term entries and cross-session knowledge live in SQLite, with the vectors beside them.',
     status: 'kept',
-    in: ['src/stores/sqlite.ts', 'src/stores/sqlite/schema.ts', 'src/memory/remembering.ts'],
+    in: ['src/stores/sqlite.ts', 'src/stores/sqlite/schema.ts', 'src/memory/knowledge.ts'],
   },
   {
     id: 'A-02',
@@ -17,7 +17,7 @@ export const agent: readonly Row[] = [
     behaviour:
       'Knowledge categories `domain`, `execution_pattern`, `user_preference`, `website_knowledge`, `error_pattern`. Settled: unique per (scope, category, key); the original has no owner column.',
     status: 'kept',
-    in: ['src/memory/remembering.ts', 'src/domain/knowledge.ts'],
+    in: ['src/memory/knowledge.ts', 'src/domain/knowledge.ts'],
   },
   {
     id: 'A-03',
@@ -25,7 +25,7 @@ export const agent: readonly Row[] = [
     behaviour:
       'Confidence: 0.5 at first or as the caller says, +0.1 per repeated store, +0.05 per use, at most 1.0; −0.1 when unused for 30 days; deleted below 0.1. Settled: decay applies once per 30 idle days whatever the rhythm of the sweep, and repetition by the same session counts once, so that a loop cannot poison it.',
     status: 'kept',
-    in: ['src/upkeep/confidence.ts', 'src/upkeep/age.ts'],
+    in: ['src/upkeep/confidence.ts', 'src/upkeep/confidence.ts'],
   },
   {
     id: 'A-04',
@@ -41,7 +41,7 @@ export const agent: readonly Row[] = [
     behaviour:
       'Partition: the last 30 whole; older ones whole up to 85 %, compressed (to about 20 %) up to 95 %, else dropped from the prompt.',
     status: 'kept',
-    in: ['src/profiles/agent.ts', 'src/context/fit.ts'],
+    in: ['src/profiles/agent.ts', 'src/context/allocateBudget.ts'],
   },
   {
     id: 'A-06',
@@ -49,7 +49,7 @@ export const agent: readonly Row[] = [
     behaviour:
       "Relevance is scored with the document's signals and clamping, and its key-fact patterns. Settled: credential-like text raises the relevance of the event, while the secret itself is masked before anything is stored.",
     status: 'kept',
-    in: ['src/upkeep/relevance.ts'],
+    in: ['src/upkeep/optimizer/triage.ts'],
   },
   {
     id: 'A-07',
@@ -57,7 +57,7 @@ export const agent: readonly Row[] = [
     behaviour:
       "Redundancy by Jaccard ≥ 0.9 on word sets, the older one marked: exact results at near-linear cost (the document's all-pairs scan is quadratic).",
     status: 'kept',
-    in: ['src/upkeep/redundancy.ts'],
+    in: ['src/upkeep/optimizer/redundancy.ts'],
   },
   {
     id: 'A-08',
@@ -65,7 +65,7 @@ export const agent: readonly Row[] = [
     behaviour:
       "Actions compress, drop and promote with the document's conditions. Settled: promote really moves the entry to long-term, default scores must be able to reach the thresholds, and triage works on memory entries while the transcript stays.",
     status: 'kept',
-    in: ['src/upkeep/triage.ts', 'src/upkeep/optimise.ts'],
+    in: ['src/upkeep/optimizer/triage.ts', 'src/upkeep/optimizer/optimizer.ts'],
   },
   {
     id: 'A-09',
@@ -81,14 +81,14 @@ export const agent: readonly Row[] = [
     behaviour:
       'The optimizer runs every 2 minutes (host-driven) with the documented rules, ranges and emergency step; its parameters are persisted, restored, and actually used by triage and by the budget.',
     status: 'kept',
-    in: ['src/upkeep/tune.ts', 'src/context/pressure.ts'],
+    in: ['src/upkeep/optimizer/optimizer.ts', 'src/context/budgetPressure.ts'],
   },
   {
     id: 'A-11',
     source,
     behaviour: 'A snapshot of each run, 500 kept; `GET /learning/optimizer/status` answers with the documented fields.',
     status: 'kept',
-    in: ['src/upkeep/tune.ts', 'src/server/http/routes.ts'],
+    in: ['src/upkeep/optimizer/optimizer.ts', 'src/server/http/router.ts'],
   },
   {
     id: 'A-12',
@@ -96,7 +96,7 @@ export const agent: readonly Row[] = [
     behaviour:
       'Persistent sessions: `getOrCreate`, `addMessage`, `compressMessages(olderThan, summary)` which inserts a `[CONTEXT SUMMARY]` message, `delete` with cascade; a cache in front; roles, timestamps, token counts, compressed flag.',
     status: 'kept',
-    in: ['src/adapters/persistent-sessions.ts', 'src/stores/sqlite/heads.ts'],
+    in: ['src/adapters/persistent-sessions.ts', 'src/stores/sqlite/headCache.ts'],
   },
   {
     id: 'A-13',
@@ -104,13 +104,13 @@ export const agent: readonly Row[] = [
     behaviour:
       'Vector search with cosine similarity over stored Float32 vectors, by text or by a given vector, with a limit, results with their similarity; exact by default; fast at 100,000 vectors.',
     status: 'kept',
-    in: ['src/search/meaning.ts', 'src/search/matrix.ts', 'src/memory/embedding.ts'],
+    in: ['src/search/vectorIndex.ts', 'src/search/matrix.ts', 'src/memory/embedding.ts'],
   },
   {
     id: 'A-14',
     source,
     behaviour: "The ten-step data flow of the document's example runs end to end as one test.",
     status: 'kept',
-    in: ['src/upkeep/optimise.ts', 'src/memory.ts'],
+    in: ['src/upkeep/optimizer/optimizer.ts', 'src/memory.ts'],
   },
 ]

@@ -9,7 +9,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       "Budget guarantee: for any input and every profile, the context is at most the budget by the exact tokenizer (in a browser, by a safe upper bound) and holds the newest user turn, shortened if it must be, or a typed error names the minimum. The documents' estimators (E-11, A-04) can be chosen by name and are what the documents' own figures are checked with; the guarantee does not rest on them.",
     status: 'kept',
-    in: ['src/context/fit.ts', 'src/text/upperBound.ts'],
+    in: ['src/context/allocateBudget.ts', 'src/text/upperBound.ts'],
   },
   {
     id: 'X-02',
@@ -41,7 +41,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       'Erase with proof: forgetting a message, a session or a scope removes or re-derives everything derived from it (summaries, facts, vectors, search rows, snapshots, caches), also in WAL and free pages; it returns a receipt, and a tombstone stops late writers.',
     status: 'kept',
-    in: ['src/memory/forgetting.ts', 'src/upkeep/erase.ts', 'src/stores/sqlite/group.ts'],
+    in: ['src/memory/forget.ts', 'src/upkeep/rederive.ts', 'src/stores/sqlite/batchWriter.ts'],
   },
   {
     id: 'X-06',
@@ -49,7 +49,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       'Non-interference: what scope A is shown is byte-identical with and without scope B in the store, ranking statistics included.',
     status: 'kept',
-    in: ['src/search/find.ts', 'src/search/score.ts', 'src/stores/sqlite/read.ts'],
+    in: ['src/search/storeSearch.ts', 'src/search/ranking.ts', 'src/stores/sqlite/read.ts'],
   },
   {
     id: 'X-07',
@@ -57,7 +57,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       'Exactly once: with operation ids, a sequence per session and compare-and-set, the surviving messages equal the acknowledged ones across processes, retries and `kill -9`.',
     status: 'kept',
-    in: ['src/stores/sqlite/write.ts', 'src/stores/sqlite/group.ts', 'src/stores/sqlite/queue.ts'],
+    in: ['src/stores/sqlite/write.ts', 'src/stores/sqlite/batchWriter.ts', 'src/stores/sqlite/writeQueue.ts'],
   },
   {
     id: 'X-08',
@@ -65,7 +65,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       "Secret barrier: keys, tokens, passwords, cards and PEM blocks never reach disk, summariser, embedder or logs; a stable placeholder (numbered by keyed digest) stands in, in the transcript too; matching of resent history uses the masked form; the value lives in RAM only, for its session, and goes to the user's own model in that session's prompts.",
     status: 'kept',
-    in: ['src/memory/secrets.ts', 'src/text/secrets.ts'],
+    in: ['src/memory/secretMasker.ts', 'src/text/secrets.ts'],
   },
   {
     id: 'X-09',
@@ -73,14 +73,14 @@ export const beyond: readonly Row[] = [
     behaviour:
       "Grounded facts and echo guard: each fact cites message and span; recalled, system or tool text never becomes a user's fact.",
     status: 'kept',
-    in: ['src/upkeep/ground.ts', 'src/upkeep/extract.ts'],
+    in: ['src/upkeep/extract/ground.ts', 'src/upkeep/extract/extract.ts'],
   },
   {
     id: 'X-10',
     source,
     behaviour: 'Supersession: a changed value supersedes the old one, which stays queryable as of a time.',
     status: 'kept',
-    in: ['src/upkeep/merge.ts'],
+    in: ['src/upkeep/extract/merge.ts'],
   },
   {
     id: 'X-11',
@@ -88,7 +88,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       'Stable prefix: between compactions the serialised prompt is append-only up to a declared boundary, so that provider prompt caches hit; the receipt reports the cacheable share.',
     status: 'kept',
-    in: ['src/profiles/thread.ts', 'src/context/gather.ts', 'src/context/frame.ts'],
+    in: ['src/profiles/thread.ts', 'src/context/gatherCandidates.ts', 'src/context/frame.ts'],
   },
   {
     id: 'X-12',

@@ -41,7 +41,7 @@ export const compression: readonly Row[] = [
     behaviour:
       "Important data is extracted by a model (JSON checked against a schema) or, when none is configured, by the built-in rules; prompts follow the document's; empty input gives the empty structure.",
     status: 'kept',
-    in: ['src/upkeep/extract.ts', 'src/upkeep/draft.ts'],
+    in: ['src/upkeep/extract/extract.ts', 'src/upkeep/draft.ts'],
   },
   {
     id: 'C-06',
@@ -49,14 +49,14 @@ export const compression: readonly Row[] = [
     behaviour:
       'Merge: objects merge by key, arrays are de-duplicated and stay chronological; a newer value for the same preference supersedes the older one, which stays in history. Immune to `__proto__` and friends. Settled: important data has its own token share, so that it cannot eat the window.',
     status: 'kept',
-    in: ['src/upkeep/merge.ts', 'src/profiles/summary.ts'],
+    in: ['src/upkeep/extract/merge.ts', 'src/profiles/summary.ts'],
   },
   {
     id: 'C-07',
     source,
     behaviour: 'The progressive summary has 100–150, 200–250, 300–350, 400–450, then 500–750 words by version.',
     status: 'kept',
-    in: ['src/upkeep/perform.ts', 'src/upkeep/summarise.ts'],
+    in: ['src/upkeep/perform.ts', 'src/upkeep/summarise/summarise.ts'],
   },
   {
     id: 'C-08',
@@ -85,7 +85,7 @@ export const compression: readonly Row[] = [
     behaviour:
       'A model call that fails or times out is retried once, then the built-in summariser takes over; the previous summary is never overwritten by an empty one; the reply is still sent; the degradation is visible in the receipt, in health and in a header.',
     status: 'kept',
-    in: ['src/upkeep/ask.ts', 'src/upkeep/draft.ts', 'src/server/observability/ready.ts'],
+    in: ['src/upkeep/modelCall.ts', 'src/upkeep/draft.ts', 'src/server/observability/ready.ts'],
   },
   {
     id: 'C-12',
@@ -93,7 +93,7 @@ export const compression: readonly Row[] = [
     behaviour:
       'Handled: a single message over the whole budget, an empty history, a corrupt record (quarantined and rebuilt from the messages), and concurrent summarisation of one session (one wins, none is lost).',
     status: 'kept',
-    in: ['src/upkeep/keeper.ts', 'src/stores/sqlite/repair.ts'],
+    in: ['src/upkeep/scheduler.ts', 'src/stores/sqlite/repair.ts'],
   },
   {
     id: 'C-13',

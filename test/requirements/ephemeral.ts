@@ -47,7 +47,7 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'Seed–middle–tail context: the first message whole; the last three whole; the middle clipped to 100 characters with `...` and labelled `(Past) `, taken newest first while it fits. Settled: the output reads in conversation order (the printed code emits the seed last), a line `--- Recent Exchange ---` stands before the tail, with three messages or fewer nothing is repeated, and a clip never splits a surrogate pair or a grapheme.',
     status: 'kept',
-    in: ['src/profiles/ephemeral.ts', 'src/context/fit.ts', 'src/context/frame.ts', 'src/text/clip.ts'],
+    in: ['src/profiles/ephemeral.ts', 'src/context/allocateBudget.ts', 'src/context/frame.ts', 'src/text/clip.ts'],
   },
   {
     id: 'E-07',
@@ -62,14 +62,14 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'Settled: the context never exceeds its budget, headers and labels counted; a seed or a newest message that is too large is shortened, never left out.',
     status: 'kept',
-    in: ['src/context/fit.ts'],
+    in: ['src/context/allocateBudget.ts'],
   },
   {
     id: 'E-09',
     source,
     behaviour: 'Settled: the question being asked is sent once, not both in the context and as the prompt.',
     status: 'kept',
-    in: ['src/adapters/ai-service.ts', 'src/context/gather.ts'],
+    in: ['src/adapters/ai-service.ts', 'src/context/gatherCandidates.ts'],
   },
   {
     id: 'E-10',
@@ -77,7 +77,7 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'The system prompt has two framings: follow-up, which may refer to the conversation, and silent background for a new selection, which uses it and never mentions it.',
     status: 'kept',
-    in: ['src/context/fees.ts', 'src/context/frame.ts'],
+    in: ['src/context/overhead.ts', 'src/context/frame.ts'],
   },
   {
     id: 'E-11',

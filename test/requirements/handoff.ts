@@ -9,14 +9,14 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Entities `session`, `conversation`, `context_item` (code, file, data, concept, task; importance 1–10), `file_reference` (path, hash, mtime) and `workspace_state`; the six relationship types.',
     status: 'kept',
-    in: ['src/graph/graph.ts', 'src/handoff/save/rows.ts'],
+    in: ['src/graph/graph.ts', 'src/handoff/rows.ts'],
   },
   {
     id: 'H-02',
     source,
     behaviour: 'The token monitor warns at 75 % of the limit (safety margin 100) and triggers a save.',
     status: 'kept',
-    in: ['src/handoff/monitor.ts', 'src/mcp/tools/talk.ts'],
+    in: ['src/handoff/monitor.ts', 'src/mcp/tools/messages.ts'],
   },
   {
     id: 'H-03',
@@ -24,7 +24,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Items are prioritised by recency, frequency, specificity, type and user marking (highest); optionally by embedding similarity to the current context.',
     status: 'kept',
-    in: ['src/handoff/extract.ts', 'src/handoff/priority.ts', 'src/handoff/similarity.ts'],
+    in: ['src/handoff/save/extract.ts', 'src/handoff/item.ts', 'src/handoff/save/draft.ts'],
   },
   {
     id: 'H-04',
@@ -32,7 +32,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       '`save_session`, `restore_session`, `list_sessions`, `get_session`, `delete_session` with the documented parameters and results; restore without an id takes the most recent of the workspace. Settled: every call resolves to exactly one workspace (its argument, else the server\'s `--workspace`, else `default`), and ids of other workspaces are "not found".',
     status: 'kept',
-    in: ['src/handoff/handoff.ts', 'src/mcp/tools/sessions.ts', 'src/mcp/scope.ts'],
+    in: ['src/handoff/handoff.ts', 'src/mcp/tools/sessions.ts', 'src/mcp/principal.ts'],
   },
   {
     id: 'H-05',
@@ -40,7 +40,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Restore fits the token budget: items ordered by priority, threshold 3, at most 50 items, file references resolved (unchanged, changed, missing), hierarchical summaries, the new session linked by `SESSION_CONTINUES`, the workspace state returned.',
     status: 'kept',
-    in: ['src/handoff/restore.ts', 'src/handoff/render.ts', 'src/handoff/references.ts'],
+    in: ['src/handoff/restore/restore.ts', 'src/handoff/render/render.ts', 'src/handoff/fileReferences.ts'],
   },
   {
     id: 'H-06',
@@ -56,7 +56,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'The documented directory layout is an export and import format (`metadata.json`, `entities.json`, `relationships.json` per session; shared file references), compressed by default.',
     status: 'kept',
-    in: ['src/handoff/layout.ts'],
+    in: ['src/handoff/layout/layout.ts'],
   },
   {
     id: 'H-08',
@@ -64,7 +64,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Retention 30 days; storage directory and summarising configurable; incremental updates (only changed entities are written); lazy loading; caching; long work in the background with progress.',
     status: 'kept',
-    in: ['src/handoff/retention.ts', 'src/handoff/settings.ts', 'src/handoff/save.ts', 'src/graph/write.ts'],
+    in: ['src/handoff/retention.ts', 'src/handoff/settings.ts', 'src/handoff/save/save.ts', 'src/graph/write.ts'],
   },
   {
     id: 'H-09',
@@ -73,10 +73,10 @@ export const handoff: readonly Row[] = [
       "Workspaces are isolated; encryption at rest is optional; file paths are checked by real path and separator against an allow-list (the document's `startsWith` lets `/app-evil` through for `/app`); allow-lists per user; every file operation, allowed or refused, stands with its user in an append-only audit log.",
     status: 'kept',
     in: [
-      'src/mcp/files/desk.ts',
+      'src/mcp/files/fileAccess.ts',
       'src/mcp/files/audit.ts',
-      'src/mcp/scope.ts',
-      'src/graph/seal.ts',
+      'src/mcp/principal.ts',
+      'src/graph/cipher.ts',
       'src/stores/encrypted.ts',
     ],
   },
@@ -85,7 +85,7 @@ export const handoff: readonly Row[] = [
     source,
     behaviour: '`write_file` is off unless configured; `create_directory` works only under allowed directories.',
     status: 'kept',
-    in: ['src/mcp/files/desk.ts', 'src/mcp/tools/files.ts'],
+    in: ['src/mcp/files/fileAccess.ts', 'src/mcp/tools/files.ts'],
   },
   {
     id: 'H-11',
@@ -93,14 +93,19 @@ export const handoff: readonly Row[] = [
     behaviour:
       'A storage failure keeps the data in memory and retries, answering `degraded: not durable`, never "saved"; a corrupt session is skipped with a warning; a missing memory server degrades; older formats migrate, newer ones are refused; concurrent writers lose no updates.',
     status: 'kept',
-    in: ['src/handoff/pending.ts', 'src/handoff/layout/migrate.ts', 'src/handoff/layout/read.ts', 'src/graph/write.ts'],
+    in: [
+      'src/handoff/pendingWrites.ts',
+      'src/handoff/layout/migrate.ts',
+      'src/handoff/layout/read.ts',
+      'src/graph/write.ts',
+    ],
   },
   {
     id: 'H-12',
     source,
     behaviour: 'Budget split: code 60, conversation 30, metadata 10 when there is code, else 70 and 30.',
     status: 'kept',
-    in: ['src/profiles/handoff.ts', 'src/context/fit.ts', 'src/handoff/split.ts'],
+    in: ['src/profiles/handoff.ts', 'src/context/allocateBudget.ts', 'src/handoff/render/budget.ts'],
   },
   {
     id: 'H-13',
@@ -108,7 +113,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Adaptive compression: white space, then comments, then section summaries, stopping at the first that fits.',
     status: 'kept',
-    in: ['src/profiles/handoff.ts', 'src/handoff/compression.ts', 'src/text/squeeze.ts', 'src/text/sections.ts'],
+    in: ['src/profiles/handoff.ts', 'src/handoff/render/budget.ts', 'src/text/squeeze.ts', 'src/text/sections.ts'],
   },
   {
     id: 'H-14',
@@ -116,14 +121,14 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Preservation is measured (similarity and fact survival of restored against original), and weights adapt when a type averages under 0.8. Settled: weights are bounded and normalised.',
     status: 'kept',
-    in: ['src/handoff/preserve.ts', 'src/handoff/weights.ts'],
+    in: ['src/handoff/restore/preservation.ts', 'src/handoff/restore/preservation.ts'],
   },
   {
     id: 'H-15',
     source,
     behaviour: 'Other MCP servers can be configured as context providers, called on save and restore with time-outs.',
     status: 'kept',
-    in: ['src/mcp/providers.ts'],
+    in: ['src/mcp/providers/providers.ts'],
   },
   {
     id: 'H-16',
@@ -138,6 +143,6 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Automatic continuation (the most recent matching session is offered to a new one), cross-session references, and context analytics (what was kept, used and missed over a chain of sessions).',
     status: 'kept',
-    in: ['src/handoff/continuation.ts', 'src/handoff/chain.ts', 'src/handoff/analytics.ts'],
+    in: ['src/handoff/chain.ts', 'src/handoff/chain.ts', 'src/handoff/analytics.ts'],
   },
 ]

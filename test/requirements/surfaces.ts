@@ -65,7 +65,7 @@ export const surfaces: readonly Row[] = [
     behaviour:
       "One person across sessions: a profile may let a session see the scope's or the person's memory (`sees`), opt-in, with the sources in the receipt.",
     status: 'kept',
-    in: ['src/memory/contexts.ts', 'src/context/shared.ts'],
+    in: ['src/memory/contextBuilder.ts', 'src/context/sharedEntries.ts'],
   },
   {
     id: 'S-10',

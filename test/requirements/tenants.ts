@@ -9,7 +9,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'A key is `{base_tenant}:{session_id}`, split at the first colon; without a colon it names the tenant itself.',
     status: 'kept',
-    in: ['src/domain/key.ts', 'src/server/http/routes.ts'],
+    in: ['src/domain/key.ts', 'src/server/http/router.ts'],
   },
   {
     id: 'T-02',
@@ -40,7 +40,7 @@ export const tenants: readonly Row[] = [
     source,
     behaviour: 'Summarising is asynchronous and never delays the reply; base and session are searched in parallel.',
     status: 'kept',
-    in: ['src/upkeep/keeper.ts', 'src/memory/searching.ts'],
+    in: ['src/upkeep/scheduler.ts', 'src/memory/search.ts'],
   },
   {
     id: 'T-06',
@@ -48,7 +48,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'A session is created on its first request; its TTL of 24 h is refreshed on each access; it lives at most 7 days however often refreshed; expiry is found on access and by a sweep that costs O(expired), not O(sessions).',
     status: 'kept',
-    in: ['src/lifecycle/lifecycle.ts', 'src/stores/ram/expiries.ts', 'src/domain/admission.ts'],
+    in: ['src/lifecycle/lifecycle.ts', 'src/stores/ram/expiryHeap.ts', 'src/domain/admission.ts'],
   },
   {
     id: 'T-07',
@@ -57,9 +57,9 @@ export const tenants: readonly Row[] = [
       '`on_session_end(fullId, { messages, summaries, createdAt, lastAccessed, messageCount })` is called exactly once per session, on expiry, eviction or explicit end, before the data goes; a callback that throws or hangs loses nothing and blocks nobody. Over HTTP it is a signed webhook. Settled: exactly once across a kill holds for durable and Redis sessions; for RAM sessions the outbox is RAM too, and a kill ends both.',
     status: 'kept',
     in: [
-      'src/lifecycle/ending.ts',
+      'src/lifecycle/sessionEnd.ts',
       'src/lifecycle/outbox.ts',
-      'src/lifecycle/deliveries.ts',
+      'src/lifecycle/delivery.ts',
       'src/server/webhooks/webhook.ts',
     ],
   },
@@ -85,7 +85,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Files of a tenant: upload, chunk, index, list, delete; text, Markdown, HTML, JSON, CSV, PDF and DOCX; stored under the tenant alone.',
     status: 'kept',
-    in: ['src/files/files.ts', 'src/files/read.ts', 'src/files/chunk.ts', 'src/server/api/files.ts'],
+    in: ['src/files/files.ts', 'src/files/parseFile.ts', 'src/files/chunk.ts', 'src/server/api/files.ts'],
   },
   {
     id: 'T-11',
@@ -109,7 +109,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       "Retrieval merges both memories: the session wins on recent events, the tenant's knowledge supplies the domain. Settled: precedence is tested (the original's sort cut session rows first).",
     status: 'kept',
-    in: ['src/memory/contexts.ts', 'src/memory/library.ts', 'src/context/shared.ts'],
+    in: ['src/memory/contextBuilder.ts', 'src/memory/fileSearch.ts', 'src/context/sharedEntries.ts'],
   },
   {
     id: 'T-14',
@@ -117,7 +117,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'What is recalled can be filtered by a range of dates, and phrases such as "yesterday", "last week" or "in March" in a query are understood.',
     status: 'kept',
-    in: ['src/text/when.ts', 'src/memory/contexts.ts', 'src/memory/searching.ts'],
+    in: ['src/text/when.ts', 'src/memory/contextBuilder.ts', 'src/memory/search.ts'],
   },
   {
     id: 'T-15',
@@ -152,6 +152,6 @@ export const tenants: readonly Row[] = [
     source,
     behaviour: 'At most 1 KB overhead per empty session, and at least 10,000 live sessions in one process.',
     status: 'kept',
-    in: ['src/stores/ram/shelf.ts', 'src/stores/ram/attic.ts'],
+    in: ['src/stores/ram/sessionTable.ts', 'src/stores/ram/sessionCache.ts'],
   },
 ]

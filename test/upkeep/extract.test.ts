@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wordsOf } from '../../src/context/fees.ts'
+import { wordsOf } from '../../src/context/overhead.ts'
 import type { Role } from '../../src/domain/entry.ts'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
 import { type FactCandidate, type FactMessage, fields } from '../../src/upkeep/extract/fields.ts'

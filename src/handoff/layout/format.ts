@@ -1,22 +1,28 @@
 import { hash } from 'node:crypto'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import type { Json } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { canonical } from '../../portable/canonical.ts'
 
-/** The version that is written; older ones are migrated, newer ones refused. */
-export const version = 1
+/** Version written by this release. Older versions are migrated, newer ones are rejected. */
+export const formatVersion = 1
 
-/** What stands in the folder of a session, besides its metadata. */
-export const contents = {
+/** Files in the folder of a session, besides its metadata. */
+export const contentFiles = {
   entities: 'entities.json',
   relationships: 'relationships.json',
   transcript: 'transcript.jsonl',
 } as const
+export type ContentFile = keyof typeof contentFiles
 export const metadataFile = 'metadata.json'
 
-/** An entity of a session; the properties of a file reference stand in the shared folder, under the hash of their text. */
+export const sessionFolder = (directory: string, workspace: string, session: string): string =>
+  join(directory, 'sessions', workspace, session)
+export const sharedFile = (directory: string, contentHash: string): string =>
+  join(directory, 'shared', 'file_references', `${contentHash}.json`)
+
+/** Entity of a session. The properties of a file reference are in the shared folder, under the hash of their text. */
 export type PackedEntity = {
   readonly type: string
   readonly id: string
@@ -39,7 +45,7 @@ export type PackedMessage = {
   readonly answers?: string
 }
 
-/** What tells a session apart, and whether its folder is whole. */
+/** Content of `metadata.json`. */
 export type PackedMetadata = {
   readonly format: 'threadkeep-handoff'
   readonly version: number
@@ -48,12 +54,12 @@ export type PackedMetadata = {
   readonly created_at: string
   readonly saved_at: string
   readonly messages: number
-  /** The hash of each file's text, before it is compressed. */
-  readonly hashes: Readonly<Record<keyof typeof contents, string>>
+  /** SHA-256 of each file's text before compression. */
+  readonly hashes: Readonly<Record<ContentFile, string>>
 }
 
-/** A session as its folder holds it; `shared` are texts of the shared folder by their hashes. */
-export type Packed = {
+/** Content of a session folder; `shared` maps hashes to the texts of shared files. */
+export type PackedSession = {
   readonly metadata: PackedMetadata
   readonly entities: readonly PackedEntity[]
   readonly relationships: readonly PackedRelationship[]
@@ -61,28 +67,26 @@ export type Packed = {
   readonly shared: ReadonlyMap<string, string>
 }
 
-export const hashOf = (text: string): string => hash('sha256', text)
+export const hashText = (text: string): string => hash('sha256', text)
 
-/** A list as JSON with one value a line: the same values give the same text, and a change is one line. */
-export const listText = (values: readonly unknown[]): string =>
-  values.length === 0 ? '[]\n' : `[\n${values.map(canonical).join(',\n')}\n]\n`
-export const linesText = (values: readonly unknown[]): string => values.map((value) => `${canonical(value)}\n`).join('')
+/** Larger files, compressed or not, are not read. */
+export const maxFileBytes = 256 * 1_024 * 1_024
 
-/** No file of a session is larger than this, in bytes; one that is, or claims to be, is not read. */
-export const largest = 256 * 1_024 * 1_024
-
-export const compressed = (text: string): Promise<Uint8Array> =>
+export const compressText = (text: string): Promise<Uint8Array> =>
   promisify<Buffer, object, Buffer>(zstdCompress)(Buffer.from(text), {
     params: { [constants.ZSTD_c_compressionLevel]: 9, [constants.ZSTD_c_checksumFlag]: 1 },
   })
 
-export async function uncompressed(bytes: Uint8Array): Promise<string> {
-  return decoded(await promisify<Uint8Array, object, Buffer>(zstdDecompress)(bytes, { maxOutputLength: largest }))
+export async function decompressText(bytes: Uint8Array): Promise<string> {
+  return decodeText(
+    await promisify<Uint8Array, object, Buffer>(zstdDecompress)(bytes, { maxOutputLength: maxFileBytes }),
+  )
 }
 
-/** Bytes that are no text are damage, not something to guess at. */
-export const decoded = (bytes: Uint8Array): string =>
+/** Decodes UTF-8. Throws on invalid bytes. */
+export const decodeText = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 
-/** For a session that cannot be taken as it is; `why` names it. */
-export const damaged = (why: string, cause?: unknown): MemoryError => new MemoryError('bad-bundle', why, { cause })
+/** Error for a session that cannot be imported; `reason` is shown beside the session's name. */
+export const damagedError = (reason: string, cause?: unknown): MemoryError =>
+  new MemoryError('bad-bundle', reason, { cause })

@@ -1,43 +1,157 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { Message } from '../../domain/entry.ts'
+import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/graph.ts'
 import { canonical } from '../../portable/canonical.ts'
-import { compressed, contents, metadataFile, type Packed } from './format.ts'
-import { textsOf } from './pack.ts'
+import { metadataFromRow, readAllPages } from '../rows.ts'
+import { keyOf } from '../sessions.ts'
+import type { HandoffDeps } from '../settings.ts'
+import {
+  type ContentFile,
+  compressText,
+  contentFiles,
+  formatVersion,
+  hashText,
+  metadataFile,
+  type PackedEntity,
+  type PackedMessage,
+  type PackedRelationship,
+  type PackedSession,
+  sessionFolder,
+  sharedFile,
+} from './format.ts'
 
-/** The folder of a session, and the file of a shared reference. */
-export const folderOf = (directory: string, workspace: string, session: string): string =>
-  join(directory, 'sessions', workspace, session)
-export const sharedFile = (directory: string, hash: string): string =>
-  join(directory, 'shared', 'file_references', `${hash}.json`)
-
-/** Writes a session into its folder. Its metadata comes last: until then, what is there is what was there before, or is seen to be damaged. */
-export async function writeFolder(directory: string, packed: Packed, compress: boolean): Promise<void> {
-  const { workspace, session } = packed.metadata
-  const folder = folderOf(directory, workspace, session)
-  for (const [hash, text] of packed.shared) await write(sharedFile(directory, hash), text, compress)
-  for (const [name, text] of Object.entries(textsOf(packed)))
-    await write(join(folder, contents[name as keyof typeof contents]), text, compress)
-  await write(join(folder, metadataFile), `${canonical(packed.metadata)}\n`, compress)
+/** Reads a session in the form of its folder. The same session gives the same texts in every store. */
+export async function packSession(deps: HandoffDeps, workspace: string, row: Entity): Promise<PackedSession> {
+  const { graph, memory } = deps
+  const { id: session } = row
+  const sort = [{ by: 'id' }] as const
+  const entities = await readAllPages(
+    async (page) => (await graph.entities(workspace, { session, sort, ...page })).entities,
+  )
+  const relationships = await readAllPages(
+    async (page) => (await graph.relationships(workspace, { session, sort, ...page })).relationships,
+  )
+  const messages = (await memory.transcript(keyOf(workspace, session))).map(packMessage)
+  const { createdAt, savedAt } = metadataFromRow(row)
+  return packRows({ workspace, session, createdAt, savedAt }, entities, relationships, messages)
 }
 
-/** The file is there when it is whole, and not before; the same file compressed the other way goes. */
-async function write(file: string, text: string, compress: boolean): Promise<void> {
-  const [target, other] = compress ? [`${file}.zst`, file] : [file, `${file}.zst`]
+type SessionIdentity = {
+  readonly workspace: string
+  readonly session: string
+  readonly createdAt: string
+  readonly savedAt: string
+}
+
+/** Sorts the rows of a session and moves file references to the shared folder. */
+export function packRows(
+  { workspace, session, createdAt, savedAt }: SessionIdentity,
+  entityDrafts: readonly EntityDraft[],
+  relationshipDrafts: readonly RelationshipDraft[],
+  messages: readonly PackedMessage[],
+): PackedSession {
+  const shared = new Map<string, string>()
+  // Draft markers are not exported: the messages imply them.
+  const sortedDrafts = entityDrafts.filter(({ type }) => type !== 'session_begun').sort(compareById)
+  const entities = sortedDrafts.map(({ type, id, properties }): PackedEntity => {
+    if (type !== 'file_reference') return { type, id, properties }
+    const text = `${canonical(properties)}\n`
+    shared.set(hashText(text), text)
+    return { type, id, shared: hashText(text) }
+  })
+  const relationships = relationshipDrafts
+    .map(({ from, to, type, properties = {} }) => ({ from, to, type, properties }))
+    .sort(compareCanonical)
+  const texts = formatContents({ entities, relationships, messages })
+  return {
+    metadata: {
+      format: 'threadkeep-handoff',
+      version: formatVersion,
+      session,
+      workspace,
+      created_at: createdAt,
+      saved_at: savedAt,
+      messages: messages.length,
+      hashes: {
+        entities: hashText(texts.entities),
+        relationships: hashText(texts.relationships),
+        transcript: hashText(texts.transcript),
+      },
+    },
+    entities,
+    relationships,
+    messages,
+    shared,
+  }
+}
+
+/** Formats the content files of a session. */
+const formatContents = ({
+  entities,
+  relationships,
+  messages,
+}: Pick<PackedSession, 'entities' | 'relationships' | 'messages'>): Readonly<Record<ContentFile, string>> => ({
+  entities: formatList(entities),
+  relationships: formatList(relationships),
+  transcript: messages.map((message) => `${canonical(message)}\n`).join(''),
+})
+
+/** Formats a list as JSON with one value per line, so that a change affects one line. */
+const formatList = (values: readonly unknown[]): string =>
+  values.length === 0 ? '[]\n' : `[\n${values.map(canonical).join(',\n')}\n]\n`
+
+const compareById = (left: EntityDraft, right: EntityDraft): number => (left.id < right.id ? -1 : 1)
+const compareCanonical = (left: PackedRelationship, right: PackedRelationship): number =>
+  canonical(left) < canonical(right) ? -1 : 1
+
+/** Copies the exported fields of a message. */
+export const packMessage = ({
+  id,
+  at,
+  role,
+  content,
+  name,
+  calls,
+  answers,
+}: Pick<Message, 'id' | 'at' | 'role' | 'content' | 'name' | 'calls' | 'answers'>): PackedMessage => ({
+  id,
+  at,
+  role,
+  content,
+  ...(name === undefined ? {} : { name }),
+  ...(calls === undefined ? {} : { calls }),
+  ...(answers === undefined ? {} : { answers }),
+})
+
+/** Writes a session to its folder, metadata last: an interrupted write leaves the previous state or detectable damage. */
+export async function writeFolder(directory: string, session: PackedSession, compress: boolean): Promise<void> {
+  const { workspace, session: id } = session.metadata
+  const folder = sessionFolder(directory, workspace, id)
+  for (const [hash, text] of session.shared) await writeTextFile(sharedFile(directory, hash), text, compress)
+  for (const [name, text] of Object.entries(formatContents(session)))
+    await writeTextFile(join(folder, contentFiles[name as ContentFile]), text, compress)
+  await writeTextFile(join(folder, metadataFile), `${canonical(session.metadata)}\n`, compress)
+}
+
+/** Writes a file atomically and removes its other variant, compressed or not. */
+async function writeTextFile(file: string, text: string, compress: boolean): Promise<void> {
+  const [target, otherVariant] = compress ? [`${file}.zst`, file] : [file, `${file}.zst`]
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const unfinished = `${target}.${randomUUID()}.unfinished`
+  const temporary = `${target}.${randomUUID()}.unfinished`
   try {
-    const handle = await open(unfinished, 'wx', 0o600)
+    const handle = await open(temporary, 'wx', 0o600)
     try {
-      await handle.writeFile(compress ? await compressed(text) : text)
+      await handle.writeFile(compress ? await compressText(text) : text)
       await handle.sync()
     } finally {
       await handle.close()
     }
-    await rename(unfinished, target)
+    await rename(temporary, target)
   } catch (error) {
-    await rm(unfinished, { force: true })
+    await rm(temporary, { force: true })
     throw error
   }
-  await rm(other, { force: true })
+  await rm(otherVariant, { force: true })
 }

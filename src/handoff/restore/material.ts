@@ -1,135 +1,133 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
-import { earlierOf } from '../chain.ts'
-import { matched, type Reference } from '../continuation.ts'
-import type { Provided } from '../records.ts'
-import { resolve } from '../references.ts'
-import type { Earlier, FileState, Material } from '../render.ts'
-import { type Kept, kept, keyOf } from '../sessions.ts'
-import type { Attending, HandoffParts } from '../settings.ts'
+import { readEarlierSummaries, searchSessions } from '../chain.ts'
+import { type FileReference, type FileState, resolveFileReference } from '../fileReferences.ts'
+import type { EarlierSession, HandoffMaterial } from '../render/render.ts'
+import type { ProvidedContext, SessionReference } from '../rows.ts'
+import { keyOf, readSavedSession, type SavedSession } from '../sessions.ts'
+import type { HandoffDeps, OperationContext } from '../settings.ts'
 
-/** A session to go on from, with everything that was said in it, and other sessions about what the new chat begins with. */
-export type Origin = {
+/** Session to restore, with its messages and other sessions about the topic of the new chat. */
+export type RestoreSource = {
   readonly workspace: string
-  readonly from: Kept
+  readonly source: SavedSession
   readonly messages: readonly Message[]
-  readonly related: readonly Related[]
-  /** How many tokens the text may have. */
+  readonly related: readonly RelatedSession[]
+  /** Maximum tokens of the text. */
   readonly budget: Tokens
 }
-export type Related = Reference & { readonly summary: string }
+export type RelatedSession = SessionReference & { readonly summary: string }
 
-/** So many other sessions about the same are told of. */
-const mostRelated = 3
+const maxRelatedSessions = 3
+const maxNamedSessions = 20
 
-/** Other sessions about what the new chat begins with, which are not of the same chain. */
-export async function relatedTo(
-  parts: HandoffParts,
+/** Finds sessions about the topic of the new chat that are not in the chain of the restored one. */
+export async function findRelatedSessions(
+  deps: HandoffDeps,
   workspace: string,
-  from: Kept,
+  source: SavedSession,
   query: string | undefined,
-): Promise<readonly Related[]> {
-  if (query === undefined || query.trim() === '' || from.metadata.degraded !== undefined) return []
-  const earlier = await earlierOf(parts, workspace, from)
-  const own = new Set([from.metadata.sessionId, ...earlier.map(({ session }) => session)])
-  const found = await matched(parts, workspace, query, own)
-  return found
-    .slice(0, mostRelated)
+): Promise<readonly RelatedSession[]> {
+  if (query === undefined || query.trim() === '' || source.metadata.degraded !== undefined) return []
+  const earlier = await readEarlierSummaries(deps, workspace, source)
+  const chainIds = new Set([source.metadata.sessionId, ...earlier.map(({ session }) => session)])
+  const matches = await searchSessions(deps, workspace, query, chainIds)
+  return matches
+    .slice(0, maxRelatedSessions)
     .map(({ sessionId, summary, title }) => ({ session: sessionId, found: 'search', summary: summary || title }))
 }
 
-/** Everything a new chat could be told, and what went wrong when others were asked. */
-export async function materialOf(
-  parts: HandoffParts,
-  origin: Origin,
-  attending: Attending,
-): Promise<{ readonly material: Material; readonly warnings: readonly string[] }> {
-  const { from, messages } = origin
-  const told = await providedFor(parts, origin, attending)
-  const material: Material = {
-    title: from.metadata.title,
+/** Collects everything the renderer can choose from. Failed providers add warnings. */
+export async function collectMaterial(
+  deps: HandoffDeps,
+  restore: RestoreSource,
+  context: OperationContext,
+): Promise<{ readonly material: HandoffMaterial; readonly warnings: readonly string[] }> {
+  const { source, messages } = restore
+  const { provided, warnings } = await gatherProvided(deps, restore, context)
+  const material: HandoffMaterial = {
+    title: source.metadata.title,
     messages,
-    items: from.items,
-    files: await filesOf(parts, origin, attending),
-    summaries: from.levels,
-    earlier: await othersOf(parts, origin),
-    // What a server says now stands in the place of what it said then.
-    provided: [...new Map([...from.provided, ...told.provided].map((one) => [one.from, one])).values()],
-    ...(from.state === undefined ? {} : { workspace: from.state }),
+    items: source.items,
+    files: await resolveFiles(deps, restore, context),
+    summaries: source.summaries,
+    earlier: await collectOtherSessions(deps, restore),
+    // The current text of a provider replaces the one from the save.
+    provided: [...new Map([...source.provided, ...provided].map((entry) => [entry.from, entry])).values()],
+    ...(source.workspaceState === undefined ? {} : { workspaceState: source.workspaceState }),
   }
-  return { material, warnings: told.warnings }
+  return { material, warnings }
 }
 
-/** What has become of the files. Notes quote them: no secret gets into a prompt that way. */
-function filesOf(
-  { files: eyes, memory }: HandoffParts,
-  { workspace, from }: Origin,
-  { client = '' }: Attending,
+/** Compares the referenced files with their current state. Notes quote files, so secrets in them are masked. */
+function resolveFiles(
+  { files: inspector, memory }: HandoffDeps,
+  { workspace, source }: RestoreSource,
+  { client = '' }: OperationContext,
 ): Promise<readonly FileState[]> {
-  const key = keyOf(workspace, from.metadata.sessionId)
-  const state = async (file: Kept['files'][number]): Promise<FileState> => {
-    if (eyes === undefined) return { path: file.path, status: 'unseen', note: 'not looked at: no folder is open' }
-    const { note, ...found } = await resolve(file, (path) => eyes.look(client, path))
-    return note === undefined ? found : { ...found, note: await memory.masked(key, note) }
+  const key = keyOf(workspace, source.metadata.sessionId)
+  const resolveFile = async (file: FileReference): Promise<FileState> => {
+    if (inspector === undefined) return { path: file.path, status: 'unseen', note: 'not read: no folder is allowed' }
+    const { note, ...state } = await resolveFileReference(file, (path) => inspector.look(client, path))
+    return note === undefined ? state : { ...state, note: await memory.masked(key, note) }
   }
-  return Promise.all(from.files.map(state))
+  return Promise.all(source.files.map(resolveFile))
 }
 
-/** What other servers say now, without secrets. */
-async function providedFor(
-  { providers, memory }: HandoffParts,
-  { workspace, from }: Origin,
-  { signal }: Attending,
-): Promise<{ provided: readonly Provided[]; warnings: readonly string[] }> {
+/** Asks the context providers and masks secrets in their texts. */
+async function gatherProvided(
+  { providers, memory }: HandoffDeps,
+  { workspace, source }: RestoreSource,
+  { signal }: OperationContext,
+): Promise<{ provided: readonly ProvidedContext[]; warnings: readonly string[] }> {
   if (providers === undefined) return { provided: [], warnings: [] }
-  const { sessionId: session } = from.metadata
-  const { provided, degraded } = await providers.gather(
-    'restore',
-    { workspace, session, text: from.levels.at(-1) ?? '' },
-    signal,
-  )
+  const { sessionId: session } = source.metadata
+  const about = { workspace, session, text: source.summaries.at(-1) ?? '' }
+  const { provided, degraded } = await providers.gather('restore', about, signal)
   const key = keyOf(workspace, session)
   return {
-    provided: await Promise.all(provided.map(async (one) => ({ ...one, text: await memory.masked(key, one.text) }))),
+    provided: await Promise.all(
+      provided.map(async (entry) => ({ ...entry, text: await memory.masked(key, entry.text) })),
+    ),
     warnings: degraded.map(({ step, why }) => `${step}: ${why}`),
   }
 }
 
-/** Sessions that this one speaks of, those about the same, and those before it, the nearest last. */
-async function othersOf(parts: HandoffParts, origin: Origin): Promise<Material['earlier']> {
-  const { workspace, from, related } = origin
-  if (from.metadata.degraded !== undefined) return []
-  const { relationships } = await parts.graph.relationships(workspace, {
-    from: from.metadata.sessionId,
+/** Collects sessions named in this one, related ones, and its predecessors, the nearest last. */
+async function collectOtherSessions(deps: HandoffDeps, restore: RestoreSource): Promise<HandoffMaterial['earlier']> {
+  const { workspace, source, related } = restore
+  if (source.metadata.degraded !== undefined) return []
+  const { relationships } = await deps.graph.relationships(workspace, {
+    from: source.metadata.sessionId,
     types: ['SESSION_REFERENCES'],
-    limit: 20,
+    limit: maxNamedSessions,
   })
-  const named = await Promise.all(relationships.map(({ to }) => kept(parts, workspace, to)))
-  const others = [
-    ...named.flatMap((one) =>
-      one === undefined
+  const named = await Promise.all(relationships.map(({ to }) => readSavedSession(deps, workspace, to)))
+  const sessions = [
+    ...named.flatMap((session) =>
+      session === undefined
         ? []
-        : [{ session: one.metadata.sessionId, summary: one.metadata.summary || one.metadata.title }],
+        : [{ session: session.metadata.sessionId, summary: session.metadata.summary || session.metadata.title }],
     ),
     ...related.map(({ session, summary }) => ({ session, summary })),
-    ...(await withWords(parts, origin, await earlierOf(parts, workspace, from))),
+    ...(await addMessages(deps, restore, await readEarlierSummaries(deps, workspace, source))),
   ]
-  return [...new Map(others.map((one) => [one.session, one])).values()]
+  return [...new Map(sessions.map((session) => [session.session, session])).values()]
 }
 
-/** With what was said in them, from the nearest back, for as long as the budget may have room for it. */
-async function withWords(
-  parts: HandoffParts,
-  { workspace, messages, budget }: Origin,
-  earlier: readonly Earlier[],
-): Promise<readonly Earlier[]> {
-  const tokensOf = (said: readonly Message[]): Tokens => said.reduce((sum, { tokens }) => sum + tokens, 0)
-  const found: Earlier[] = []
-  let room = budget - tokensOf(messages)
-  for (const one of [...earlier].reverse()) {
-    const before = room > 0 ? await kept(parts, workspace, one.session) : undefined
-    const said = (await before?.messages()) ?? []
-    room -= tokensOf(said)
-    found.unshift(before === undefined ? one : { ...one, messages: said, items: before.items })
+/** Adds messages to earlier sessions, nearest first, while the budget may have room for them. */
+async function addMessages(
+  deps: HandoffDeps,
+  { workspace, messages: ownMessages, budget }: RestoreSource,
+  earlier: readonly EarlierSession[],
+): Promise<readonly EarlierSession[]> {
+  const countTokens = (messages: readonly Message[]): Tokens => messages.reduce((sum, { tokens }) => sum + tokens, 0)
+  const result: EarlierSession[] = []
+  let remainingTokens = budget - countTokens(ownMessages)
+  for (const session of [...earlier].reverse()) {
+    const saved = remainingTokens > 0 ? await readSavedSession(deps, workspace, session.session) : undefined
+    const messages = (await saved?.readMessages()) ?? []
+    remainingTokens -= countTokens(messages)
+    result.unshift(saved === undefined ? session : { ...session, messages, items: saved.items })
   }
-  return found
+  return result
 }

@@ -1,164 +1,225 @@
 import type { Json, Message, Millis } from '../../domain/entry.ts'
-import { stopIf } from '../../portable/stop.ts'
-import { namedIn } from '../continuation.ts'
-import { extractItems } from '../extract.ts'
+import type { Embedder } from '../../domain/ports.ts'
+import { stopIf } from '../../portable/abort.ts'
+import { many } from '../../text/many.ts'
+import { summarising } from '../../upkeep/summarise/summarise.ts'
+import { paced } from '../../upkeep/work.ts'
+import { findNamedSessions } from '../chain.ts'
+import { createFileReference, type FileReference, findPaths } from '../fileReferences.ts'
 import type { ContextItem } from '../item.ts'
-import type { Provided } from '../records.ts'
-import { type FileReference, pathsIn, refer } from '../references.ts'
-import { isoOf, type Kept, titleIn } from '../sessions.ts'
-import type { Attending, HandoffParts } from '../settings.ts'
-import { similarityOf } from '../similarity.ts'
-import { weightsOf } from '../weights.ts'
-import { type Accepted, type GivenFile, isGiven } from './accept.ts'
-import { levelsOf } from './levels.ts'
-import { type Draft, itemId } from './rows.ts'
+import { readWeights } from '../restore/preservation.ts'
+import { itemId, type ProvidedContext, type SessionDraft, type Summary } from '../rows.ts'
+import { deriveTitle, type SavedSession, toIsoTime } from '../sessions.ts'
+import type { HandoffDeps, OperationContext } from '../settings.ts'
+import { extractItems } from './extract.ts'
+import { type ClientFile, isClientItem, type ParsedSave } from './request.ts'
 
-/** So many files are looked at for one session. */
-const mostFiles = 200
+const maxFilesPerSession = 200
+const stoppedMessage = 'Saving was stopped by the caller. Its messages are stored; save the session again to finish.'
 
-/** What a draft is made from: what is asked, what was kept before, and everything that was said. */
-export type Basis = {
-  readonly accepted: Accepted
-  readonly before: Kept | undefined
+/** Input of a draft: the request, the previously saved state and all messages. */
+export type DraftInput = {
+  readonly parsed: ParsedSave
+  readonly before: SavedSession | undefined
   readonly messages: readonly Message[]
   readonly startedAt: Millis
 }
 
-export type Drafted = { readonly draft: Draft; readonly warnings: readonly string[] }
-
-/** Everything that is made of what was said in a session, and of what its client gives with it. */
-export async function drafted(parts: HandoffParts, basis: Basis, attending: Attending): Promise<Drafted> {
-  const { settings } = parts
-  const { accepted, before, messages } = basis
-  const { signal, progress } = attending
+/** Derives everything a save writes: summaries, items, file references and provided context. */
+export async function buildDraft(
+  deps: HandoffDeps,
+  input: DraftInput,
+  context: OperationContext,
+): Promise<{ readonly draft: SessionDraft; readonly warnings: readonly string[] }> {
+  const { parsed, before, messages } = input
+  const { signal, progress } = context
   const warnings: string[] = []
-  const files = await filesOf(parts, basis, attending)
-  progress?.(2, 5, `looked at ${files.length} files`)
-  const levels = settings.summarise ? await levelsOf(messages, signal) : []
-  progress?.(3, 5, 'summed up')
-  const items = await itemsOf(parts, basis, warnings)
-  stopIf(signal, 'Saving was stopped by the caller. What was said is stored; save the session again to finish.')
-  const provided = await providedFor(parts, accepted, levels.at(-1)?.text ?? '', attending, warnings)
-  progress?.(4, 5, `found ${items.length} items`)
-  const draft: Draft = {
-    ...rowOf(basis),
-    workspace: accepted.workspace,
-    levels,
+  const files = await collectFiles(deps, input, context)
+  progress?.(2, 5, `checked ${many(files.length, 'file')}`)
+  const summaries = deps.settings.summarise ? await summarise(messages, signal) : []
+  progress?.(3, 5, 'summarised')
+  const items = await collectItems(deps, input, warnings)
+  stopIf(signal, stoppedMessage)
+  const provided = await gatherProvided(deps, parsed, summaries.at(-1)?.text ?? '', context, warnings)
+  progress?.(4, 5, `found ${many(items.length, 'item')}`)
+  const workspaceState = parsed.workspaceState ?? before?.workspaceState
+  const draft: SessionDraft = {
+    ...buildMetadata(input),
+    workspace: parsed.workspace,
+    summaries,
     items,
     files,
     provided: provided ?? before?.provided ?? [],
-    references: await namedIn(parts, accepted.workspace, accepted.id, messages),
-    ...stateOf(accepted, before),
+    references: await findNamedSessions(deps, parsed.workspace, parsed.id, messages),
+    ...(workspaceState === undefined ? {} : { workspaceState }),
   }
   return { draft, warnings }
 }
 
-/** The session's own row. Its time changes only with what it holds: saving the same again writes nothing. */
-function rowOf({ accepted, before, messages, startedAt }: Basis) {
-  const { id, at, tokens, items, files, state, title, continues } = accepted
-  const isSame =
+/** Builds the session's own fields. `savedAt` changes only with the content: saving the same again writes nothing. */
+function buildMetadata({ parsed, before, messages, startedAt }: DraftInput) {
+  const { id, at, tokens, items, files, workspaceState, title } = parsed
+  const isUnchanged =
     before !== undefined &&
     before.metadata.messageCount === messages.length &&
     items.length + files.length === 0 &&
-    state === undefined &&
+    workspaceState === undefined &&
     title === undefined
-  const goesOn = continues ?? before?.metadata.continuedFrom
+  const continues = parsed.continues ?? before?.metadata.continuedFrom
   return {
     id,
-    createdAt: before?.metadata.createdAt ?? isoOf(startedAt),
-    savedAt: isSame && before.metadata.savedAt !== '' ? before.metadata.savedAt : isoOf(at),
-    ...titleOf(title, before, messages, startedAt),
+    createdAt: before?.metadata.createdAt ?? toIsoTime(startedAt),
+    savedAt: isUnchanged && before.metadata.savedAt !== '' ? before.metadata.savedAt : toIsoTime(at),
+    ...chooseTitle(title, before, messages, startedAt),
     tokens: tokens ?? messages.reduce((sum, message) => sum + message.tokens, 0),
     messages: messages.length,
-    ...(goesOn === undefined ? {} : { continues: goesOn }),
-    ...(before?.restored === undefined ? {} : { restored: before.restored as unknown as Json }),
+    ...(continues === undefined ? {} : { continues }),
+    ...(before?.restoration === undefined ? {} : { restored: before.restoration as unknown as Json }),
   }
 }
 
-/** The title a client gave, now or before; else the first thing the user said, on one line. */
-function titleOf(
+/** Chooses the title: given by the client now or before, else derived from the first user message. */
+function chooseTitle(
   given: string | undefined,
-  before: Kept | undefined,
+  before: SavedSession | undefined,
   messages: readonly Message[],
   startedAt: Millis,
-): Pick<Draft, 'title' | 'titleSources'> {
-  const quoted = titleIn(messages)
+): Pick<SessionDraft, 'title' | 'titleSources'> {
+  const derived = deriveTitle(messages)
   const known = given ?? before?.metadata.title ?? ''
-  if (known !== '' && known !== quoted?.title) return { title: known, titleSources: [] }
-  if (quoted === undefined) return { title: `Session of ${isoOf(startedAt).slice(0, 10)}`, titleSources: [] }
-  return { title: quoted.title, titleSources: [quoted.source] }
+  if (known !== '' && known !== derived?.title) return { title: known, titleSources: [] }
+  if (derived === undefined) return { title: `Session of ${toIsoTime(startedAt).slice(0, 10)}`, titleSources: [] }
+  return { title: derived.title, titleSources: [derived.source] }
 }
 
-function stateOf({ state }: Accepted, before: Kept | undefined): Pick<Draft, 'state'> {
-  const now = state ?? before?.state
-  return now === undefined ? {} : { state: now }
+/** Word ranges of the summaries, shortest first. */
+const summaryWordRanges: readonly (readonly [min: number, max: number])[] = [
+  [8, 40],
+  [40, 160],
+  [160, 600],
+]
+
+/** Summarises a conversation at several levels of detail, shortest first. Identical levels are merged. */
+async function summarise(messages: readonly Message[], signal: AbortSignal | undefined): Promise<readonly Summary[]> {
+  const yieldToEventLoop = async (): Promise<void> => {
+    await new Promise((resume) => setImmediate(resume))
+    stopIf(signal, stoppedMessage)
+  }
+  const summaries: Summary[] = []
+  for (const words of summaryWordRanges) {
+    const { text, sources } = await paced(summarising(messages, undefined, { words }), yieldToEventLoop)
+    if (text !== '' && text !== summaries.at(-1)?.text)
+      summaries.push({ text, sources: [...new Set(sources.map(({ message }) => message))] })
+  }
+  return summaries
 }
 
-/** Items of the conversation, and those that clients have given now or before. */
-async function itemsOf(
-  parts: HandoffParts,
-  { accepted: { workspace, id, items }, before, messages }: Basis,
+/** Extracts items from the messages and adds those that clients sent now or before. */
+async function collectItems(
+  deps: HandoffDeps,
+  { parsed: { workspace, id, items }, before, messages }: DraftInput,
   warnings: string[],
 ): Promise<readonly ContextItem[]> {
-  const { memory, embedder } = parts
-  const means = {
+  const { memory, embedder } = deps
+  const options = {
     tokenizer: memory.tokenizer,
-    weights: await weightsOf(parts, workspace),
-    marked: new Set(before?.marked),
+    weights: await readWeights(deps, workspace),
+    marked: new Set(before?.markedMessages),
   }
-  const first = extractItems(messages, means)
+  const extracted = extractItems(messages, options)
   const similarity =
     embedder === undefined
       ? undefined
-      : await similarityOf(embedder, messages, first).catch(
-          (error: unknown) => void warnings.push(`items were not compared by meaning: ${whyOf(error)}`),
+      : await measureSimilarity(embedder, messages, extracted).catch(
+          (error: unknown) => void warnings.push(`items were not compared by meaning: ${errorMessage(error)}`),
         )
-  const found = similarity === undefined ? first : extractItems(messages, { ...means, similarity })
+  const ranked = similarity === undefined ? extracted : extractItems(messages, { ...options, similarity })
   const all = new Map<string, ContextItem>()
-  for (const item of before?.items ?? []) if (isGiven(id, item)) all.set(item.id, item)
+  for (const item of before?.items ?? []) if (isClientItem(id, item)) all.set(item.id, item)
   for (const item of items) all.set(item.id, item)
-  for (const item of found) all.set(itemId(id, item.id), { ...item, id: itemId(id, item.id) })
+  for (const item of ranked) all.set(itemId(id, item.id), { ...item, id: itemId(id, item.id) })
   return [...all.values()]
 }
 
-/** Files that the conversation speaks of, that its client names, and that were known before. */
-async function filesOf(
-  parts: HandoffParts,
-  { accepted, before, messages }: Basis,
-  { client = '' }: Attending,
+/** Newest messages that represent the current topic. */
+const topicMessages = 6
+const maxEmbeddedChars = 4_000
+
+/** Measures the similarity of each item to the newest messages, from 0 to 1, by embeddings. */
+async function measureSimilarity(
+  embedder: Embedder,
+  messages: readonly Message[],
+  items: readonly ContextItem[],
+): Promise<((content: string) => number) | undefined> {
+  if (items.length === 0) return undefined
+  const topic = messages
+    .slice(-topicMessages)
+    .map(({ content }) => content)
+    .join('\n')
+    .slice(-maxEmbeddedChars)
+  const [topicVector, ...vectors] = await embedder.embed([
+    topic,
+    ...items.map(({ content }) => content.slice(0, maxEmbeddedChars)),
+  ])
+  if (topicVector === undefined) return undefined
+  const similarities = new Map(
+    items.map(({ content }, index) => [content, cosineSimilarity(topicVector, vectors[index] ?? topicVector)]),
+  )
+  return (content) => similarities.get(content) ?? 0
+}
+
+/** Cosine similarity clamped to 0..1: opposite vectors count as unrelated. */
+function cosineSimilarity(left: Float32Array, right: Float32Array): number {
+  let [dot, leftSquared, rightSquared] = [0, 0, 0]
+  for (const [index, value] of left.entries()) {
+    const other = right[index] ?? 0
+    dot += value * other
+    leftSquared += value * value
+    rightSquared += other * other
+  }
+  if (leftSquared === 0 || rightSquared === 0) return 0
+  return Math.max(0, Math.min(1, dot / Math.sqrt(leftSquared * rightSquared)))
+}
+
+/** Collects references to files that the client sent, that were known before, and that the messages mention. */
+async function collectFiles(
+  { files: inspector }: HandoffDeps,
+  { parsed, before, messages }: DraftInput,
+  { client = '' }: OperationContext,
 ): Promise<readonly FileReference[]> {
   const known = new Map((before?.files ?? []).map((file) => [file.path, file]))
-  const given = new Map(accepted.files.map((file) => [file.path, file]))
-  const { files } = parts
-  const told = (path: string): FileReference | undefined => known.get(path) ?? believed(given.get(path))
-  const paths = [
-    ...new Set([...given.keys(), ...known.keys(), ...(files === undefined ? [] : pathsIn(messages))]),
-  ].slice(0, mostFiles)
-  const found = await Promise.all(
-    paths.map(async (path) => (files && (await refer(path, (one) => files.look(client, one)))) ?? told(path)),
+  const sent = new Map(parsed.files.map((file) => [file.path, file]))
+  const mentioned = inspector === undefined ? [] : findPaths(messages)
+  const paths = [...new Set([...sent.keys(), ...known.keys(), ...mentioned])].slice(0, maxFilesPerSession)
+  const references = await Promise.all(
+    paths.map(
+      async (path) =>
+        (inspector && (await createFileReference(path, (file) => inspector.look(client, file)))) ??
+        known.get(path) ??
+        unverifiedReference(sent.get(path)),
+    ),
   )
-  return found.filter((file) => file !== undefined)
+  return references.filter((reference) => reference !== undefined)
 }
 
-/** Where nobody can look, what the client says of a file is all there is. */
-const believed = (file: GivenFile | undefined): FileReference | undefined =>
+/** Reference to a file that could not be read, from the data the client sent. */
+const unverifiedReference = (file: ClientFile | undefined): FileReference | undefined =>
   file && { path: file.path, hash: file.hash ?? '', last_modified: file.lastModified ?? '', size: 0, lines: '' }
 
-/** What other servers have to say of the session, without secrets; nothing is lost if they fail. */
-async function providedFor(
-  parts: HandoffParts,
-  { workspace, id }: Accepted,
-  text: string,
-  { signal }: Attending,
+/** Asks the context providers and masks secrets in their texts. Failed providers add a warning. */
+async function gatherProvided(
+  { providers, memory }: HandoffDeps,
+  { workspace, id }: ParsedSave,
+  summary: string,
+  { signal }: OperationContext,
   warnings: string[],
-): Promise<readonly Provided[] | undefined> {
-  const { providers, memory } = parts
+): Promise<readonly ProvidedContext[] | undefined> {
   if (providers === undefined) return undefined
-  const { provided, degraded } = await providers.gather('save', { workspace, session: id, text }, signal)
+  const { provided, degraded } = await providers.gather('save', { workspace, session: id, text: summary }, signal)
   for (const { step, why } of degraded) warnings.push(`${step}: ${why}`)
   return Promise.all(
-    provided.map(async ({ from, text: told }) => ({ from, text: await memory.masked(`${workspace}:${id}`, told) })),
+    provided.map(async ({ from, text }) => ({ from, text: await memory.masked(`${workspace}:${id}`, text) })),
   )
 }
 
-const whyOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')
+const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : 'unknown')

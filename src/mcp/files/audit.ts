@@ -4,12 +4,20 @@ import { dirname, resolve } from 'node:path'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { takeTurn } from '../../stores/sqlite/fileLock.ts'
-import { beginning, follow, type Line, mostLeft, nextLine, type Outcome, type Reach } from './chain.ts'
-import { readHead, writeHead } from './log.ts'
-import { plainStart } from './plain.ts'
+import {
+  advance,
+  type ChainState,
+  initialState,
+  type Line,
+  maxTornBytes,
+  nextLine,
+  type Outcome,
+} from './auditChain.ts'
+import { readHead, writeHead } from './auditVerify.ts'
+import { escapeClipped } from './escape.ts'
 
-/** Something done with a file, or refused; never what stands in it. */
-export type Event = {
+/** File operation that was allowed, refused or failed. Never contains file content. */
+export type AuditEvent = {
   readonly at: Millis
   readonly user: string
   readonly operation: string
@@ -18,110 +26,106 @@ export type Event = {
   readonly why?: string
 }
 
-const busy = 'Another process has been writing the audit log for too long, so nothing was done. Try again.'
+const busyMessage = 'The audit log is locked by another process, so nothing was done. Try again.'
 
-const flags =
+const openFlags =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
- * An append-only log of what was done with files, by whom. Each line holds the hash of the one before, so that none can
- * be changed, removed or moved unseen; what is kept beside the log tells if its end was cut off. Several processes may
- * write the same log.
+ * Append-only log of file operations. Each line contains the hash of the line before, so that changed, removed and moved
+ * lines are detected; the `.head` file detects a truncated end. Several processes may write the same log.
  */
 export class Audit {
   readonly file: string
-  #last: Promise<void> = Promise.resolve()
+  #pending: Promise<void> = Promise.resolve()
 
   constructor(file: string) {
     this.file = resolve(file)
   }
 
-  /** Writes a line; it is on the disk when this resolves. */
-  note(event: Event): Promise<void> {
-    const written = this.#last.then(() => this.#append(event))
-    this.#last = written.catch(() => undefined)
-    return written
+  /** Appends a line; resolves when it is durable. */
+  note(event: AuditEvent): Promise<void> {
+    const appended = this.#pending.then(() => this.#append(event))
+    this.#pending = appended.catch(() => undefined)
+    return appended
   }
 
-  async #append(event: Event): Promise<void> {
+  async #append(event: AuditEvent): Promise<void> {
     try {
       await mkdir(dirname(this.file), { recursive: true, mode: 0o700 })
-      using _turn = await takeTurn(`${this.file}.lock`, busy)
-      await using log = await open(this.file, flags, 0o600)
-      const { reach, isOpen } = await this.#reached(log)
-      const { text, hash } = nextLine(reach, fieldsOf(event), isOpen)
+      using _lock = await takeTurn(`${this.file}.lock`, busyMessage)
+      await using log = await open(this.file, openFlags, 0o600)
+      const { state, lacksNewline } = await this.#readState(log)
+      const { text, hash } = nextLine(state, toFields(event), lacksNewline)
       await log.writeFile(text)
       await log.sync()
       const { size: bytes } = await log.stat()
-      await writeHead(this.file, { count: reach.count + 1, bytes, hash })
+      await writeHead(this.file, { count: state.count + 1, bytes, hash })
     } catch (cause) {
       if (cause instanceof MemoryError) throw cause
-      const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : 'an unknown fault'
+      const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error'
       throw new MemoryError(
         'not-durable',
-        `The audit log cannot be written (${reason}), so nothing was done. Whoever runs the server must see to it.`,
-        {
-          cause,
-        },
+        `The audit log cannot be written (${reason}), so nothing was done. The server operator must fix this.`,
+        { cause },
       )
     }
   }
 
-  /** Where the next line goes. What was written without being recorded, by a writer that died in between, is followed and recorded, lest it add up. */
-  async #reached(log: FileHandle): Promise<{ readonly reach: Reach; readonly isOpen: boolean }> {
-    const [head, state] = [await readHead(this.file), await log.stat()]
-    if (!state.isFile()) throw broken('is not a file')
-    if (head === null) throw broken('has a damaged record of its end')
+  /** Reads the end of the log. Lines of writers that died before updating the head file are verified and recorded now. */
+  async #readState(log: FileHandle): Promise<{ readonly state: ChainState; readonly lacksNewline: boolean }> {
+    const [head, stats] = [await readHead(this.file), await log.stat()]
+    if (!stats.isFile()) throw corruptLog('is not a file')
+    if (head === null) throw corruptLog('has a damaged .head file')
     if (head === undefined) {
-      if (state.size > 0) throw broken('has lost the record of its end')
-      await this.#begin()
+      if (stats.size > 0) throw corruptLog('has no .head file')
+      await this.#initialize()
     }
-    const from = { ...beginning, ...head }
-    if (state.size < from.bytes) throw broken('has lost lines at its end')
-    if (state.size - from.bytes > mostLeft) throw broken('has more at its end than writers that died can have left')
-    const tail = Buffer.alloc(state.size - from.bytes)
-    await log.read(tail, 0, tail.length, from.bytes)
-    const reach = followed(from, tail)
-    // A line that lacks its newline is recorded with the one after it.
-    if (reach.count > from.count && reach.bytes <= state.size) await writeHead(this.file, reach)
-    return { reach, isOpen: tail.length > 0 && tail.at(-1) !== 0x0a }
+    const recorded = { ...initialState, ...head }
+    if (stats.size < recorded.bytes) throw corruptLog('has lost lines at its end')
+    if (stats.size - recorded.bytes > maxTornBytes) throw corruptLog('has too much unrecorded data at its end')
+    const tail = Buffer.alloc(stats.size - recorded.bytes)
+    await log.read(tail, 0, tail.length, recorded.bytes)
+    const state = advanceThrough(recorded, tail)
+    // A line without its newline is recorded together with the next one.
+    if (state.count > recorded.count && state.bytes <= stats.size) await writeHead(this.file, state)
+    return { state, lacksNewline: tail.length > 0 && tail.at(-1) !== 0x0a }
   }
 
-  /** A log without a record of its end is one that somebody tampered with, so the record is there before the first line. */
-  async #begin(): Promise<void> {
-    await writeHead(this.file, beginning)
-    // Windows opens no folders, and keeps their names by itself.
+  /** Writes the head file before the first line: a log without one counts as tampered with. */
+  async #initialize(): Promise<void> {
+    await writeHead(this.file, initialState)
+    // Windows cannot open folders, and makes directory entries durable by itself.
     if (process.platform === 'win32') return
     await using folder = await open(dirname(this.file), 'r')
     await folder.sync()
   }
 }
 
-function followed(from: Reach, tail: Buffer): Reach {
-  let [reach, at] = [from, 0]
-  while (at < tail.length) {
-    const end = tail.indexOf(0x0a, at) < 0 ? tail.length : tail.indexOf(0x0a, at)
-    const next = follow(reach, tail.subarray(at, end))
-    if (typeof next === 'string') throw broken(`has a line that ${next}`)
-    ;[reach, at] = [next.reach, end + 1]
+function advanceThrough(recorded: ChainState, tail: Buffer): ChainState {
+  let [state, start] = [recorded, 0]
+  while (start < tail.length) {
+    const end = tail.indexOf(0x0a, start) < 0 ? tail.length : tail.indexOf(0x0a, start)
+    const next = advance(state, tail.subarray(start, end))
+    if (typeof next === 'string') throw corruptLog(`has a line that ${next}`)
+    ;[state, start] = [next.state, end + 1]
   }
-  return reach
+  return state
 }
 
-const broken = (fault: string): MemoryError =>
+const corruptLog = (fault: string): MemoryError =>
   new MemoryError(
     'corrupt',
-    `The audit log ${fault}, so nothing was done. threadkeep audit verify tells more; with the log and the .head beside it moved away a new one is begun.`,
+    `The audit log ${fault}, so nothing was done. Run threadkeep audit verify for details; move the log and its .head file away to start a new one.`,
   )
 
-function fieldsOf({ at, user, operation, path, outcome, why }: Event): Omit<Line, 'torn' | 'previous' | 'hash'> {
-  const reason = why === undefined ? {} : { why: plainStart(why, 1_500) }
+function toFields({ at, user, operation, path, outcome, why }: AuditEvent): Omit<Line, 'torn' | 'previous' | 'hash'> {
   return {
     at: new Date(at).toISOString(),
-    user: plainStart(user, 200),
-    operation: plainStart(operation, 40),
-    path: plainStart(path, 1_000),
+    user: escapeClipped(user, 200),
+    operation: escapeClipped(operation, 40),
+    path: escapeClipped(path, 1_000),
     outcome,
-    ...reason,
+    ...(why === undefined ? {} : { why: escapeClipped(why, 1_500) }),
   }
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod'
-import { type Annotations, type Call, type Tool, tool } from '../tool.ts'
-import { graphUri } from '../uri.ts'
+import type { Nodes } from '../../graph/graph.ts'
+import { graphUri } from '../resources/uris.ts'
+import { additive, destructive, type Mutable, readOnly, toMutable } from './schemas.ts'
+import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
 
-// Names, titles, descriptions and schemas are those of @modelcontextprotocol/server-memory, so that it can be replaced
-// by changing one line of a client's configuration.
+// Names, titles, descriptions and schemas are those of @modelcontextprotocol/server-memory, so that this server can replace
+// it by one changed line in a client's configuration.
 
 const entity = z.object({
   name: z.string().describe('The name of the entity'),
@@ -16,42 +18,38 @@ const relation = z.object({
   relationType: z.string().describe('The type of the relation'),
 })
 const graph = z.object({ entities: z.array(entity), relations: z.array(relation) })
-const done = z.object({ success: z.boolean(), message: z.string() })
+const deletionResult = z.object({ success: z.boolean(), message: z.string() })
 
-const adds: Annotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false }
-const deletes: Annotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
-const reads: Annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
-
-const createEntities = tool({
+const createEntities = defineTool({
   name: 'create_entities',
   title: 'Create Entities',
   description: 'Create multiple new entities in the knowledge graph',
   input: z.object({ entities: z.array(entity) }),
   output: z.object({ entities: z.array(entity) }),
-  annotations: adds,
-  fixed: true,
-  run: async ({ entities }, call) => {
-    const created = await nodesOf(call).createEntities(call.workspace, entities)
-    return changed(call, created, { entities: mutable(created) })
+  annotations: additive,
+  isReferenceTool: true,
+  run: async ({ entities }, invocation) => {
+    const created = await nodesOf(invocation).createEntities(invocation.workspace, entities)
+    return changedResult(invocation, created, { entities: toMutable(created) })
   },
 })
 
-const createRelations = tool({
+const createRelations = defineTool({
   name: 'create_relations',
   title: 'Create Relations',
   description:
     'Create multiple new relations between entities in the knowledge graph. Relations should be in active voice',
   input: z.object({ relations: z.array(relation) }),
   output: z.object({ relations: z.array(relation) }),
-  annotations: adds,
-  fixed: true,
-  run: async ({ relations }, call) => {
-    const created = await nodesOf(call).createRelations(call.workspace, relations)
-    return changed(call, created, { relations: mutable(created) })
+  annotations: additive,
+  isReferenceTool: true,
+  run: async ({ relations }, invocation) => {
+    const created = await nodesOf(invocation).createRelations(invocation.workspace, relations)
+    return changedResult(invocation, created, { relations: toMutable(created) })
   },
 })
 
-const addObservations = tool({
+const addObservations = defineTool({
   name: 'add_observations',
   title: 'Add Observations',
   description: 'Add new observations to existing entities in the knowledge graph',
@@ -64,29 +62,29 @@ const addObservations = tool({
     ),
   }),
   output: z.object({ results: z.array(z.object({ entityName: z.string(), addedObservations: z.array(z.string()) })) }),
-  annotations: adds,
-  fixed: true,
-  run: async ({ observations }, call) => {
-    const results = await nodesOf(call).addObservations(call.workspace, observations)
-    return changed(call, results, { results: mutable(results) })
+  annotations: additive,
+  isReferenceTool: true,
+  run: async ({ observations }, invocation) => {
+    const results = await nodesOf(invocation).addObservations(invocation.workspace, observations)
+    return changedResult(invocation, results, { results: toMutable(results) })
   },
 })
 
-const deleteEntities = tool({
+const deleteEntities = defineTool({
   name: 'delete_entities',
   title: 'Delete Entities',
   description: 'Delete multiple entities and their associated relations from the knowledge graph',
   input: z.object({ entityNames: z.array(z.string()).describe('An array of entity names to delete') }),
-  output: done,
-  annotations: deletes,
-  fixed: true,
-  run: async ({ entityNames }, call) => {
-    await nodesOf(call).deleteEntities(call.workspace, entityNames)
-    return deleted(call, 'Entities deleted successfully')
+  output: deletionResult,
+  annotations: destructive,
+  isReferenceTool: true,
+  run: async ({ entityNames }, invocation) => {
+    await nodesOf(invocation).deleteEntities(invocation.workspace, entityNames)
+    return deletedResult(invocation, 'Entities deleted successfully')
   },
 })
 
-const deleteObservations = tool({
+const deleteObservations = defineTool({
   name: 'delete_observations',
   title: 'Delete Observations',
   description: 'Delete specific observations from entities in the knowledge graph',
@@ -98,41 +96,41 @@ const deleteObservations = tool({
       }),
     ),
   }),
-  output: done,
-  annotations: deletes,
-  fixed: true,
-  run: async ({ deletions }, call) => {
-    await nodesOf(call).deleteObservations(call.workspace, deletions)
-    return deleted(call, 'Observations deleted successfully')
+  output: deletionResult,
+  annotations: destructive,
+  isReferenceTool: true,
+  run: async ({ deletions }, invocation) => {
+    await nodesOf(invocation).deleteObservations(invocation.workspace, deletions)
+    return deletedResult(invocation, 'Observations deleted successfully')
   },
 })
 
-const deleteRelations = tool({
+const deleteRelations = defineTool({
   name: 'delete_relations',
   title: 'Delete Relations',
   description: 'Delete multiple relations from the knowledge graph',
   input: z.object({ relations: z.array(relation).describe('An array of relations to delete') }),
-  output: done,
-  annotations: deletes,
-  fixed: true,
-  run: async ({ relations }, call) => {
-    await nodesOf(call).deleteRelations(call.workspace, relations)
-    return deleted(call, 'Relations deleted successfully')
+  output: deletionResult,
+  annotations: destructive,
+  isReferenceTool: true,
+  run: async ({ relations }, invocation) => {
+    await nodesOf(invocation).deleteRelations(invocation.workspace, relations)
+    return deletedResult(invocation, 'Relations deleted successfully')
   },
 })
 
-const readGraph = tool({
+const readGraph = defineTool({
   name: 'read_graph',
   title: 'Read Graph',
   description: 'Read the entire knowledge graph',
   input: z.object({}),
   output: graph,
-  annotations: reads,
-  fixed: true,
-  run: async (_, call) => found(await nodesOf(call).readGraph(call.workspace)),
+  annotations: readOnly,
+  isReferenceTool: true,
+  run: async (_, invocation) => graphResult(await nodesOf(invocation).readGraph(invocation.workspace)),
 })
 
-const searchNodes = tool({
+const searchNodes = defineTool({
   name: 'search_nodes',
   title: 'Search Nodes',
   description: 'Search for nodes in the knowledge graph based on a query',
@@ -140,20 +138,20 @@ const searchNodes = tool({
     query: z.string().describe('The search query to match against entity names, types, and observation content'),
   }),
   output: graph,
-  annotations: reads,
-  fixed: true,
-  run: async ({ query }, call) => found(await nodesOf(call).searchNodes(call.workspace, query)),
+  annotations: readOnly,
+  isReferenceTool: true,
+  run: async ({ query }, invocation) => graphResult(await nodesOf(invocation).searchNodes(invocation.workspace, query)),
 })
 
-const openNodes = tool({
+const openNodes = defineTool({
   name: 'open_nodes',
   title: 'Open Nodes',
   description: 'Open specific nodes in the knowledge graph by their names',
   input: z.object({ names: z.array(z.string()).describe('An array of entity names to retrieve') }),
   output: graph,
-  annotations: reads,
-  fixed: true,
-  run: async ({ names }, call) => found(await nodesOf(call).openNodes(call.workspace, names)),
+  annotations: readOnly,
+  isReferenceTool: true,
+  run: async ({ names }, invocation) => graphResult(await nodesOf(invocation).openNodes(invocation.workspace, names)),
 })
 
 /** The nine tools of the reference memory server. */
@@ -169,30 +167,29 @@ export const referenceTools: readonly Tool[] = [
   openNodes,
 ]
 
-const nodesOf = ({ desk }: Call): Call['desk']['graph']['nodes'] => desk.graph.nodes
+const nodesOf = ({ context }: ToolInvocation): Nodes => context.graph.nodes
 
-/** A list or a graph as the schemas have it. */
-type Mutable<T> = T extends readonly (infer Item)[]
-  ? Mutable<Item>[]
-  : T extends object
-    ? { -readonly [K in keyof T]: Mutable<T[K]> }
-    : T
-const mutable = <T>(value: T): Mutable<T> => value as Mutable<T>
+/** Formats like the reference server. */
+const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** The reference lays its text out with two spaces. */
-const laidOut = (value: unknown): string => JSON.stringify(value, null, 2)
-
-function changed<T>({ desk, workspace }: Call, told: unknown, structured: T): { text: string; structured: T } {
-  desk.changed(workspace, graphUri)
-  return { text: laidOut(told), structured }
+function changedResult<T>(
+  { context, workspace }: ToolInvocation,
+  value: unknown,
+  structured: T,
+): { text: string; structured: T } {
+  context.notifyChanged(workspace, graphUri)
+  return { text: formatJson(value), structured }
 }
 
-function deleted({ desk, workspace }: Call, message: string): { text: string; structured: z.infer<typeof done> } {
-  desk.changed(workspace, graphUri)
+function deletedResult(
+  { context, workspace }: ToolInvocation,
+  message: string,
+): { text: string; structured: z.infer<typeof deletionResult> } {
+  context.notifyChanged(workspace, graphUri)
   return { text: message, structured: { success: true, message } }
 }
 
-const found = <T>(graph: T): { text: string; structured: Mutable<T> } => ({
-  text: laidOut(graph),
-  structured: mutable(graph),
+const graphResult = <T>(graph: T): { text: string; structured: Mutable<T> } => ({
+  text: formatJson(graph),
+  structured: toMutable(graph),
 })

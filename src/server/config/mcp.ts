@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Profile } from '../../domain/profile.ts'
-import type { HostSettings } from '../../mcp/host.ts'
+import type { HostSettings } from '../../mcp/services.ts'
 import { handoff } from '../../profiles/handoff.ts'
 import { fileOf } from '../../stores/open.ts'
 import type { Config } from './schema.ts'

@@ -1,7 +1,7 @@
 import type { Incoming } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { ToolCall } from '../../domain/entry.ts'
-import { notAReply } from '../../providers/failure.ts'
+import { notAReply } from '../../providers/errors.ts'
 import { at, listAt, textAt } from '../../providers/json.ts'
 import {
   fromFunctionCall,

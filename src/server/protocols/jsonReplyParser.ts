@@ -1,5 +1,5 @@
 import { isObject } from '../../domain/checks.ts'
-import { notAReply, reported } from '../../providers/failure.ts'
+import { notAReply, reported } from '../../providers/errors.ts'
 import { parseJson } from '../../providers/json.ts'
 import { EventReader } from '../http/sse.ts'
 import type { Heard, Listener } from './protocol.ts'

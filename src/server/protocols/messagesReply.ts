@@ -1,5 +1,5 @@
 import { isObject } from '../../domain/checks.ts'
-import { notAReply } from '../../providers/failure.ts'
+import { notAReply } from '../../providers/errors.ts'
 import { at, listAt, parseJson, textAt } from '../../providers/json.ts'
 import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
 import { type Block, toAssistantMessage } from './messagesBlocks.ts'

@@ -1,4 +1,5 @@
-import type { Composed } from '../../context/compose.ts'
+import type { Composed } from '../../context/composeContext.ts'
+import { isSpaceReason } from '../../context/receipt.ts'
 import { type Message, sequenceOf, type Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
@@ -141,7 +142,7 @@ function writePrompt(
 function reasonTurnIsIncomplete(ledger: Ledger, firstSequence: number): OutgoingPrompt['degraded'] {
   const lines = ledger.lines.filter((line) => line.verdict !== 'whole' && coversSequence(line, firstSequence))
   if (lines.length === 0) return undefined
-  return lines.some((line) => line.verdict === 'shortened' || line.why === 'no room') ? 'budget' : 'messages'
+  return lines.some((line) => line.verdict === 'shortened' || isSpaceReason(line.why)) ? 'budget' : 'messages'
 }
 
 const coversSequence = ({ entries }: Line, sequence: number): boolean =>

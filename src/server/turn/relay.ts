@@ -1,5 +1,5 @@
 import type { MemoryError } from '../../domain/error.ts'
-import { endedEarly, notAReply } from '../../providers/failure.ts'
+import { endedEarly, notAReply } from '../../providers/errors.ts'
 import { parseJson } from '../../providers/json.ts'
 import type { Client } from '../http/client.ts'
 import { problemOf } from '../http/httpError.ts'

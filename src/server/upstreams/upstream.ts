@@ -1,8 +1,8 @@
 import { Agent } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { endpoint, shownAddress } from '../../providers/address.ts'
-import { brokenOff, type Check, notAReply, refused, unreachable } from '../../providers/failure.ts'
+import { brokenOff, type Check, notAReply, refused, unreachable } from '../../providers/errors.ts'
+import { endpoint, shownAddress } from '../../providers/url.ts'
 import {
   type Upstream as KeyOwner,
   ownKeyHeaders,

@@ -3,7 +3,7 @@ import type { Millis } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { OnSessionEnd } from '../../lifecycle/sessionEnd.ts'
-import { shownAddress } from '../../providers/address.ts'
+import { shownAddress } from '../../providers/url.ts'
 import { isLoopback } from '../http/hostPolicy.ts'
 
 export type WebhookOptions = {

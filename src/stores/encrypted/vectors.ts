@@ -2,7 +2,7 @@ import { type Entry, isBlank, type Millis, type Place, sequenceOf, textOf } from
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Store, Unembedded, Where } from '../../domain/ports.ts'
 import { countBetween, type Head } from '../../domain/session.ts'
-import type { Pointed } from '../../search/meaning.ts'
+import type { Pointed } from '../../search/vectorIndex.ts'
 
 /** Read methods of a store whose entries are decrypted. */
 export type DecryptedStore = Pick<Store, 'head' | 'page' | 'list'>

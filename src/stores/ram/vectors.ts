@@ -2,7 +2,7 @@ import { type Entry, isBlank, isSilent, type Message, sequenceOf, textOf } from 
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
-import { Meaning, type Pointed } from '../../search/meaning.ts'
+import { Meaning, type Pointed } from '../../search/vectorIndex.ts'
 import type { RamShelf } from './sessionTable.ts'
 
 type StoredVector = {

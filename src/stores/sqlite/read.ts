@@ -3,8 +3,8 @@ import { type Derived, type Entry, type Message, messageId, sequenceOf } from '.
 import type { Key } from '../../domain/key.ts'
 import type { Changes, Range, Store, Where } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
-import { nameOf } from '../../search/find.ts'
-import type { Indexed } from '../../search/held.ts'
+import type { Indexed } from '../../search/scopeIndex.ts'
+import { nameOf } from '../../search/storeSearch.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
   type Cells,

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { crc32, zstdCompressSync, zstdDecompress } from 'node:zlib'
-import type { HeldParts } from '../../search/held.ts'
-import type { IndexParts } from '../../search/texts.ts'
+import type { IndexParts } from '../../search/lexicalIndex.ts'
+import type { HeldParts } from '../../search/scopeIndex.ts'
 
 /**
  * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON header (4 bytes, little endian),

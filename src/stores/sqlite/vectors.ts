@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Entry, messageId, silent, textOf } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { Unembedded, Where } from '../../domain/ports.ts'
-import type { Pointed } from '../../search/meaning.ts'
+import type { Pointed } from '../../search/vectorIndex.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import { type Cells, derivedColumns, derivedOf, qualifyColumns } from './rows.ts'
 

@@ -7,13 +7,13 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 
 /**
- * A context provider for tests: `provider.ts stdio` or `provider.ts http`, and after it a fault it has from the start.
- * Its tools have faults of their own.
+ * Context provider for tests: `provider.ts stdio` or `provider.ts http`, optionally followed by a fault at startup. Its tools
+ * have faults of their own.
  */
-const [over, fault] = process.argv.slice(2)
+const [transport, fault] = process.argv.slice(2)
 if (process.env.PID_FILE !== undefined) writeFileSync(process.env.PID_FILE, `${process.pid}`)
 
-const say = (text: string) => ({ content: [{ type: 'text' as const, text }] })
+const textResult = (text: string) => ({ content: [{ type: 'text' as const, text }] })
 const never = new Promise<never>(() => undefined)
 
 function flood(): never {
@@ -23,19 +23,19 @@ function flood(): never {
     )
 }
 
-function provider(): McpServer {
+function createProvider(): McpServer {
   const server = new McpServer({ name: 'provider', version: '1.0.0' })
-  server.registerTool('echo', { inputSchema: z.looseObject({}) }, async (given) => say(JSON.stringify(given)))
-  server.registerTool('environment', {}, async () => say(Object.keys(process.env).sort().join(' ')))
-  server.registerTool('long', {}, async () => say('x'.repeat(30_000)))
-  server.registerTool('huge', {}, async () => say('x'.repeat(5_000_000)))
-  server.registerTool('escapes', {}, async () => say('red \u001b[31m\u0000text\ud83d'))
+  server.registerTool('echo', { inputSchema: z.looseObject({}) }, async (input) => textResult(JSON.stringify(input)))
+  server.registerTool('environment', {}, async () => textResult(Object.keys(process.env).sort().join(' ')))
+  server.registerTool('long', {}, async () => textResult('x'.repeat(30_000)))
+  server.registerTool('huge', {}, async () => textResult('x'.repeat(5_000_000)))
+  server.registerTool('escapes', {}, async () => textResult('red \u001b[31m\u0000text\ud83d'))
   server.registerTool('pictures', {}, async () => ({
     content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }],
   }))
-  server.registerTool('fails', {}, async () => ({ ...say('no such\nticket'), isError: true }))
+  server.registerTool('fails', {}, async () => ({ ...textResult('no such\nticket'), isError: true }))
   server.registerTool('tells', {}, async () => ({
-    ...say(`the key ${process.env.TICKETS_KEY} is wrong`),
+    ...textResult(`the key ${process.env.TICKETS_KEY} is wrong`),
     isError: true,
   }))
   server.registerTool('hangs', {}, () => never)
@@ -60,10 +60,10 @@ if (fault === 'stubborn') {
   setInterval(() => undefined, 1_000)
 } else if (fault === 'ends') process.exit(3)
 else if (fault === 'floods') flood()
-else if (over === 'stdio') serveStdio(provider)
+else if (transport === 'stdio') serveStdio(createProvider)
 else {
-  const answer = toNodeHandler(createMcpHandler(provider))
-  const server = createServer((request, response) => void answer(request as NodeIncomingMessageLike, response))
+  const handle = toNodeHandler(createMcpHandler(createProvider))
+  const server = createServer((request, response) => void handle(request as NodeIncomingMessageLike, response))
   server.listen(0, '127.0.0.1', () =>
     process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp\n`),
   )

@@ -1,5 +1,5 @@
 import type { AnthropicMessage, ChatMessage } from '../../../src/domain/ledger.ts'
-import { anthropicFaults, openaiFaults } from '../../context/validity.ts'
+import { anthropicFaults, openaiFaults } from '../../context/providerRules.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 type Request = {

@@ -1,8 +1,8 @@
 import { getHeapSpaceStatistics } from 'node:v8'
 import { openMemory } from '../../../src/index.ts'
 import { serve } from '../../../src/server/serve.ts'
-import { zstd } from '../../../src/stores/zstd.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
+import { zstd } from '../../../src/stores/zstd.ts'
 import type { Options, Order, Taken, Told } from './stand.ts'
 
 /** Serves in a process of its own, with `--expose-gc`, so that what it takes is the server's alone: see stand.ts. */

@@ -1,0 +1,434 @@
+import { mostOf } from '../domain/band.ts'
+import { type Derived, type Message, promotedId, type Run, type Tokens } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import type { Band, Rung } from '../domain/profile.ts'
+import { isWithin } from '../domain/session.ts'
+import { isFullyExcluded } from './claimLimits.ts'
+import type { BandCandidates, Gathered } from './gatherCandidates.ts'
+import type { Overhead, OverheadTable } from './overhead.ts'
+import type { Allocation, DerivedPiece, MessagePiece, Miss, MissCause, Piece, PieceReason } from './piece.ts'
+import { asTurn, type Renderer, type RenderMode, renderModeOf } from './render.ts'
+import { firstSequence, isSendable, lastOf, type Unit } from './unit.ts'
+
+const whole: Rung = { as: 'whole' }
+const newestTurnSteps: readonly Rung[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
+/** Share of the budget for the newest stored turn if the question is not part of the session. */
+const unaskedTurnShare = 0.1
+/** With less room than this, no render step is tried. */
+const minUsefulTokens = 6
+
+/** Allocates the budget: first to the newest turn, then band by band. */
+export function allocateBudget(
+  input: Gathered,
+  budget: Tokens,
+  renderer: Renderer,
+  overheads: OverheadTable,
+): Allocation {
+  const allocator = new BudgetAllocator(input, budget, renderer, overheads)
+  allocator.addNewestTurn()
+  const bands: BandAllocation[] = []
+  for (const candidates of input.byPriority)
+    if (candidates.units.length + candidates.derived.length > 0) bands.push(newBandAllocation(candidates, 0))
+  const unsatisfied = bands.filter(
+    (allocation) => !allocator.fillBand(allocation, shareOf(allocation.band, budget, input)),
+  )
+  // Bands with a share may use what the other bands have left.
+  for (const allocation of unsatisfied) if (allocation.band.share !== undefined) allocator.fillBand(allocation, budget)
+  const { passages } = input
+  // File passages come last, so that they displace no message.
+  if (passages !== undefined) {
+    const used = bands.find(({ band }) => band.name === passages.band.name)?.used ?? 0
+    bands.push(newBandAllocation(passages, used))
+    allocator.fillBand(bands.at(-1) as BandAllocation, budget)
+  }
+  return allocator.result(bands)
+}
+
+/** Returns the tokens a band may spend before the other bands had their share. */
+function shareOf({ share = 1 }: Band, budget: Tokens, input: Gathered): Tokens {
+  return Math.floor(budget * (typeof share === 'number' ? share : hasCode(input) ? share.withCode : share.without))
+}
+
+function hasCode(input: Gathered): boolean {
+  return (
+    input.derived.some((entry) => entry.kind === 'item' && entry.category === 'code') ||
+    input.head.recent.some((message) => message.content.includes('```'))
+  )
+}
+
+/** State of a band while it is filled. */
+type BandAllocation = {
+  readonly candidates: BandCandidates
+  readonly band: Band
+  readonly mode: RenderMode
+  limit: Tokens
+  used: Tokens
+  /** Overhead of the next entry, once it is the same for all; undefined while it must be computed for each. */
+  overhead: PendingOverhead | undefined
+  misses: Miss[]
+}
+
+const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAllocation => ({
+  candidates,
+  band: candidates.band,
+  mode: renderModeOf(candidates.band),
+  limit: 0,
+  used,
+  overhead: undefined,
+  misses: [],
+})
+
+/** Overheads that are not charged yet, with their sum. */
+type PendingOverhead = { readonly items: readonly Overhead[]; readonly tokens: Tokens; readonly dayLine: string }
+const noOverhead: PendingOverhead = { items: [], tokens: 0, dayLine: '' }
+
+type Placement = { readonly band: Band | undefined; readonly mode: RenderMode; readonly overhead: PendingOverhead }
+
+class BudgetAllocator {
+  readonly #messages: MessagePiece[] = []
+  readonly #derived: DerivedPiece[] = []
+  /** Shown messages, indexed by distance from the newest one. */
+  readonly #shown: boolean[] = []
+  /** Names of charged overheads, and shown derived entries. */
+  readonly #charged = new Set<string | Derived>()
+  #overheadTokens = 0
+  #spent = 0
+  readonly #input: Gathered
+  readonly #budget: Tokens
+  readonly #renderer: Renderer
+  readonly #overheads: OverheadTable
+
+  constructor(input: Gathered, budget: Tokens, renderer: Renderer, overheads: OverheadTable) {
+    this.#input = input
+    this.#budget = budget
+    this.#renderer = renderer
+    this.#overheads = overheads
+  }
+
+  result(bands: readonly BandAllocation[]): Allocation {
+    return {
+      messages: sortBySequence(this.#messages),
+      derived: this.#derived,
+      overheadTokens: this.#overheadTokens,
+      spentTokens: this.#spent,
+      hasSlidingBand: this.#input.bands.some(({ limit }) => limit < this.#budget),
+      misses: bands.flatMap(reportedMisses),
+      missedRecall: bands.some(({ band, misses }) => 'recalled' in band.claim && misses.length > 0),
+    }
+  }
+
+  /** Adds the newest turn at any cost, then the opening system message, then the units after the turn. */
+  addNewestTurn(): void {
+    const { newestTurn, openingMessage, sinceNewestTurn, isQuestionStored } = this.#input
+    const newest = isQuestionStored ? sinceNewestTurn.findLast(isSendable) : undefined
+    const reserved =
+      newest === undefined ? 0 : Math.min(this.#costOf(newest, this.#placementOf(newest, 'since')), this.#budget / 4)
+    if (newestTurn !== undefined) this.#addQuestion(newestTurn, isQuestionStored, reserved + this.#reservedForFirst())
+    if (openingMessage !== undefined) {
+      const maxTokens = Math.min(this.#budget / 2, this.#budget - this.#spent - reserved)
+      this.#place(openingMessage, newestTurnSteps, 'opening', maxTokens)
+    }
+    if (!isQuestionStored) return
+    for (const unit of sinceNewestTurn.toReversed()) {
+      const steps = this.#stepsSinceTurn(unit, newest)
+      const maxTokens = this.#budget - this.#spent - this.#reservedForFirst()
+      if (!this.#place(unit, steps, 'since', maxTokens) && unit === newest) this.#place(unit, steps, 'since')
+    }
+  }
+
+  /** A turn without a heading is the cheapest form, so the smallest budget that holds it is the minimum reported in the error. */
+  #addQuestion(turn: Unit, isStored: boolean, reserved: Tokens): void {
+    const cheapest: Placement = { band: undefined, mode: asTurn, overhead: this.#pending([this.#overheads.reply]) }
+    if (this.#renderer.unit(turn, asTurn, whole, this.#budget - cheapest.overhead.tokens) === null) {
+      const minimum = cheapest.overhead.tokens + (this.#renderer.renderShortest(turn, asTurn)?.tokens ?? 0)
+      if (minimum > this.#budget) throw budgetTooSmall(this.#budget, minimum)
+    }
+    const reason = isStored ? 'newest' : 'band'
+    const maxTokens = isStored ? this.#budget - reserved : this.#budget * unaskedTurnShare
+    if (
+      this.#place(turn, newestTurnSteps, reason, maxTokens) ||
+      this.#place(turn, newestTurnSteps, reason) ||
+      this.#place(turn, newestTurnSteps, 'newest')
+    )
+      return
+    this.#place(turn, newestTurnSteps, 'newest', this.#budget, cheapest)
+  }
+
+  /** Units after the turn are shown whole, the newest in any form that fits. A band that shows a block uses its own steps. */
+  #stepsSinceTurn(unit: Unit, newest: Unit | undefined): readonly Rung[] {
+    const band = this.#bandOf(unit)
+    if (band?.show === 'block') return band.ladder
+    return unit === newest ? newestTurnSteps : [whole]
+  }
+
+  #bandOf(unit: Unit): Band | undefined {
+    const sequence = firstSequence(unit)
+    return this.#input.bands.find(({ units }) => units.some((other) => firstSequence(other) === sequence))?.band
+  }
+
+  /** Tokens that the newest turn and the units after it leave for the first messages: at most a quarter of the budget. */
+  #reservedForFirst(): Tokens {
+    const { newestTurn, bands } = this.#input
+    let tokens = 0
+    for (const { band, units } of bands) {
+      if (!('first' in band.claim)) continue
+      for (const unit of units) {
+        const isTurn = newestTurn !== undefined && firstSequence(unit) === firstSequence(newestTurn)
+        if (!isSendable(unit) || this.#isShown(unit) || isTurn) continue
+        tokens += this.#costOf(unit, { band, mode: renderModeOf(band), overhead: this.#overheadOf(band, unit) })
+      }
+    }
+    return Math.min(tokens, this.#budget / 4)
+  }
+
+  #costOf(unit: Unit, { mode, overhead }: Placement): Tokens {
+    return overhead.tokens + (this.#renderer.unit(unit, mode, whole, this.#budget)?.tokens ?? this.#budget)
+  }
+
+  /** Adds the candidates of a band in at most `maxTokens`. Returns false if one of them did not fit. */
+  fillBand(allocation: BandAllocation, maxTokens: Tokens): boolean {
+    const { candidates, band } = allocation
+    const { shortenedRuns, units } = candidates
+    allocation.limit = Math.min(maxTokens, candidates.limit, mostOf(band, this.#budget))
+    allocation.misses = []
+    const maxMisses = band.patience ?? 0
+    for (let at = 0; at < units.length; at++) {
+      const unit = units[at] as Unit
+      if (this.#isShown(unit) || !isSendable(unit) || this.#isAfterTurn(unit, band) || this.#isPromoted(unit, band))
+        continue
+      const mustShorten =
+        shortenedRuns.length > 0 && unit.messages.some(({ sequence }) => isWithin(shortenedRuns, sequence))
+      if (this.#add(allocation, mustShorten ? shorteningSteps(band.ladder) : band.ladder, unit, undefined)) continue
+      this.#recordMiss(allocation, unit, undefined)
+      if (allocation.misses.length <= maxMisses) continue
+      recordSkippedUnits(allocation, at + 1)
+      return false
+    }
+    let remaining = this.#isCrowded(allocation) ? candidates.derived.length : 0
+    for (const derived of candidates.derived) {
+      if (
+        !this.#charged.has(derived) &&
+        !this.#add(allocation, band.ladder, undefined, derived, Math.max(1, remaining))
+      ) {
+        this.#recordMiss(allocation, undefined, derived)
+        if (allocation.misses.length > maxMisses) return false
+      }
+      remaining--
+    }
+    return allocation.misses.length === 0
+  }
+
+  /** True if entries that can be shortened do not all fit whole. Then each gets an equal part of the rest. */
+  #isCrowded({ candidates: { derived }, band, limit, used }: BandAllocation): boolean {
+    if (!band.ladder.some((step) => step.as === 'sections')) return false
+    const maxTokens = Math.min(limit, this.#budget - this.#spent)
+    return derived.reduce((sum, entry) => sum + this.#renderer.price(entry), 0) > maxTokens - used
+  }
+
+  /** Adds one candidate with the first render step that fits. `remaining` candidates share the rest of the limit. */
+  #add(
+    allocation: BandAllocation,
+    steps: readonly Rung[],
+    unit: Unit | undefined,
+    derived: Derived | undefined,
+    remaining = 1,
+  ): boolean {
+    const { band, mode, limit, used } = allocation
+    const overhead = allocation.overhead ?? this.#overheadOf(band, unit)
+    const free = this.#budget - this.#spent
+    const fairShare = Math.min(free, Math.floor(Math.min(limit - used, free) / remaining))
+    for (const step of steps) {
+      const maxTokens =
+        (step.upTo === undefined
+          ? fairShare
+          : Math.min(fairShare, Math.floor(step.upTo * this.#budget) - this.#spent)) - overhead.tokens
+      if (maxTokens < minUsefulTokens) continue
+      const rendering =
+        unit === undefined
+          ? this.#renderer.renderDerived(derived as Derived, step, maxTokens)
+          : this.#renderer.unit(unit, mode, step, maxTokens)
+      if (rendering === null) continue
+      if (overhead !== noOverhead) {
+        this.#charge(overhead)
+        if (!('recalled' in band.claim)) allocation.overhead = noOverhead
+      }
+      allocation.used = used + rendering.tokens + overhead.tokens
+      this.#append({
+        reason: 'band',
+        band,
+        unit,
+        derived,
+        rendering,
+        renderedAs: step.as,
+        dayLine: overhead.dayLine,
+      })
+      return true
+    }
+    return false
+  }
+
+  #recordMiss(allocation: BandAllocation, unit: Unit | undefined, derived: Derived | undefined): void {
+    const cause = this.#missCause(allocation, unit, derived)
+    if (unit !== undefined) allocation.misses.push({ run: [firstSequence(unit), lastOf(unit)], cause })
+    else if (derived !== undefined) allocation.misses.push({ derived, cause })
+  }
+
+  #missCause(
+    { candidates, band, limit, used, overhead }: BandAllocation,
+    unit: Unit | undefined,
+    derived: Derived | undefined,
+  ): MissCause {
+    if (derived !== undefined && this.#renderer.price(derived) === 0) return 'empty'
+    const free = this.#budget - this.#spent
+    if (limit - used < free) return 'tail' in band.claim && limit === candidates.limit ? 'tail-share' : 'band-limit'
+    if (band.ladder.every((step) => step.upTo !== undefined)) return 'band-limit'
+    const { tokens } = overhead ?? this.#overheadOf(band, unit)
+    return free - tokens < minUsefulTokens ? 'budget-used' : 'too-long'
+  }
+
+  /** Adds a unit with the first render step that fits in `maxTokens`. Returns true also if it is already shown. */
+  #place(
+    unit: Unit,
+    steps: readonly Rung[],
+    reason: PieceReason,
+    maxTokens = this.#budget,
+    placement = this.#placementOf(unit, reason),
+  ): boolean {
+    if (this.#isShown(unit)) return true
+    const { band, mode, overhead } = placement
+    for (const step of steps) {
+      const available = Math.min(maxTokens, this.#budget - this.#spent) - overhead.tokens
+      const rendering = this.#renderer.unit(unit, mode, step, available)
+      if (rendering === null) continue
+      this.#charge(overhead)
+      const dayLine = reason === 'band' ? overhead.dayLine : ''
+      this.#append({ reason, band, unit, derived: undefined, rendering, renderedAs: step.as, dayLine })
+      return true
+    }
+    return false
+  }
+
+  #isShown(unit: Unit): boolean {
+    for (const { sequence } of unit.messages) if (this.#shown[this.#input.head.last - sequence] === true) return true
+    return false
+  }
+
+  /** True if every message of the unit is shown as long-term memory or dropped by the optimizer. */
+  #isPromoted(unit: Unit, band: Band): boolean {
+    const { promoted, dropped } = this.#input.pressure
+    if (promoted.length === 0 || !('rest' in band.claim)) return false
+    const isItemShown = (item: string): boolean =>
+      this.#derived.some(({ derived: { kind, id } }) => kind === 'item' && id === item)
+    return isFullyExcluded(
+      unit,
+      ({ id, sequence }) =>
+        isWithin(dropped, sequence) || (isWithin(promoted, sequence) && isItemShown(promotedId(id))),
+    )
+  }
+
+  /** A stable block is read before the newest turn, so it must not contain messages that follow the turn. */
+  #isAfterTurn(unit: Unit, band: Band): boolean {
+    const { newestTurn, isQuestionStored } = this.#input
+    return (
+      band.show === 'block' &&
+      isQuestionStored &&
+      newestTurn !== undefined &&
+      band.volatile !== true &&
+      firstSequence(unit) > firstSequence(newestTurn)
+    )
+  }
+
+  #append(piece: Piece): void {
+    const { unit, derived } = piece
+    if (unit !== undefined) {
+      this.#messages.push(piece as MessagePiece)
+      for (const { sequence } of unit.messages) this.#shown[this.#input.head.last - sequence] = true
+    }
+    if (derived !== undefined) {
+      this.#derived.push(piece as DerivedPiece)
+      this.#charged.add(derived)
+    }
+    this.#spent += piece.rendering.tokens
+  }
+
+  /** Mandatory units are shown as turns, unless the question is not stored and the band shows a block. */
+  #placementOf(unit: Unit, reason: PieceReason): Placement {
+    // A unit beyond the reach of every band belongs to the band that takes the rest.
+    const band =
+      this.#bandOf(unit) ??
+      (reason === 'band' ? this.#input.bands.find((candidates) => 'rest' in candidates.band.claim)?.band : undefined)
+    if (reason === 'band' && band !== undefined)
+      return { band, mode: renderModeOf(band), overhead: this.#overheadOf(band, unit) }
+    const heading = band && this.#overheads.headings.get(band)
+    return { band, mode: asTurn, overhead: this.#pending([this.#overheads.reply, heading]) }
+  }
+
+  /** Overhead of the next entry of a band: reply, heading, block and date line, as far as they are not charged yet. */
+  #overheadOf(band: Band, unit: Unit | undefined): PendingOverhead {
+    const day =
+      unit !== undefined && 'recalled' in band.claim
+        ? this.#overheads.dayLine((unit.messages[0] as Message).at)
+        : undefined
+    const { reply, stable, volatile, headings } = this.#overheads
+    const block = band.show === 'turns' ? undefined : band.volatile ? volatile : stable
+    return this.#pending(
+      [reply, headings.get(band), block, day && { name: `${band.name} ${day.text}`, tokens: day.tokens }],
+      day?.text,
+    )
+  }
+
+  #pending(overheads: readonly (Overhead | undefined)[], dayLine = ''): PendingOverhead {
+    const items: Overhead[] = []
+    let tokens = 0
+    for (const overhead of overheads) {
+      if (overhead === undefined || this.#charged.has(overhead.name)) continue
+      items.push(overhead)
+      tokens += overhead.tokens
+    }
+    return { items, tokens, dayLine }
+  }
+
+  #charge({ items, tokens }: PendingOverhead): void {
+    for (const { name } of items) this.#charged.add(name)
+    this.#overheadTokens += tokens
+    this.#spent += tokens
+  }
+}
+
+/** Recalled candidates are ranked, so only those too long to fit need a reason of their own: the others rank below the shown ones. */
+const reportedMisses = ({ band, misses }: BandAllocation): readonly Miss[] =>
+  'recalled' in band.claim ? misses.filter(({ cause }) => cause === 'too-long') : misses
+
+/** Records the units after the last miss. Recalled units are omitted: they are scattered over the history, see `missedRecall`. */
+function recordSkippedUnits({ candidates: { units }, band, misses }: BandAllocation, from: number): void {
+  const [next, last] = [units[from], units.at(-1)]
+  if (next === undefined || last === undefined || 'recalled' in band.claim) return
+  const { cause } = misses.at(-1) as Miss
+  const run: Run = 'first' in band.claim ? [firstSequence(next), lastOf(last)] : [firstSequence(last), lastOf(next)]
+  misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
+}
+
+/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
+function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
+  pieces.reverse()
+  const isSorted = pieces.every(
+    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
+  )
+  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
+}
+
+const budgetTooSmall = (budget: Tokens, minimum: Tokens): MemoryError =>
+  new MemoryError(
+    'budget-too-small',
+    `A budget of ${budget} tokens cannot hold the newest turn, even shortened. Use at least ${minimum}.`,
+    {
+      param: 'budget',
+      minimum,
+    },
+  )
+
+/** Returns the steps that shorten; all steps if none does. */
+function shorteningSteps(steps: readonly Rung[]): readonly Rung[] {
+  const shortening = steps.filter((step) => step.as !== 'whole')
+  return shortening.length === 0 ? steps : shortening
+}

@@ -1,0 +1,148 @@
+import { covered } from '../domain/band.ts'
+import { type Derived, isBlank, type Message, type Tokens } from '../domain/entry.ts'
+import type { Claim, Rung, Tail } from '../domain/profile.ts'
+import { type Head, isWithin } from '../domain/session.ts'
+import { isQuestion } from '../text/question.ts'
+import type { BudgetPressure } from './budgetPressure.ts'
+import type { BandCandidates } from './gatherCandidates.ts'
+import type { Unit } from './unit.ts'
+
+/** Data that determines how far back the bands of a context reach. */
+export type ClaimInput = {
+  readonly derived: readonly Derived[]
+  readonly budget: Tokens
+  /** Budget left for messages after the stable derived entries. */
+  readonly messageBudget: Tokens
+  readonly pressure: BudgetPressure
+  /** Text of the question. */
+  readonly question: string
+}
+
+export type MutableBandCandidates = { -readonly [Field in keyof BandCandidates]: BandCandidates[Field] }
+/** A claim on derived entries. */
+export type DerivedClaim = Extract<Claim, { kind: string }>
+/** A claim on the newest messages that no other band has claimed. */
+type NewestClaim = Exclude<Claim, DerivedClaim | { first: number } | { recalled: object }>
+
+type UnitPredicate = (unit: Unit) => boolean
+/**
+ * Limit of a claim, evaluated from the newest unit back: units are claimed as long as `accepts` returns true and they end after the
+ * sequence number `after`. Units for which `skips` returns true are passed over.
+ */
+export type ClaimLimit = {
+  readonly accepts: UnitPredicate
+  readonly after?: number
+  readonly skips?: UnitPredicate
+}
+
+/** Computes how far back a band claims messages. Also sets the token limit and the shortened runs of `candidates`. */
+export function claimLimitOf(
+  candidates: MutableBandCandidates,
+  claim: NewestClaim,
+  head: Head,
+  input: ClaimInput,
+): ClaimLimit {
+  const { budget, pressure } = input
+  if ('tail' in claim) {
+    const { start, limit } = tailRange(head, claim.tail, input)
+    candidates.limit = limit
+    return { accepts: limit < budget ? overlapping(start) : startingAt(start) }
+  }
+  if ('rest' in claim) {
+    candidates.shortenedRuns = pressure.compressed
+    const skips = (unit: Unit) => isFullyExcluded(unit, ({ sequence }) => isWithin(pressure.dropped, sequence))
+    return { accepts: withinBudget(budget, candidates.band.ladder, skips), skips }
+  }
+  const after = claim.uncovered ? covered(input.derived).last : 0
+  const accepts = 'last' in claim ? upToMessages(pressure.window ?? claim.last) : upToTokens(claim.lastTokens)
+  return { accepts, after }
+}
+
+/**
+ * Computes where the tail starts and what it may cost. The start is a multiple of a fixed step of the summed weights, so that the
+ * tail grows at its end until it would pass `high`, and then loses one step at its start: no state, no scan of the history. In a
+ * small budget the tail is a share of it: small for a question, which older turns may answer, large otherwise.
+ */
+function tailRange(
+  head: Head,
+  tail: Tail,
+  { budget, messageBudget, question }: ClaimInput,
+): { start: Tokens; limit: Tokens } {
+  const newest = head.recent.at(-1)
+  const total = newest === undefined ? 0 : newest.offset + newest.weight
+  // The tail starts at the end of the summary if that gives a tail of a suitable length for this budget.
+  const { reach } = covered(head.derived)
+  const uncoveredTokens = total - reach
+  const isSmallBudget = budget <= tail.scarce.budget
+  if (
+    !isSmallBudget &&
+    reach > 0 &&
+    uncoveredTokens <= tail.all * messageBudget &&
+    uncoveredTokens >= 0.5 * tail.low * messageBudget
+  )
+    return { start: reach, limit: budget }
+  if (total <= tail.all * messageBudget) return { start: 0, limit: budget }
+  if (isSmallBudget) {
+    const limit = Math.floor((isQuestion(question) ? tail.scarce.question : tail.scarce.otherwise) * budget)
+    return { start: total - limit, limit }
+  }
+  const step = Math.max(1, Math.floor((tail.high - tail.low) * messageBudget))
+  return { start: step * Math.max(0, Math.floor((total - tail.low * messageBudget) / step)), limit: budget }
+}
+
+/** True if every message with text is excluded. Tool calls without text are ignored: they mean nothing without their results. */
+export function isFullyExcluded({ messages }: Unit, isExcluded: (message: Message) => boolean): boolean {
+  const withText = messages.filter(({ content }) => !isBlank(content))
+  return withText.length > 0 && withText.every(isExcluded)
+}
+
+/** Accepts units until `maxMessages` is reached. The last unit may exceed it. */
+export function upToMessages(maxMessages: number): UnitPredicate {
+  let count = 0
+  return (unit) => {
+    const isAccepted = count < maxMessages
+    count += unit.messages.length
+    return isAccepted
+  }
+}
+
+/** Accepts units up to `maxTokens`, and always the first. */
+function upToTokens(maxTokens: Tokens): UnitPredicate {
+  let tokens = 0
+  return (unit) => {
+    const isFirst = tokens === 0
+    for (const message of unit.messages) tokens += message.tokens
+    return isFirst || tokens <= maxTokens
+  }
+}
+
+const startingAt =
+  (offset: Tokens): UnitPredicate =>
+  (unit) =>
+    (unit.messages[0] as Message).offset >= offset
+
+/** Accepts also the unit that spans the offset: it can be shortened. */
+const overlapping =
+  (offset: Tokens): UnitPredicate =>
+  (unit) => {
+    const last = unit.messages.at(-1) as Message
+    return last.offset + last.weight > offset
+  }
+
+/** Accepts as many units as could fit if each were rendered in its shortest form. */
+function withinBudget(budget: Tokens, steps: readonly Rung[], skips: UnitPredicate): UnitPredicate {
+  let minTokens = 0
+  return (unit) => {
+    if (skips(unit)) return true
+    for (const message of unit.messages)
+      minTokens += Math.max(4, Math.min(...steps.map((step) => minRenderedTokens(step, message.tokens))))
+    return minTokens <= budget + 4
+  }
+}
+
+/** Estimates the fewest tokens a render step can take for a message. */
+function minRenderedTokens(step: Rung, tokens: Tokens): Tokens {
+  if (step.as === 'clip') return Math.min(tokens, step.characters / 8)
+  if (step.as === 'fit' || step.as === 'digest' || step.as === 'sections') return Math.min(tokens, 40)
+  return step.as === 'whole' ? tokens : tokens / 2
+}

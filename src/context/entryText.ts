@@ -1,0 +1,78 @@
+import { type Parsed, wellFormed } from '../domain/chat.ts'
+import { type Derived, isBlank, isSilent, type Message } from '../domain/entry.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
+import { disarmed } from '../text/memoryTag.ts'
+
+const emptyToolOutput = '(no output)'
+const roleTitles = { system: 'System', user: 'User', assistant: 'Assistant', tool: 'Tool' }
+
+/** Replaces the content of a message and makes all its strings well-formed Unicode. */
+export function withContent(message: Message, content: string): Message {
+  const { name, calls, answers } = message
+  return {
+    ...message,
+    content: wellFormed(content),
+    ...(name === undefined ? {} : { name: wellFormed(name) }),
+    ...(calls === undefined
+      ? {}
+      : {
+          calls: calls.map((call) => ({
+            id: wellFormed(call.id),
+            name: wellFormed(call.name),
+            arguments: wellFormed(call.arguments),
+          })),
+        }),
+    ...(answers === undefined ? {} : { answers: wellFormed(answers) }),
+  }
+}
+
+/** Formats a message as a line of text, without the newline. */
+export function formatLine(message: Parsed, withCalls = true): string {
+  const { role, content, calls } = message
+  const text = isBlank(content) ? (role === 'tool' ? emptyToolOutput : '') : content
+  const callText = (withCalls && calls?.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ')) || ''
+  return disarmed(`${speakerOf(message)}: ${text}${text && callText && ' '}${callText}`)
+}
+
+/** Returns the name of the speaker, or the role title if the name does not start with a letter or digit. */
+export function speakerOf(message: Parsed): string {
+  const name = message.name?.replace(/\s+/gu, ' ').trim()
+  return name !== undefined && /^[\p{L}\p{N}]/u.test(name) ? name : roleTitles[message.role]
+}
+
+/** Converts a message to OpenAI's chat format. */
+export function toChatMessage(message: Parsed, withCalls = true): ChatMessage {
+  const { role, calls } = message
+  // Tool output and model replies must not imitate the memory tags. User text is sent as it is.
+  const content = role === 'user' ? message.content : disarmed(message.content)
+  if (role === 'tool')
+    return { role, content: isBlank(content) ? emptyToolOutput : content, tool_call_id: message.answers ?? '' }
+  // The cut may split a surrogate pair, so the name is made well-formed afterwards.
+  const name = message.name && wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
+  if (role !== 'assistant' || !withCalls || !calls?.length) return name ? { role, content, name } : { role, content }
+  const tool_calls = calls.map((call) => ({
+    id: call.id,
+    type: 'function' as const,
+    function: { name: call.name, arguments: call.arguments },
+  }))
+  return { role, content: isBlank(content) ? null : content, ...(name ? { name } : {}), tool_calls }
+}
+
+/** Formats a derived entry, with `shorten` applied to each of its texts. Returns '' for entries that are never shown. */
+export function formatDerived(entry: Derived, shorten: (text: string) => string): string {
+  if (isSilent(entry)) return ''
+  if (entry.kind === 'summary') return shorten(entry.text)
+  if (entry.kind === 'item') return `[${entry.category}] ${shorten(entry.content)}`
+  const value = shorten(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))
+  if (entry.kind === 'fact') return `${entry.field}${entry.key === '' ? '' : `.${entry.key}`}: ${value}`
+  return entry.key === '' ? `[${entry.category}] ${value}` : `${entry.category}, ${entry.key}: ${value}`
+}
+
+/**
+ * Formats a text as a line of a memory block. The first character is one before which every tokenizer splits after a newline (no
+ * white space, no slash), so that the token counts of lines add up.
+ */
+export function toMemoryLine(text: string): string {
+  const trimmed = disarmed(wellFormed(text)).trimStart()
+  return `${trimmed.startsWith('/') ? `- ${trimmed}` : trimmed}\n`
+}

@@ -1,0 +1,260 @@
+import { isWanted, promised, worth } from '../domain/band.ts'
+import { type Derived, isBlank, isSilent, type Message, type Run, type Tokens } from '../domain/entry.ts'
+import { kept } from '../domain/getOrCompute.ts'
+import type { Origin } from '../domain/ledger.ts'
+import type { Hit, Query, Range } from '../domain/ports.ts'
+import type { Band, Profile } from '../domain/profile.ts'
+import type { Head } from '../domain/session.ts'
+import type { Stretch } from '../text/when/calendar.ts'
+import { type BudgetPressure, measurePressure } from './budgetPressure.ts'
+import {
+  type ClaimInput,
+  type ClaimLimit,
+  claimLimitOf,
+  type DerivedClaim,
+  type MutableBandCandidates,
+  upToMessages,
+} from './claimLimits.ts'
+import type { Shared } from './sharedEntries.ts'
+import { firstSequence, lastOf, mayBeSplit, singleUnit, type Unit, unitsOf } from './unit.ts'
+
+/** A read that the caller performs on the store, synchronously or not. */
+export type Need = { readonly page: Range } | { readonly search: Query }
+/** Result of a read: messages of a page, or hits of a search. */
+export type Answer = { readonly messages: readonly Message[]; readonly hits: readonly Hit[] }
+/** A computation that yields its reads, so that the same code runs on synchronous and asynchronous stores. */
+export type Walk<T> = Generator<Need, T, Answer>
+
+/** Entries that a band may show, best first. */
+export type BandCandidates = {
+  readonly band: Band
+  readonly units: readonly Unit[]
+  readonly derived: readonly Derived[]
+  /** Maximum tokens. Below the budget only for a tail that is a share of it. */
+  readonly limit: Tokens
+  /** Messages that are shortened even if they would fit whole. */
+  readonly shortenedRuns: readonly Run[]
+}
+
+/** Everything a context may show: the newest turn, which must be shown, and the candidates of the bands. */
+export type Gathered = {
+  readonly head: Head
+  readonly derived: readonly Derived[]
+  /** Origins of the derived entries that are not the session's own. */
+  readonly origins: ReadonlyMap<Derived, Origin>
+  readonly pressure: BudgetPressure
+  /** System message that opens the session. */
+  readonly openingMessage: Unit | undefined
+  /** Newest turn of the user, and the units after it. */
+  readonly newestTurn: Unit | undefined
+  readonly sinceNewestTurn: readonly Unit[]
+  /** True if the question is the newest turn itself, false if it is not part of the session. */
+  readonly isQuestionStored: boolean
+  /** Candidates in reading order, and in the order in which the bands spend the budget. */
+  readonly bands: readonly BandCandidates[]
+  readonly byPriority: readonly BandCandidates[]
+  /** Passages of the scope's files. */
+  readonly passages?: BandCandidates
+}
+
+export type GatherOptions = {
+  readonly budget: Tokens
+  /** Question that is not part of the session; undefined to use the newest turn. */
+  readonly query: string | undefined
+  readonly shared: readonly Shared[]
+  /** Period that the question names. */
+  readonly when?: Stretch | undefined
+  /** Returns the tokens of a derived entry shown whole. */
+  readonly price: (entry: Derived) => Tokens
+}
+
+/** Collects the candidates of each band. Reads no more of the session than could fit the budget. */
+export function* gather(head: Head, profile: Profile, options: GatherOptions): Walk<Gathered> {
+  const { budget, query, when } = options
+  const { bands } = profile
+  const reader = new SessionReader(head)
+  const origins = new Map<Derived, Origin>()
+  const derived = head.derived.filter(isShowable)
+  for (const { from, entries } of options.shared) {
+    for (const entry of entries) {
+      origins.set(entry, from)
+      if (isShowable(entry)) derived.push(entry)
+    }
+  }
+  const messageBudget = budget - promised(bands, derived, budget, options.price)
+  const pressure = measurePressure(head, profile, budget)
+  const question = query ?? head.asked?.content ?? ''
+  const input: ClaimInput = { derived, budget, messageBudget, pressure, question }
+  const inReadingOrder: BandCandidates[] = []
+  const byPriority: BandCandidates[] = []
+  for (const band of kept(bandsByPriority, profile, sortByPriority)) {
+    const { claim } = band
+    const candidates: MutableBandCandidates = { band, units: none, derived: none, limit: budget, shortenedRuns: none }
+    byPriority.push(candidates)
+    inReadingOrder[bands.indexOf(band)] = candidates
+    if ('kind' in claim) candidates.derived = claimDerived(claim, derived)
+    else if ('first' in claim) candidates.units = yield* reader.readFirst(claim.first)
+    else if ('recalled' in claim) candidates.units = yield* reader.search(question, claim.recalled.limit, when)
+    else {
+      const limit = claimLimitOf(candidates, claim, head, input)
+      const units: Unit[] = []
+      candidates.units = units
+      while (!reader.claimNewest(units, limit)) yield* reader.loadOlder()
+    }
+  }
+  while (reader.oldestSequence() > (head.asked?.sequence ?? head.last + 1) && !reader.isAtStart)
+    yield* reader.loadOlder()
+  return {
+    head,
+    derived,
+    origins,
+    pressure,
+    ...reader.newestTurn(),
+    isQuestionStored: query === undefined,
+    bands: inReadingOrder,
+    byPriority,
+  }
+}
+
+const none: readonly never[] = []
+const isShowable = (entry: Derived): boolean => !isSilent(entry)
+
+const bandsByPriority = new WeakMap<Profile, readonly Band[]>()
+const sortByPriority = ({ bands }: Profile): readonly Band[] => bands.toSorted((a, b) => a.fill - b.fill)
+
+/** Selects the derived entries of a claim, best first. */
+function claimDerived(claim: DerivedClaim, derived: readonly Derived[]): readonly Derived[] {
+  if (derived.length === 0) return derived
+  const matching = derived.filter((entry) => isWanted(entry, claim)).sort(compareByWorth)
+  return matching.slice(0, claim.top)
+}
+
+const compareByWorth = (a: Derived, b: Derived): number => worth(b) - worth(a) || b.at - a.at || (a.id < b.id ? -1 : 1)
+
+/** Hits from the named period that score below this share of the best hit get no precedence. */
+const minPeriodScoreShare = 0.25
+
+/** Puts hits from the period that the question names first. The others follow, because the period may be misread. */
+function preferPeriod(periodHits: readonly Hit[], hits: readonly Hit[]): readonly Hit[] {
+  const minScore = minPeriodScoreShare * (hits[0]?.score ?? 0)
+  const first = periodHits.filter(({ score }) => score >= minScore)
+  const ids = new Set(first.map(({ entry }) => entry.id))
+  return [...first, ...hits.filter(({ entry }) => !ids.has(entry.id))]
+}
+
+/** Reads a session page by page from both ends and gives out each unit once. */
+class SessionReader {
+  readonly #head: Head
+  /** True once the start of the session is reached. */
+  isAtStart = false
+  /** Units loaded from the end, in order, and how many of them are claimed. */
+  #loaded: readonly Unit[] = none
+  #claimed = 0
+  /** Oldest loaded messages that may belong to a unit which starts on an earlier page. */
+  #incomplete: readonly Message[] = none
+  /** Units claimed from the start. */
+  #first: readonly Unit[] = none
+
+  constructor(head: Head) {
+    this.#head = head
+    this.#addLoaded(head.recent, head.recent.length >= head.messages)
+  }
+
+  *readFirst(count: number): Walk<readonly Unit[]> {
+    let messages: readonly Message[] = this.#head.first === undefined ? [] : [this.#head.first]
+    for (let limit = count + 8; needsMoreMessages(messages, count); limit *= 2) {
+      messages = (yield { page: { limit } }).messages
+      if (messages.length < limit) break
+    }
+    const claimedFrom = this.#firstClaimedSequence(Number.POSITIVE_INFINITY)
+    this.#first = takeUnits(unitsOf(messages), count).filter((unit) => lastOf(unit) < claimedFrom)
+    return this.#first
+  }
+
+  /** Claims the newest unclaimed units. Returns false if older ones must be loaded first. */
+  claimNewest(units: Unit[], { accepts, after = 0, skips }: ClaimLimit): boolean {
+    const loaded = this.#loaded
+    const stop = this.#lastSequenceOfFirst()
+    for (let at = loaded.length - this.#claimed - 1; at >= 0; at--) {
+      const unit = loaded[at] as Unit
+      if (firstSequence(unit) <= stop || lastOf(unit) <= after || !accepts(unit)) return true
+      if (skips?.(unit) !== true) units.push(unit)
+      this.#claimed++
+    }
+    return this.isAtStart
+  }
+
+  /** Searches the unclaimed messages. Hits from the named period come first. */
+  *search(text: string, limit: number, when: Stretch | undefined): Walk<readonly Unit[]> {
+    const before = this.#firstClaimedSequence(this.#head.last + 1)
+    const after = this.#lastSequenceOfFirst()
+    if (before <= after + 1 || limit === 0) return none
+    const search: Query = { text, kinds: ['message'], before, limit }
+    const { hits } = yield { search }
+    const periodHits =
+      when === undefined ? [] : (yield { search: { ...search, from: when.from, to: when.to - 1 } }).hits
+    const best = preferPeriod(periodHits, hits).slice(0, limit)
+    return best.flatMap(({ entry }) => (entry.kind === 'message' && entry.sequence > after ? [singleUnit(entry)] : []))
+  }
+
+  newestTurn(): Pick<Gathered, 'newestTurn' | 'sinceNewestTurn' | 'openingMessage'> {
+    const { first, asked } = this.#head
+    const at = asked === undefined ? -1 : this.#loaded.findLastIndex((unit) => firstSequence(unit) === asked.sequence)
+    const openingMessage = first?.role === 'system' && !isBlank(first.content) ? singleUnit(first) : undefined
+    return {
+      newestTurn: this.#loaded[at],
+      sinceNewestTurn: at < 0 ? none : this.#loaded.slice(at + 1),
+      openingMessage,
+    }
+  }
+
+  /** First sequence number loaded from the end. */
+  oldestSequence(): number {
+    const oldest = this.#loaded[0]
+    return oldest === undefined ? this.#head.last + 1 : firstSequence(oldest)
+  }
+
+  /** Loads at least one older unit, if there is one. */
+  *loadOlder(): Walk<void> {
+    const count = this.#loaded.length
+    for (let limit = 64; !this.isAtStart && this.#loaded.length === count; limit = Math.min(limit * 2, 1_024)) {
+      const before = this.#incomplete[0]?.sequence ?? this.oldestSequence()
+      const { messages } = yield { page: { before, limit, newest: true } }
+      this.#addLoaded([...messages, ...this.#incomplete], messages.length < limit)
+    }
+  }
+
+  #firstClaimedSequence(fallback: number): number {
+    const oldest = this.#loaded[this.#loaded.length - this.#claimed]
+    return oldest === undefined ? fallback : firstSequence(oldest)
+  }
+
+  #lastSequenceOfFirst(): number {
+    const last = this.#first.at(-1)
+    return last === undefined ? 0 : lastOf(last)
+  }
+
+  /** Groups loaded messages into units. Keeps leading tool results aside until their call is loaded. */
+  #addLoaded(messages: readonly Message[], isAtStart: boolean): void {
+    let incomplete = 0
+    if (!isAtStart) while (messages[incomplete]?.role === 'tool') incomplete++
+    const units = unitsOf(messages, incomplete)
+    this.#loaded = this.#loaded.length === 0 ? units : [...units, ...this.#loaded]
+    this.#incomplete = messages.slice(0, incomplete)
+    this.isAtStart = isAtStart
+  }
+}
+
+/** True if the first units of a session are not complete yet. */
+function needsMoreMessages(messages: readonly Message[], count: number): boolean {
+  const last = messages.at(-1)
+  return (
+    messages.length < count ||
+    (mayBeSplit(last) && takeUnits(unitsOf(messages), count).at(-1)?.messages.at(-1) === last)
+  )
+}
+
+function takeUnits(units: readonly Unit[], maxMessages: number): Unit[] {
+  const accepts = upToMessages(maxMessages)
+  return units.filter((unit) => accepts(unit))
+}

@@ -1,0 +1,181 @@
+import type { Entity } from '../../graph/graph.ts'
+import { anchorsIn } from '../../text/anchors.ts'
+import { clipMiddle } from '../../text/clip.ts'
+import { termsOf } from '../../text/words.ts'
+import { constraintsIn, finderIn } from '../../upkeep/summarise/coverage.ts'
+import { type Category, type CategoryWeights, type ContextItem, categories, evenWeights } from '../item.ts'
+import { type PreservationReport, restorationFromRow, workspaceRowId } from '../rows.ts'
+import type { HandoffDeps } from '../settings.ts'
+
+/** Share of a text that another one preserves, each from 0 to 1: `facts` are names, numbers, paths and constraints. */
+export type Preservation = { readonly similarity: number; readonly facts: number }
+
+/** Characters compared from the start and from the end of a text. */
+const maxComparedChars = 500_000
+
+const clipForComparison = (text: string): string => clipMiddle(text, maxComparedChars, maxComparedChars)
+
+/**
+ * Measures how much of the original a restored text preserves: the TF-IDF cosine of their stemmed terms, and the share of
+ * its facts that occur verbatim.
+ *
+ * @example
+ * measurePreservation('Deploy src/app.ts to port 8080.', 'We deploy to port 8080.') // { similarity: 0.65…, facts: 0.5 }
+ */
+export function measurePreservation(original: string, restored: string): Preservation {
+  const [before, after] = [clipForComparison(original), clipForComparison(restored)]
+  const idf = createIdf(before)
+  return {
+    similarity: cosineSimilarity(weighTerms(before, idf), weighTerms(after, idf)),
+    facts: shareOfFacts(before, createFactFinder(after)),
+  }
+}
+
+/** Measures each category that has items. Other terms of the restored text do not lower the similarity. */
+export function measurePreservationByCategory(
+  items: readonly ContextItem[],
+  restored: string,
+): Partial<Record<Category, Preservation>> {
+  const after = clipForComparison(restored)
+  const factFinder = createFactFinder(after)
+  const byCategory: Partial<Record<Category, Preservation>> = {}
+  for (const category of categories) {
+    const contents = items.filter((item) => item.category === category).map(({ content }) => content)
+    if (contents.length === 0) continue
+    const before = clipForComparison(contents.join('\n'))
+    const idf = createIdf(before)
+    const original = weighTerms(before, idf)
+    const preserved = new Map([...weighTerms(after, idf)].filter(([term]) => original.has(term)))
+    byCategory[category] = {
+      similarity: cosineSimilarity(original, preserved),
+      facts: shareOfFacts(before, factFinder),
+    }
+  }
+  return byCategory
+}
+
+/** Combines similarity and facts into one number. */
+export const averagePreservation = ({ similarity, facts }: Preservation): number => (similarity + facts) / 2
+
+/** Creates the inverse document frequency over the lines of a text; unknown terms get the maximum. */
+function createIdf(text: string): (term: string) => number {
+  const lines = text.split('\n')
+  const frequency = new Map<string, number>()
+  for (const line of lines)
+    for (const term of new Set(termsOf(line))) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+  return (term) => Math.log(1 + lines.length / (frequency.get(term) ?? 1))
+}
+
+function weighTerms(text: string, idf: (term: string) => number): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const term of termsOf(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
+  // Logarithmic term frequency: each repetition adds less than the previous one.
+  return new Map([...counts].map(([term, count]) => [term, (1 + Math.log(count)) * idf(term)]))
+}
+
+function cosineSimilarity(left: ReadonlyMap<string, number>, right: ReadonlyMap<string, number>): number {
+  if (left.size === 0) return 1
+  let product = 0
+  for (const [term, weight] of left) product += weight * (right.get(term) ?? 0)
+  const norm = (vector: ReadonlyMap<string, number>): number =>
+    Math.sqrt([...vector.values()].reduce((sum, weight) => sum + weight * weight, 0))
+  return product === 0 ? 0 : Math.min(1, product / (norm(left) * norm(right)))
+}
+
+type FactFinder = { readonly hasFact: (text: string) => boolean; readonly hasConstraint: (text: string) => boolean }
+
+const createFactFinder = (text: string): FactFinder => ({ hasFact: finderIn(text), hasConstraint: constraintsIn(text) })
+
+/** Returns the share of a text's distinct facts that were found; 1 if it has none. */
+function shareOfFacts(text: string, { hasFact, hasConstraint }: FactFinder): number {
+  const facts = new Map(anchorsIn(text).map((anchor) => [`${anchor.kind} ${anchor.text}`, anchor]))
+  if (facts.size === 0) return 1
+  let found = 0
+  for (const { kind, text: fact } of facts.values())
+    if (kind === 'constraint' ? hasConstraint(fact) : hasFact(fact)) found++
+  return found / facts.size
+}
+
+/** Categories with a lower average preservation get a higher weight. */
+const minAverage = 0.8
+const raiseFactor = 1.1
+const minWeight = 0.5
+const maxWeight = 2
+
+/** Newest restores that are averaged. */
+const averagedRestores = 20
+
+/** Reads the category weights of a workspace. */
+export async function readWeights({ graph }: Pick<HandoffDeps, 'graph'>, workspace: string): Promise<CategoryWeights> {
+  return weightsFromRow(await graph.entity(workspace, workspaceRowId(workspace)))
+}
+
+function weightsFromRow(row: Entity | undefined): CategoryWeights {
+  const weights = (row?.properties.weights ?? {}) as Readonly<Record<string, unknown>>
+  const weightOf = (category: Category): number =>
+    typeof weights[category] === 'number' ? weights[category] : evenWeights[category]
+  return Object.fromEntries(categories.map((category) => [category, weightOf(category)])) as CategoryWeights
+}
+
+/** Computes the weights after a restore: categories poorly preserved in recent restores are raised. */
+export async function learnWeights(
+  deps: HandoffDeps,
+  workspace: string,
+  report: PreservationReport,
+): Promise<CategoryWeights> {
+  const { entities } = await deps.graph.entities(workspace, {
+    types: ['session'],
+    filters: [{ property: 'restored', op: 'exists', value: true }],
+    sort: [{ by: 'created_at', order: 'desc' }],
+    limit: averagedRestores,
+  })
+  const earlierReports = entities.map((row) => restorationFromRow(row)?.preservation)
+  return adaptWeights(await readWeights(deps, workspace), averageByCategory([report, ...earlierReports]))
+}
+
+/** Averages the preservation per category; categories that never occurred are omitted. */
+function averageByCategory(reports: readonly (PreservationReport | undefined)[]): Partial<Record<Category, number>> {
+  const averages: Partial<Record<Category, number>> = {}
+  for (const category of categories) {
+    const scores = reports.flatMap((report) => report?.categories[category] ?? []).map(averagePreservation)
+    if (scores.length > 0) averages[category] = scores.reduce((sum, score) => sum + score, 0) / scores.length
+  }
+  return averages
+}
+
+/**
+ * Raises the weights of poorly preserved categories by a tenth. Each weight stays within 0.5 to 2, and the sum stays the
+ * number of categories, so raising all of them changes nothing.
+ *
+ * @example
+ * adaptWeights({ code: 1, file: 1, data: 1, concept: 1, task: 1 }, { code: 0.7 }).code // 1.078…
+ */
+export function adaptWeights(
+  weights: CategoryWeights,
+  averages: Partial<Readonly<Record<Category, number>>>,
+): CategoryWeights {
+  const raised = categories.map((category) => {
+    const weight = weights[category]
+    const factor = (averages[category] ?? 1) < minAverage ? raiseFactor : 1
+    return clampWeight(Number.isFinite(weight) ? weight : 1) * factor
+  })
+  const scale = findScale(raised)
+  return Object.fromEntries(
+    categories.map((category, index) => [category, clampWeight((raised[index] ?? 1) * scale)]),
+  ) as CategoryWeights
+}
+
+const clampWeight = (weight: number): number => Math.max(minWeight, Math.min(maxWeight, weight))
+
+/** Finds the factor by which the clamped weights sum to their number, by bisection: the sum grows with the factor. */
+function findScale(weights: readonly number[]): number {
+  const sum = (scale: number): number => weights.reduce((total, weight) => total + clampWeight(weight * scale), 0)
+  if (Math.abs(sum(1) - weights.length) < 1e-12) return 1
+  let [low, high] = [0, maxWeight / minWeight]
+  for (let step = 0; step < 64; step++) {
+    const middle = (low + high) / 2
+    if (sum(middle) < weights.length) low = middle
+    else high = middle
+  }
+  return high
+}

@@ -1,0 +1,173 @@
+import type { Message, Tokens } from '../../domain/entry.ts'
+import { check, MemoryError } from '../../domain/error.ts'
+import { internalsOf } from '../../memory.ts'
+import { stopIf } from '../../portable/abort.ts'
+import { many } from '../../text/many.ts'
+import { listSessions } from '../draftSessions.ts'
+import type { FileState } from '../fileReferences.ts'
+import type { ContextItem } from '../item.ts'
+import type { PendingWrites } from '../pendingWrites.ts'
+import { type RenderedHandoff, renderHandoff } from '../render/render.ts'
+import type { PreservationReport, WorkspaceState } from '../rows.ts'
+import { saveSession } from '../save/save.ts'
+import { hasMessages, idIn, keyOf, notFound, readSavedSession, type SavedSession, toIsoTime } from '../sessions.ts'
+import type { HandoffDeps, OperationContext } from '../settings.ts'
+import { createContinuation } from './createSession.ts'
+import { collectMaterial, findRelatedSessions } from './material.ts'
+import { measurePreservation, measurePreservationByCategory } from './preservation.ts'
+import { formatClosing, type SaveMethod } from './record.ts'
+
+export type RestoreRequest = {
+  /** Default: the most recent session of the workspace. */
+  readonly sessionId?: string
+  /** Maximum tokens of the text. Default: the `budget` setting. */
+  readonly budget?: Tokens
+  /** Topic of the new chat: matching content is preferred, and other sessions about it are mentioned. */
+  readonly query?: string
+  /** Save instruction at the end of the text: the `save_session` tool or the `threadkeep save` command. Default: `tool`. */
+  readonly means?: SaveMethod
+}
+
+export type Restored = {
+  readonly context: string
+  /** Items shown in the text, most important first. */
+  readonly contextItems: readonly ContextItem[]
+  /** Files referenced by the conversation and their current state. */
+  readonly fileReferences: readonly FileState[]
+  readonly workspaceState: WorkspaceState
+  /** New session, to be used for saving the new chat. */
+  readonly sessionId: string
+  /** Session that the new one continues. */
+  readonly continues: string
+  readonly title: string
+  readonly tokens: Tokens
+  readonly budget: Tokens
+  readonly compressed: RenderedHandoff['compression']
+  readonly preservation: PreservationReport
+  /** Earlier sessions of the chain and other sessions about the same topic. */
+  readonly earlier: readonly { readonly session: string; readonly summary: string }[]
+  readonly degraded?: 'not durable'
+  readonly warnings: readonly string[]
+}
+
+/** Renders the text a new chat starts with and creates the session that continues the restored one. */
+export async function restoreSession(
+  deps: HandoffDeps,
+  pending: PendingWrites,
+  workspace: string,
+  request: RestoreRequest,
+  context: OperationContext,
+): Promise<Restored> {
+  const { settings, memory, clock } = deps
+  const { budget = settings.budget, query, sessionId, means = 'tool' } = request
+  check('budget', budget, Number.isSafeInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
+  // The store may work again.
+  await pending.retry()
+  const source = await findSource(deps, pending, workspace, sessionId, context)
+  const { metadata, items } = source
+  context.progress?.(1, 3, `found ${metadata.sessionId}`)
+  const messages = await source.readMessages()
+  const related = await findRelatedSessions(deps, workspace, source, query)
+  const { material, warnings } = await collectMaterial(deps, { workspace, source, messages, related, budget }, context)
+  stopIf(context.signal, 'Restoring was stopped by the caller. Nothing was changed.')
+  context.progress?.(2, 3, `checked ${many(material.files.length, 'file')}`)
+  const newSessionId = deps.generateSessionId(clock())
+  const rendered = renderHandoff(material, {
+    budget,
+    tokenizer: memory.tokenizer,
+    closing: formatClosing({ session: newSessionId, from: metadata.sessionId }, means),
+    minImportance: settings.importance,
+    maxItems: settings.items,
+    ...(query === undefined ? {} : { query }),
+  })
+  const preservation = createReport(messages, items, rendered, budget, toIsoTime(clock()))
+  const isDegraded = await createContinuation(deps, pending, workspace, {
+    session: newSessionId,
+    source,
+    rendered,
+    preservation,
+    related,
+  })
+  context.progress?.(3, 3, 'restored')
+  const shownIds = new Set(rendered.shownItems)
+  return {
+    context: rendered.text,
+    contextItems: items.filter(({ id }) => shownIds.has(id)),
+    fileReferences: material.files,
+    workspaceState: source.workspaceState ?? {},
+    continues: metadata.sessionId,
+    title: metadata.title,
+    tokens: rendered.tokens,
+    compressed: rendered.compression,
+    earlier: material.earlier.map(({ session, summary }) => ({ session, summary })),
+    sessionId: newSessionId,
+    budget,
+    preservation,
+    warnings,
+    ...(isDegraded ? { degraded: 'not durable' } : {}),
+  }
+}
+
+/** Predecessors followed from an empty session. */
+const maxSteps = 100
+
+/** Finds the session to restore. A session created by a restore and never written to is replaced by its predecessor. */
+async function findSource(
+  deps: HandoffDeps,
+  pending: PendingWrites,
+  workspace: string,
+  requested: string | undefined,
+  context: OperationContext,
+): Promise<SavedSession> {
+  const findNewest = async (): Promise<string | undefined> =>
+    pending.newestPreview(workspace)?.metadata.sessionId ??
+    (await listSessions(deps, workspace, { limit: 1 })).sessions[0]?.sessionId
+  let id = requested === undefined ? await findNewest() : idIn(workspace, requested)
+  if (id === undefined)
+    throw new MemoryError(
+      'bad-option',
+      'No session was saved in this workspace yet. Save one with save_session, or name another workspace.',
+      { param: 'sessionId' },
+    )
+  for (let step = 0; step < maxSteps; step++) {
+    const session: SavedSession | undefined =
+      pending.preview(workspace, id) ?? (await readUpToDate(deps, pending, workspace, id, context))
+    if (session === undefined) break
+    const { messageCount, continuedFrom }: SavedSession['metadata'] = session.metadata
+    if (messageCount > 0 || continuedFrom === undefined) return session
+    id = continuedFrom
+  }
+  throw notFound(requested ?? id)
+}
+
+/** Reads a session; saves it first if messages were appended since its last save. */
+async function readUpToDate(
+  deps: HandoffDeps,
+  pending: PendingWrites,
+  workspace: string,
+  id: string,
+  context: OperationContext,
+): Promise<SavedSession | undefined> {
+  const saved = await readSavedSession(deps, workspace, id)
+  if (!(await hasMessages(deps, workspace, id))) return saved
+  const { messages } = await internalsOf(deps.memory).sessions.head(keyOf(workspace, id), 0)
+  if (saved?.metadata.messageCount === messages) return saved
+  await saveSession(deps, pending, workspace, { sessionId: id }, context)
+  return readSavedSession(deps, workspace, id)
+}
+
+/** Measures how much of the original the restored text preserves, in total and per category. */
+function createReport(
+  messages: readonly Message[],
+  items: readonly ContextItem[],
+  { ownText }: RenderedHandoff,
+  budget: Tokens,
+  at: string,
+): PreservationReport {
+  // Items sent by clients occur in no message.
+  const original = [...messages, ...items.filter(({ sources }) => sources.length === 0)]
+    .map(({ content }) => content)
+    .join('\n')
+  const byCategory = measurePreservationByCategory(items, ownText)
+  return { ...measurePreservation(original, ownText), budget, at, categories: byCategory }
+}

@@ -1,0 +1,36 @@
+import { isInner } from '../domain/key.ts'
+import { internalsOf } from '../memory.ts'
+import { mayUse, resolveWorkspace } from './principal.ts'
+import type { McpContext } from './server.ts'
+
+/** Sessions that are read for completions. */
+const maxScannedSessions = 1_000
+
+/** Completes the name of a workspace the principal may use. */
+export function completeWorkspace({ toolContext, principal }: McpContext, prefix: string): Promise<string[]> {
+  return emptyOnError(async () => {
+    const readWorkspaces = async () =>
+      (await internalsOf(toolContext.memory).sessions.list({ limit: maxScannedSessions }))
+        .filter(({ key }) => !isInner(key))
+        .map(({ key }) => key.scope)
+    const known = [principal.home, ...(principal.only ?? (await readWorkspaces()))]
+    return [...new Set(known)].filter((name) => name.startsWith(prefix) && mayUse(principal, name)).sort()
+  })
+}
+
+/** Completes the id of a session, most recently saved first. */
+export function completeSessionId(
+  { toolContext, principal }: McpContext,
+  workspace: string | undefined,
+  prefix: string,
+): Promise<string[]> {
+  return emptyOnError(async () => {
+    const { sessions } = await toolContext.handoff.list(resolveWorkspace(principal, workspace), {
+      limit: maxScannedSessions,
+    })
+    return sessions.map(({ sessionId }) => sessionId).filter((id) => id.startsWith(prefix))
+  })
+}
+
+/** A completion while typing must not fail. */
+const emptyOnError = (find: () => Promise<string[]>): Promise<string[]> => find().catch(() => [])

@@ -1,0 +1,61 @@
+import { MemoryError } from '../domain/error.ts'
+import { parseKey, type Scope } from '../domain/key.ts'
+
+const fallbackWorkspace = 'default'
+
+/** Authenticated caller and the workspaces it may use. */
+export type Visitor = {
+  /** Name from the configuration or the credential. Without it, the name the client reports is used. */
+  readonly name?: string | undefined
+  /** Workspace of calls that name none. */
+  readonly home: Scope
+  /** Allowed workspaces; all if left out. */
+  readonly only?: readonly Scope[] | undefined
+}
+
+/**
+ * Creates a principal from configured names. The default workspace is `workspace`, else the first of `only`, else `default`.
+ *
+ * @throws MemoryError `bad-option` if `workspace` is not one of `only`.
+ * @example
+ * createPrincipal({ workspace: 'project-a' }) // { defaultWorkspace: 'project-a', allowedWorkspaces: undefined }
+ */
+export function visitorOf({
+  workspace,
+  only,
+}: {
+  readonly workspace?: string | undefined
+  readonly only?: readonly string[] | undefined
+}): Visitor {
+  const allowed = only?.map(parseWorkspace)
+  const home = workspace === undefined ? (allowed?.[0] ?? fallbackWorkspace) : parseWorkspace(workspace)
+  if (allowed === undefined || allowed.includes(home)) return { home, only: allowed }
+  throw new MemoryError(
+    'bad-option',
+    `workspace ${home} is not in only (${allowed.join(', ')}). Add it to only, or use one of these.`,
+    { param: 'workspace' },
+  )
+}
+
+export const mayUse = ({ only }: Visitor, workspace: Scope): boolean => only === undefined || only.includes(workspace)
+
+/** Resolves the workspace of a call. The error is the same for a missing workspace and one that is not allowed. */
+export function resolveWorkspace(principal: Visitor, requested: string | undefined): Scope {
+  const workspace = requested === undefined ? principal.home : parseWorkspace(requested)
+  if (mayUse(principal, workspace)) return workspace
+  throw new MemoryError(
+    'bad-option',
+    `Workspace ${workspace} was not found. Leave out workspace, or name one you may use.`,
+    { param: 'workspace' },
+  )
+}
+
+function parseWorkspace(text: string): Scope {
+  const { scope, id } = parseKey(text)
+  if (id === '') return scope
+  throw new MemoryError(
+    'bad-option',
+    `workspace is ${JSON.stringify(text.slice(0, 200))}; it must be a name such as my-project, without a colon.`,
+    { param: 'workspace' },
+  )
+}

@@ -1,0 +1,88 @@
+import type { CallToolResult, Client, ContentBlock, ReadResourceResult } from '@modelcontextprotocol/client'
+import { isObject } from '../../domain/checks.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { clip } from '../../text/clip.ts'
+import { type ProviderConfig, providerLimits, type QueryVariables } from './config.ts'
+
+/** Calls the configured tool, or reads the configured resource, and returns the text of the answer, clipped. */
+export async function queryProvider(
+  client: Client,
+  config: ProviderConfig,
+  variables: QueryVariables,
+  signal: AbortSignal,
+): Promise<string> {
+  const clipped = { ...variables, text: clip(variables.text, providerLimits.maxQueryChars, '…') }
+  const { tool, resource, arguments: args = {} } = config
+  if (tool === undefined) {
+    const uri = fillTemplate(resource ?? '', clipped, encodeURIComponent)
+    return sanitize(resourceText(await client.readResource({ uri }, { signal })))
+  }
+  const answer = await client.callTool(
+    { name: tool, arguments: fillValue(args, clipped) as Record<string, unknown> },
+    { signal },
+  )
+  const text = sanitize(toolText(answer))
+  if (answer.isError === true) throw new MemoryError('upstream', `it answered with an error: ${text}`)
+  return text
+}
+
+/**
+ * Replaces the placeholders of a template. Placeholders inside inserted values are not replaced.
+ *
+ * @example
+ * fillTemplate('about {workspace}: {text}', { workspace: 'shop', session: 's', text: '{session}' }) // 'about shop: {session}'
+ */
+export function fillTemplate(
+  template: string,
+  variables: QueryVariables,
+  encode: (text: string) => string = (text) => text,
+): string {
+  return template.replaceAll(/\{(workspace|session|text)\}/g, (_, name: keyof QueryVariables) =>
+    encode(variables[name]),
+  )
+}
+
+/** Replaces the placeholders of all texts in a JSON value. */
+function fillValue(value: unknown, variables: QueryVariables): unknown {
+  if (typeof value === 'string') return fillTemplate(value, variables)
+  if (Array.isArray(value)) return value.map((item) => fillValue(item, variables))
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fillValue(inner, variables)]))
+    : value
+}
+
+function toolText({ content = [], structuredContent }: CallToolResult): string {
+  const text = content
+    .map(blockText)
+    .filter((part) => part !== '')
+    .join('\n')
+  return text === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : text
+}
+
+function blockText(block: ContentBlock): string {
+  if (block.type === 'text') return block.text
+  return block.type === 'resource' && 'text' in block.resource ? block.resource.text : ''
+}
+
+const resourceText = ({ contents }: ReadResourceResult): string =>
+  contents.map((part) => ('text' in part ? part.text : '')).join('\n')
+
+/** Removes control characters and clips the text. */
+const sanitize = (text: string): string =>
+  clip(
+    text
+      .slice(0, 2 * providerLimits.maxAnswerChars)
+      .toWellFormed()
+      .replaceAll(/[^\P{Cc}\n\t]/gu, ''),
+    providerLimits.maxAnswerChars,
+    '…',
+  ).trim()
+
+/** Rejects when the signal fires, even if the work ignores it. */
+export function rejectOnAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  return Promise.race([work, aborted])
+}

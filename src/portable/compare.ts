@@ -1,0 +1,173 @@
+import type { Derived, Message } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import type { Head } from '../domain/session.ts'
+import type { GraphRow } from '../graph/archive.ts'
+import { canonical } from './canonical.ts'
+import { type GraphAccess, isGraphKey } from './graphAccess.ts'
+import { formatConflicts, mergeGraphs } from './graphMerge.ts'
+import type { VerifiedRecord } from './read.ts'
+import { type BundleRecord, type MessageRecord, type SessionRecord, toMessageRecord } from './records.ts'
+import type { StoredState } from './sessionWriter.ts'
+
+/**
+ * The stored copy of a session compared with the bundle: `empty`, the `beginning` (left by an interrupted import, which
+ * is continued), the `same`, or `other` contents.
+ */
+export type SessionComparison = {
+  readonly stored: StoredState
+  readonly status: 'empty' | 'beginning' | 'same' | 'other'
+}
+
+export type BundleComparison = {
+  /** The hash of the last line. */
+  readonly hash: string
+  /** Sessions that exist in the store, by their key there. */
+  readonly sessions: ReadonlyMap<string, SessionComparison>
+  /** Names of graph rows that the store has with different contents. */
+  readonly graphConflicts: readonly string[]
+}
+
+/** Reads a bundle to its end, which verifies it, and compares it with the store. Writes nothing. */
+export async function compareBundle(
+  store: Store,
+  records: AsyncIterable<VerifiedRecord>,
+  scope: Scope | undefined,
+  graph: GraphAccess,
+): Promise<BundleComparison> {
+  const sessions = new Map<string, SessionComparison>()
+  const graphs = new GraphComparer(graph)
+  let comparer: SessionComparer | undefined
+  let bundleScope: Scope | undefined
+  let lastHash = ''
+  for await (const { record, hash } of records) {
+    lastHash = hash
+    if ('session' in record || 'end' in record) {
+      if (comparer !== undefined) sessions.set(formatKey(comparer.head.key), comparer.result())
+      comparer = undefined
+      await graphs.finish()
+    }
+    if ('session' in record) {
+      bundleScope = requireOneScope(bundleScope, record.session, scope)
+      const key = targetKey(scope, record.session)
+      const head = await store.head(key, 0)
+      if (head.revision === 0) continue
+      if (isGraphKey(key)) graphs.begin(key)
+      else comparer = new SessionComparer(store, head, record.session)
+    } else if ('graph' in record) graphs.add(record.graph)
+    else await comparer?.add(record)
+  }
+  return { hash: lastHash, sessions, graphConflicts: graphs.conflicts }
+}
+
+/** Returns the key of a session in the scope it is imported into. */
+export function targetKey(scope: Scope | undefined, session: SessionRecord): Key {
+  const key = parseStoredKey(session.key)
+  if (scope === undefined) return key
+  return parseStoredKey(key.id === '' ? scope : `${scope}:${key.id}`)
+}
+
+/** Throws when several scopes would be renamed to one, because their sessions could collide. */
+function requireOneScope(previous: Scope | undefined, session: SessionRecord, target: Scope | undefined): Scope {
+  const { scope } = parseStoredKey(session.key)
+  if (target === undefined || previous === undefined || previous === scope) return scope
+  throw new MemoryError(
+    'bad-option',
+    `The bundle holds the scopes ${previous} and ${scope}; only a bundle of one scope can be imported into another. Export each scope by itself, or leave scope out.`,
+    { param: 'scope' },
+  )
+}
+
+const pageSize = 500
+
+/** Compares a stored session with the records of the bundle; reads messages page by page. */
+class SessionComparer {
+  readonly head: Head
+  private readonly store: Store
+  private readonly session: SessionRecord
+  /** Stored entries that the bundle has not contained so far. */
+  private readonly unmatchedEntries: Map<string, Derived>
+  private page: Message[] = []
+  private matchedMessages = 0
+  private differs: boolean
+
+  constructor(store: Store, head: Head, session: SessionRecord) {
+    this.store = store
+    this.head = head
+    this.session = session
+    this.unmatchedEntries = new Map(head.derived.map((entry) => [entry.id, entry]))
+    this.differs = head.startedAt !== session.startedAt || head.last > session.last
+  }
+
+  async add(record: BundleRecord): Promise<void> {
+    if (this.differs) return
+    if ('message' in record) await this.addMessage(record.message)
+    if ('entry' in record) {
+      const stored = this.unmatchedEntries.get(record.entry.id)
+      this.differs = stored !== undefined && canonical(stored) !== canonical(record.entry)
+      this.unmatchedEntries.delete(record.entry.id)
+    }
+  }
+
+  result(): SessionComparison {
+    const { key, revision, epoch, touchedAt, expiresAt, last } = this.head
+    return { stored: { key, revision, epoch, touchedAt, expiresAt, last }, status: this.status() }
+  }
+
+  private status(): SessionComparison['status'] {
+    const { head, session } = this
+    if (head.last === 0 && head.derived.length === 0) return hasSameMetadata(head, session) ? 'same' : 'empty'
+    if (this.differs || this.matchedMessages < head.messages || this.unmatchedEntries.size > 0) return 'other'
+    return hasSameMetadata(head, session) ? 'same' : 'beginning'
+  }
+
+  /** Messages must match from the first one on; additional ones must follow all that the store ever had. */
+  private async addMessage(message: MessageRecord): Promise<void> {
+    if (this.matchedMessages === this.head.messages) {
+      this.differs = message.sequence <= this.head.last
+      return
+    }
+    if (this.page.length === 0)
+      this.page = [...(await this.store.page(this.head.key, { after: message.sequence - 1, limit: pageSize }))]
+    const stored = this.page.shift()
+    this.differs = stored === undefined || canonical(toMessageRecord(stored)) !== canonical(message)
+    this.matchedMessages++
+  }
+}
+
+function hasSameMetadata(head: Head, session: SessionRecord): boolean {
+  const { startedAt, touchedAt, expiresAt, last, messages, derived } = head
+  return (
+    canonical({ startedAt, touchedAt, expiresAt, last, messages, entries: derived.length }) ===
+    canonical({ ...session, key: undefined })
+  )
+}
+
+/** Compares the graphs of a bundle with those of a store, one after the other. */
+class GraphComparer {
+  readonly conflicts: string[] = []
+  private readonly graph: GraphAccess
+  private current: { readonly key: Key; readonly rows: GraphRow[] } | undefined
+
+  constructor(graph: GraphAccess) {
+    this.graph = graph
+  }
+
+  /** Starts a graph that exists in the store. */
+  begin(key: Key): void {
+    this.current = { key, rows: [] }
+  }
+
+  add(row: GraphRow): void {
+    this.current?.rows.push(row)
+  }
+
+  async finish(): Promise<void> {
+    const { current } = this
+    this.current = undefined
+    if (current === undefined || current.rows.length === 0) return
+    const stored = (await (await this.graph.openArchive())?.rows(current.key.scope)) ?? []
+    this.conflicts.push(...formatConflicts(current.key.scope, mergeGraphs(stored, current.rows)))
+  }
+}

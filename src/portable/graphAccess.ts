@@ -1,0 +1,32 @@
+import type { Key } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import type { Archive } from '../graph/archive.ts'
+import { graphKey } from '../stores/sqlite/graph.ts'
+
+/** Checks for the session that holds the graph of its scope. */
+export const isGraphKey = (key: Key): boolean => key.id === graphKey(key.scope).id
+
+/** Opens the graph archive of a store on first use, because most bundles contain no graph. */
+export class GraphAccess implements AsyncDisposable {
+  private readonly store: Store
+  private graph: ReturnType<typeof openGraph> | undefined
+
+  constructor(store: Store) {
+    this.store = store
+  }
+
+  /** Returns undefined when the store does not support graphs. */
+  async openArchive(): Promise<Archive | undefined> {
+    this.graph ??= openGraph(this.store)
+    return (await this.graph)?.archive
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.graph)?.close()
+  }
+}
+
+async function openGraph(store: Store) {
+  const { graphBeside } = await import('../graph/open.ts')
+  return graphBeside(store)
+}

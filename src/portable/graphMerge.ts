@@ -1,0 +1,95 @@
+import type { Scope } from '../domain/key.ts'
+import type { GraphRow, GraphWrite, HeldRow } from '../graph/archive.ts'
+import type { Node } from '../graph/graph.ts'
+import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
+import { canonical } from './canonical.ts'
+
+/** The result of merging two graphs: rows to write, and rows that the store has with different contents. */
+export type GraphMerge = { readonly writes: readonly GraphWrite[]; readonly conflicts: readonly GraphConflict[] }
+/** A row with different contents; `write` replaces the stored one. */
+export type GraphConflict = { readonly name: string; readonly write: GraphWrite }
+
+type RowMerge = { readonly write?: GraphWrite; readonly conflict?: GraphConflict }
+
+/**
+ * Decides which imported rows to write so that the store contains both graphs and rows of both only once. Rows may occur
+ * several times, as in the reference server; the result has each as often as the graph that has it more often.
+ */
+export function mergeGraphs(stored: readonly HeldRow[], imported: readonly GraphRow[]): GraphMerge {
+  const identifyStored = createRowIdentifier()
+  const storedById = new Map(stored.map((row) => [identifyStored(row.row), row]))
+  const identifyImported = createRowIdentifier()
+  const merges = imported.map((row) => mergeRow(storedById.get(identifyImported(row)), row))
+  return {
+    writes: merges.flatMap(({ write }) => write ?? []),
+    conflicts: merges.flatMap(({ conflict }) => conflict ?? []),
+  }
+}
+
+/** Formats conflicts for users. */
+export const formatConflicts = (scope: Scope, { conflicts }: GraphMerge): readonly string[] =>
+  conflicts.map(({ name }) => `${name} of ${scope}`)
+
+/** Creates a function that returns the same id for corresponding rows of two graphs; repeated rows are numbered. */
+function createRowIdentifier(): (row: GraphRow) => string {
+  const counts = new Map<string, number>()
+  return (row) => {
+    const identity = canonical(identityOf(row))
+    const count = (counts.get(identity) ?? 0) + 1
+    counts.set(identity, count)
+    return `${count} ${identity}`
+  }
+}
+
+function identityOf(row: GraphRow): readonly unknown[] {
+  if ('entity' in row) return ['entity', row.entity.id]
+  if ('relationship' in row) return ['relationship', row.relationship.from, row.relationship.type, row.relationship.to]
+  if ('node' in row) return ['node', row.node.name]
+  return 'link' in row ? ['link', row.link] : ['adopted']
+}
+
+function mergeRow(stored: HeldRow | undefined, imported: GraphRow): RowMerge {
+  if (stored === undefined) return { write: { row: imported } }
+  const { place, row } = stored
+  if ('entity' in imported && 'entity' in row) return mergeEntity(place, row.entity, imported.entity)
+  if ('relationship' in imported && 'relationship' in row)
+    return mergeRelationship(place, row.relationship, imported.relationship)
+  return 'node' in imported && 'node' in row ? mergeNode(place, row.node, imported.node) : {}
+}
+
+function mergeEntity(place: number, stored: EntityRow, imported: EntityRow): RowMerge {
+  const contentOf = ({ type, properties }: EntityRow): string => canonical([type, properties])
+  // The stored id is kept, because encrypted rows are bound to the id under which they are looked up.
+  if (contentOf(stored) !== contentOf(imported)) {
+    const write = { place, row: { entity: { ...imported, id: stored.id } } }
+    return { conflict: { name: `the entity ${imported.id}`, write } }
+  }
+  const origins = new Map([...stored.origins, ...imported.origins].map((origin) => [canonical(origin), origin]))
+  if (origins.size === stored.origins.length) return {}
+  return { write: { place, row: { entity: { ...stored, origins: [...origins.values()] } } } }
+}
+
+function mergeRelationship(place: number, stored: RelationshipRow, imported: RelationshipRow): RowMerge {
+  const contentOf = ({ properties, session }: RelationshipRow): string => canonical([properties, session ?? null])
+  if (contentOf(stored) === contentOf(imported)) return {}
+  const { from, to, type } = stored
+  const write = { place, row: { relationship: { ...imported, from, to, type } } }
+  return { conflict: { name: `the relationship ${from} ${type} ${to}`, write } }
+}
+
+function mergeNode(place: number, stored: Node, imported: Node): RowMerge {
+  const unmatched = new Map<string, number>()
+  for (const text of stored.observations) unmatched.set(canonical(text), (unmatched.get(canonical(text)) ?? 0) + 1)
+  const newObservations = imported.observations.filter((text) => {
+    const count = unmatched.get(canonical(text)) ?? 0
+    unmatched.set(canonical(text), count - 1)
+    return count <= 0
+  })
+  const write = { place, row: { node: { ...stored, observations: newObservations } } }
+  const hasSameType = canonical(stored.entityType) === canonical(imported.entityType)
+  const conflict = {
+    name: `the type of ${imported.name}`,
+    write: { place, row: { node: { ...stored, entityType: imported.entityType, observations: [] } } },
+  }
+  return { ...(newObservations.length === 0 ? {} : { write }), ...(hasSameType ? {} : { conflict }) }
+}

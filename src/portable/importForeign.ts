@@ -1,0 +1,168 @@
+import { hash } from 'node:crypto'
+import type { Tended } from '../domain/bundle.ts'
+import { type Incoming, parseMessage } from '../domain/chat.ts'
+import type { Knowledge, Message, Millis, ToolCall } from '../domain/entry.ts'
+import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import { never } from '../domain/session.ts'
+import type { Memory } from '../memory.ts'
+import { barringSecrets } from '../text/secretMark.ts'
+import { stopIf } from './abort.ts'
+import { canonical } from './canonical.ts'
+import type { ForeignData, ForeignKnowledge, ForeignSession, SkippedItem } from './foreign/conversations.ts'
+
+/** Conversations are appended through the memory; knowledge is stored in the scope. */
+export type ImportTarget = { readonly memory: Memory; readonly store: Store; readonly scope: Scope }
+export type ForeignImportOptions = Tended & { readonly now: Millis }
+
+/** Counts of what was written; sessions and knowledge that existed already count as `unchanged`. */
+export type ForeignImportResult = {
+  readonly sessions: number
+  readonly messages: number
+  readonly knowledge: number
+  readonly unchanged: number
+  readonly skipped: readonly SkippedItem[]
+}
+
+/** Messages read or appended at a time. */
+const pageSize = 500
+const abortMessage =
+  'The import was stopped by the caller. What was written stays; import the same file again to continue.'
+
+/**
+ * Imports the data of another program. Repeated imports add nothing twice and continue conversations that have grown;
+ * conversations that have different messages in the store are skipped.
+ *
+ * @throws MemoryError `aborted`, or `conflict` when knowledge of the scope is written concurrently.
+ *
+ * @example
+ * await importForeign({ memory, store, scope: 'acme' }, parseForeign('claude', text), { now: Date.now() })
+ */
+export async function keepForeign(
+  target: ImportTarget,
+  data: ForeignData,
+  options: ForeignImportOptions,
+): Promise<ForeignImportResult> {
+  const result = { sessions: 0, messages: 0, unchanged: 0, skipped: [...data.skipped] }
+  for (const session of data.sessions) {
+    const key = parseKey(`${target.scope}:${session.id}`)
+    const existing = await countExistingMessages(target.memory, key, session)
+    if (existing === undefined)
+      result.skipped.push({ what: formatKey(key), why: 'has different messages in the store' })
+    else if (existing === session.messages.length) result.unchanged++
+    else {
+      result.messages += await appendMessages(target.memory, key, session, existing, options)
+      result.sessions++
+    }
+    options.progress?.({ sessions: result.sessions, messages: result.messages })
+  }
+  const knowledge = await storeKnowledge(target, data.knowledge, options)
+  return { ...result, knowledge, unchanged: result.unchanged + data.knowledge.length - knowledge }
+}
+
+/** Counts the messages that are stored already; undefined when the stored ones are not the beginning of the session. */
+async function countExistingMessages(
+  memory: Memory,
+  key: Key,
+  { messages }: ForeignSession,
+): Promise<number | undefined> {
+  let matched = 0
+  let after = 0
+  while (matched < messages.length) {
+    const page = await memory.transcript(key, { after, limit: pageSize })
+    for (const message of page.slice(0, messages.length - matched))
+      if (!isSameMessage(message, messages[matched++] as Incoming)) return undefined
+    if (page.length < pageSize) break
+    after = page.at(-1)?.sequence ?? after
+  }
+  return matched
+}
+
+function isSameMessage(stored: Message, incoming: Incoming): boolean {
+  const parsed = parseMessage(incoming, 0, stored.at)
+  const { at, role, content, name, calls, answers } = stored
+  return canonical(withoutSecrets({ at, role, content, name, calls, answers })) === canonical(withoutSecrets(parsed))
+}
+
+/** Removes secrets for comparisons, because stored messages do not contain them. */
+function withoutSecrets<
+  M extends {
+    readonly content: string
+    readonly name?: string | undefined
+    readonly calls?: readonly ToolCall[] | undefined
+  },
+>(message: M): M {
+  const { content, name, calls } = message
+  return {
+    ...message,
+    content: barringSecrets(content),
+    name: name === undefined ? undefined : barringSecrets(name),
+    calls: calls?.map((call) => ({ ...call, arguments: barringSecrets(call.arguments) })),
+  }
+}
+
+async function appendMessages(
+  memory: Memory,
+  key: Key,
+  { messages }: ForeignSession,
+  existing: number,
+  { signal }: ForeignImportOptions,
+): Promise<number> {
+  for (let start = existing; start < messages.length; start += pageSize) {
+    stopIf(signal, abortMessage)
+    const page = messages.slice(start, start + pageSize)
+    const identity = page.map((message) => withoutSecrets(parseMessage(message, 0, message.at ?? 0)))
+    await memory.append(key, page, { operationId: `import ${start} ${hash('sha256', canonical(identity))}` })
+  }
+  return messages.length - existing
+}
+
+/** Stores knowledge in the scope and replaces entries of earlier imports with the same key. */
+async function storeKnowledge(
+  { memory, store, scope }: ImportTarget,
+  knowledge: readonly ForeignKnowledge[],
+  { now, signal }: ForeignImportOptions,
+): Promise<number> {
+  const key = parseKey(scope)
+  const { epoch, revision, expiresAt, derived } = await store.head(key, 0)
+  const storedById = new Map(derived.map((entry) => [entry.id, entry]))
+  const masked = await Promise.all(
+    knowledge.map(async (item) => ({
+      key: await memory.masked(key, item.key),
+      value: await memory.masked(key, item.value),
+    })),
+  )
+  const put = masked
+    .map((item) => toKnowledgeEntry(item, now))
+    .filter((entry) => !hasSameContent(storedById.get(entry.id), entry))
+  stopIf(signal, abortMessage)
+  if (put.length === 0) return 0
+  await store.commit({
+    id: `import ${hash('sha256', canonical(put))}`,
+    key,
+    at: now,
+    epoch,
+    base: revision,
+    append: [],
+    put,
+    drop: [],
+    expiresAt: revision === 0 ? never : expiresAt,
+  })
+  return put.length
+}
+
+const toKnowledgeEntry = ({ key, value }: ForeignKnowledge, now: Millis): Knowledge => ({
+  kind: 'knowledge',
+  id: `import-${hash('sha256', key).slice(0, 32)}`,
+  at: now,
+  category: 'domain',
+  key,
+  value,
+  confidence: 1,
+  usedAt: now,
+  sources: [],
+})
+
+const hasSameContent = (stored: unknown, entry: Knowledge): boolean =>
+  canonical({ ...(stored as Knowledge | undefined), at: undefined, usedAt: undefined }) ===
+  canonical({ ...entry, at: undefined, usedAt: undefined })

@@ -1,0 +1,171 @@
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { GraphDatabase } from '../../src/graph/database.ts'
+import { openGraph } from '../../src/graph/graph.ts'
+import { SqliteGraph } from '../../src/graph/sqlite.ts'
+import { GraphWorkspaces } from '../../src/graph/workspaces.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
+import { person } from './fixtures.ts'
+
+const fresh = freshFiles()
+
+describe('graph database', () => {
+  verifies('H-11', 'while another process writes can be read, and queues writes until it is done', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    await graph.write('acme', { entities: [person('ann')] })
+    const other = new DatabaseSync(file)
+    other.exec('BEGIN IMMEDIATE')
+    const writing = graph.write('acme', { entities: [person('bob')] })
+    const ids = async () => (await graph.entities('acme')).entities.map(({ id }) => id)
+    // The write has been attempted by now and is waiting for the lock.
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(await ids()).toEqual(['ann'])
+    other.exec('COMMIT')
+    other.close()
+    expect(await writing).toMatchObject({ written: 1 })
+    expect(await ids()).toEqual(['ann', 'bob'])
+    await graph.close()
+  })
+
+  it('caches readGraph until this or another connection writes', async () => {
+    const file = fresh()
+    const [one, two] = [await openGraph(`sqlite:${file}`), await openGraph(`sqlite:${file}`)]
+    const names = async () => (await one.nodes.readGraph('acme')).entities.map(({ name }) => name)
+    const node = (name: string) => [{ name, entityType: 'thing', observations: [] }]
+    await one.nodes.createEntities('acme', node('a'))
+    const read = await one.nodes.readGraph('acme')
+    expect(await one.nodes.readGraph('acme')).toBe(read)
+    await two.nodes.createEntities('acme', node('b'))
+    expect(await names()).toEqual(['a', 'b'])
+    await one.nodes.deleteEntities('acme', ['a'])
+    expect(await names()).toEqual(['b'])
+    const other = new DatabaseSync(file)
+    other.exec('BEGIN IMMEDIATE')
+    const writing = one.nodes.createEntities('acme', node('c'))
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    // Reads the graph again while the write waits for the lock.
+    expect(await names()).toEqual(['b'])
+    other.exec('COMMIT')
+    other.close()
+    await writing
+    expect(await names()).toEqual(['b', 'c'])
+    await one.erase('acme')
+    expect(await names()).toEqual([])
+    await Promise.all([one.close(), two.close()])
+  })
+
+  verifies('H-08', 'with one observation added to a thousand entities writes one row and its trigrams', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    await graph.nodes.createEntities(
+      'acme',
+      Array.from({ length: 1_000 }, (_, at) => ({
+        name: `n${at}`,
+        entityType: 'thing',
+        observations: [`it is number ${at}`],
+      })),
+    )
+    const observer = new DatabaseSync(file)
+    const rows = () =>
+      observer
+        .prepare(
+          'SELECT (SELECT count(*) FROM graph_observation) AS rows, (SELECT group_concat(place) FROM graph_node) AS nodes',
+        )
+        .get()
+    const before = rows()
+    await graph.nodes.addObservations('acme', [{ entityName: 'n500', contents: ['seen'] }])
+    expect(rows()).toEqual({ ...before, rows: 1_001 })
+    // Pages are written for the row, for each index and for the trigrams, and none for the other nodes.
+    const [{ log: pages }] = observer.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all() as [{ log: number }]
+    expect(pages).toBe(0)
+    await graph.nodes.addObservations('acme', [{ entityName: 'n500', contents: ['seen again'] }])
+    const [{ log: written }] = observer.prepare('PRAGMA wal_checkpoint(PASSIVE)').all() as [{ log: number }]
+    expect(written).toBeLessThan(20)
+    observer.close()
+    await graph.close()
+  })
+
+  verifies('H-11', 'on a full disk rejects a write completely, and works again when there is space', async () => {
+    const database = new GraphDatabase(fresh())
+    const graph = new SqliteGraph(database, new GraphWorkspaces(database), () => 1_000)
+    await graph.write('acme', { entities: [person('ann')] })
+    database.database.exec('PRAGMA max_page_count = 1')
+    const large = { entities: [person('bob'), person('cy', { says: 'x'.repeat(1_000_000) })] }
+    await expect(graph.write('acme', large)).rejects.toMatchObject({ code: 'full' })
+    expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['ann'])
+    // The new connection does not have the limit.
+    expect(await graph.write('acme', large)).toMatchObject({ written: 2 })
+    expect((await graph.entities('acme')).total).toBe(3)
+    await graph.close()
+  })
+
+  verifies('H-11', 'with a damaged row rejects with corrupt, and the row can be replaced', async () => {
+    const path = fresh()
+    const graph = await openGraph(`sqlite:${path}`)
+    await graph.write('acme', { entities: [person('ann', { city: 'Oslo' })] })
+    const damaging = new DatabaseSync(path)
+    damaging.exec('UPDATE graph_entity SET body = substr(body, 1, 9)')
+    damaging.close()
+    await expect(graph.entity('acme', 'ann')).rejects.toMatchObject({ code: 'corrupt' })
+    await graph.write('acme', { drop: ['ann'], entities: [person('ann', { city: 'Oslo' })] })
+    expect(await graph.entity('acme', 'ann')).toMatchObject({ properties: { city: 'Oslo' } })
+    await graph.close()
+  })
+
+  verifies('H-11', 'of a newer format is rejected', async () => {
+    const file = fresh()
+    await (await openGraph(`sqlite:${file}`)).close()
+    const newer = new DatabaseSync(file)
+    newer.exec("UPDATE meta SET value = 3 WHERE name = 'graph'")
+    newer.close()
+    await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({
+      code: 'bad-store',
+      message: `The graph in ${file} was written by a newer Threadkeep (format 3; this one knows up to 2). Update Threadkeep.`,
+    })
+  })
+
+  it('of format 1 is migrated on open, and searches give the same results', async () => {
+    const file = fresh()
+    const tea = { name: 'Ann', entityType: 'person', observations: ['likes green tea'] }
+    const first = await openGraph(`sqlite:${file}`)
+    await first.nodes.createEntities('acme', [tea])
+    await first.close()
+    const older = new DatabaseSync(file)
+    for (const table of ['graph_node', 'graph_observation']) {
+      older.exec(`DROP TABLE ${table}_words;
+        CREATE VIRTUAL TABLE ${table}_words
+          USING fts5 (lower, content = '${table}', content_rowid = 'place', tokenize = 'trigram case_sensitive 1', columnsize = 0);
+        INSERT INTO ${table}_words (${table}_words, rank) VALUES ('secure-delete', 1);
+        INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild')`)
+    }
+    older.exec("UPDATE meta SET value = 1 WHERE name = 'graph'")
+    older.close()
+    for (let opened = 0; opened < 2; opened++) {
+      const graph = await openGraph(`sqlite:${file}`)
+      expect((await graph.nodes.searchNodes('acme', 'GREEN tea')).entities).toEqual([tea])
+      expect((await graph.nodes.searchNodes('acme', 'tea green')).entities).toEqual([])
+      await graph.close()
+    }
+    const reader = new DatabaseSync(file, { readOnly: true })
+    const migrated = reader
+      .prepare("SELECT count(*) AS many FROM sqlite_schema WHERE name LIKE '%words' AND sql LIKE '%detail = none%'")
+      .get()
+    expect([migrated?.many, reader.prepare("SELECT value FROM meta WHERE name = 'graph'").get()?.value]).toEqual([2, 2])
+    reader.close()
+  })
+
+  it('of another program is rejected, and so is an unknown URL', async () => {
+    const file = fresh()
+    const foreign = new DatabaseSync(file)
+    foreign.exec('CREATE TABLE theirs (a)')
+    foreign.close()
+    await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({ code: 'bad-store' })
+    await expect(openGraph('redis://user:secret@host')).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'store',
+      message: expect.not.stringContaining('secret'),
+    })
+  })
+})

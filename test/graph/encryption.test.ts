@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import { type Graph, openGraph } from '../../src/graph/graph.ts'
+import { openMemory } from '../../src/index.ts'
+import { loadKeyring, rotate } from '../../src/stores/encrypted.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
+import { databaseFiles, tracesOf } from '../stores/traces.ts'
+import { keyFile, type Opened, person } from './fixtures.ts'
+
+const fresh = freshFiles()
+const canary = 'Qx7-walrus-Zk93-canary'
+
+/** Writes the canary into every field of a graph. */
+async function writeCanary(graph: Opened): Promise<void> {
+  await graph.write('acme', {
+    entities: [
+      {
+        type: `type ${canary}`,
+        id: `id ${canary}`,
+        properties: { [canary]: { deep: [canary] } },
+        session: 's1',
+        sources: ['m1'],
+      },
+      person('ann'),
+    ],
+    relationships: [{ from: `id ${canary}`, to: 'ann', type: canary, properties: { [canary]: canary } }],
+  })
+  await graph.nodes.createEntities('acme', [
+    { name: canary, entityType: `kind ${canary}`, observations: [`observed ${canary}`] },
+  ])
+  await graph.nodes.addObservations('acme', [{ entityName: canary, contents: [`again ${canary}`] }])
+  await graph.nodes.createRelations('acme', [{ from: canary, to: canary, relationType: canary }])
+  await graph.nodes.searchNodes('acme', canary)
+}
+
+const typesOf = async (graph: Graph): Promise<readonly string[]> =>
+  (await graph.entities('acme')).entities.map(({ type }) => type)
+
+describe('encrypted graph', () => {
+  verifies(['H-09', 'H-01'], 'has no plaintext in its file, and is readable with the key', async () => {
+    const [file, plain, storeKey] = [fresh(), fresh(), keyFile(fresh('.key'))]
+    for (const [path, graph] of [
+      [plain, await openGraph(`sqlite:${plain}`)],
+      [file, await openGraph(`sqlite:${file}`, { storeKey })],
+    ] as const) {
+      await writeCanary(graph)
+      expect((await graph.nodes.openNodes('acme', [canary])).entities).toEqual([
+        { name: canary, entityType: `kind ${canary}`, observations: [`observed ${canary}`, `again ${canary}`] },
+      ])
+      expect([path === plain, tracesOf(canary, databaseFiles(path)).length > 0]).toEqual([
+        path === plain,
+        path === plain,
+      ])
+      await graph.close()
+    }
+    expect(tracesOf(canary, databaseFiles(file))).toEqual([])
+    const again = await openGraph(`sqlite:${file}`, { storeKey })
+    expect(await typesOf(again)).toEqual([`type ${canary}`, 'person'])
+    expect((await again.nodes.searchNodes('acme', 'ZK93-CANARY')).relations).toEqual([
+      { from: canary, to: canary, relationType: canary },
+    ])
+    await again.close()
+  })
+
+  it('is rejected without its key and with another key, and so is a key for an unencrypted graph', async () => {
+    const [file, plain] = [fresh(), fresh()]
+    const storeKey = keyFile(fresh('.key'))
+    for (const graph of [await openGraph(`sqlite:${file}`, { storeKey }), await openGraph(`sqlite:${plain}`)]) {
+      await writeCanary(graph)
+      await graph.close()
+    }
+    const openError = async (path: string, key: string | undefined): Promise<unknown> => {
+      const graph = await openGraph(`sqlite:${path}`, key === undefined ? {} : { storeKey: key })
+      const error: unknown = await graph.entities('acme').catch((error: unknown) => error)
+      await graph.close()
+      return error
+    }
+    expect(await openError(file, undefined)).toMatchObject({ code: 'bad-secret' })
+    expect(await openError(file, keyFile(fresh('.key'), 'b2'.repeat(32)))).toMatchObject({ code: 'bad-secret' })
+    expect(await openError(plain, storeKey)).toMatchObject({ code: 'bad-store' })
+    await expect(openGraph('ram:', { storeKey })).rejects.toMatchObject({ code: 'bad-option' })
+  })
+
+  it('shares the file of an encrypted store, and its key is rotated with the store', async () => {
+    const file = fresh()
+    const [old, both, later] = [
+      keyFile(fresh('.key')),
+      keyFile(fresh('.key'), `${'b2'.repeat(32)} ${'a1'.repeat(32)}`),
+      keyFile(fresh('.key'), 'b2'.repeat(32)),
+    ]
+    const memory = await openMemory({ store: `sqlite:${file}`, storeKey: old })
+    const graph = await openGraph(`sqlite:${file}`, { storeKey: old })
+    await writeCanary(graph)
+    await memory.append('acme:ann', [{ role: 'user', content: 'Hello.' }])
+    expect(await memory.transcript('acme:ann')).toHaveLength(1)
+    await Promise.all([memory.close(), graph.close()])
+    const inner = sqliteStore(file)
+    expect(await rotate(inner, await loadKeyring(both))).toEqual({ sessions: 2, rewrapped: 2 })
+    await inner.close()
+    const again = await openGraph(`sqlite:${file}`, { storeKey: later })
+    expect(await typesOf(again)).toEqual([`type ${canary}`, 'person'])
+    await again.close()
+  })
+})

@@ -1,0 +1,174 @@
+import fc from 'fast-check'
+import { wellFormed } from '../../src/domain/chat.ts'
+import type { Derived, Json, Said, Source } from '../../src/domain/entry.ts'
+import { messageId } from '../../src/domain/entry.ts'
+import { parseKey } from '../../src/domain/key.ts'
+import type { Index, Store } from '../../src/domain/ports.ts'
+import { never } from '../../src/domain/session.ts'
+import { said as line } from '../../src/stores/conformance/fixtures.ts'
+import { ramStore } from '../../src/stores/ram.ts'
+import { blank, name, text } from '../context/arbitraryText.ts'
+
+/** One commit to a session; `drop` are the sequence numbers of dropped messages. */
+type Step = {
+  readonly at: number
+  readonly append: readonly Said[]
+  readonly put: readonly Derived[]
+  readonly drop: readonly number[]
+}
+/** The commits of a session; the messages in `erased` are erased at the end. */
+export type History = {
+  readonly key: string
+  readonly steps: readonly Step[]
+  readonly erased: readonly number[]
+  readonly expiresAt: number
+}
+
+const time = fc.integer({ min: 1_700_000_000_000, max: 1_800_000_000_000 })
+const tokenCount = fc.integer({ min: 0, max: 500 })
+// Messages are made well-formed when they are parsed.
+const oddText = fc.oneof({ weight: 8, arbitrary: text }, { weight: 1, arbitrary: blank }).map(wellFormed)
+const tokenFields = {
+  at: time,
+  tokens: tokenCount,
+  lineTokens: tokenCount,
+  tokenizer: fc.constantFrom('o200k_base', 'chars-4'),
+  weight: tokenCount,
+}
+const call = fc.record({
+  id: fc.constantFrom('c1', 'c2', 'ü'),
+  name: fc.constantFrom('look', 'run'),
+  arguments: oddText,
+})
+const message: fc.Arbitrary<Said> = fc.oneof(
+  fc.record(
+    {
+      ...tokenFields,
+      role: fc.constantFrom('user' as const, 'system' as const),
+      content: oddText,
+      name: name.map(wellFormed),
+    },
+    { requiredKeys: ['at', 'tokens', 'lineTokens', 'tokenizer', 'weight', 'role', 'content'] },
+  ),
+  fc.record({
+    ...tokenFields,
+    role: fc.constant('assistant' as const),
+    content: oddText,
+    calls: fc.array(call, { minLength: 1, maxLength: 3 }),
+  }),
+  fc.record({
+    ...tokenFields,
+    role: fc.constant('tool' as const),
+    content: oddText,
+    answers: fc.constantFrom('c1', 'c2', 'ü'),
+  }),
+)
+
+const source: fc.Arbitrary<Source> = fc.record(
+  { message: fc.constantFrom('m1', 'm2'), session: fc.constantFrom('bob'), span: fc.constant([0, 4] as const) },
+  { requiredKeys: ['message'] },
+)
+const base = {
+  id: fc.constantFrom('a', 'b', 'Z', '10', '9', 'ü', '\u{1f642}', 'a b'),
+  at: time,
+  sources: fc.array(source, { maxLength: 2 }),
+}
+const number = fc.double({ noNaN: true, noDefaultInfinity: true })
+const json = fc.jsonValue() as fc.Arbitrary<Json>
+const derived: fc.Arbitrary<Derived> = fc.oneof(
+  fc.record({
+    ...base,
+    kind: fc.constant('summary' as const),
+    tier: fc.constantFrom('progressive' as const, 'hour' as const, 'session' as const, 'batch' as const),
+    text: oddText,
+    covers: fc.constant([1, 3] as const),
+    reach: fc.nat(999),
+    version: fc.nat(9),
+    by: fc.constantFrom('builtin', 'gpt'),
+    lost: fc.array(fc.constant([2, 3] as const), { maxLength: 1 }),
+  }),
+  fc.record(
+    {
+      ...base,
+      kind: fc.constant('fact' as const),
+      field: oddText,
+      key: oddText,
+      value: json,
+      importance: number,
+      supersedes: fc.constant('a'),
+      until: time,
+    },
+    { requiredKeys: ['id', 'at', 'sources', 'kind', 'field', 'key', 'value', 'importance'] },
+  ),
+  fc.record({
+    ...base,
+    kind: fc.constant('knowledge' as const),
+    category: oddText,
+    key: oddText,
+    value: json,
+    confidence: number,
+    usedAt: time,
+  }),
+  fc.record({
+    ...base,
+    kind: fc.constant('item' as const),
+    category: fc.constantFrom('code' as const, 'file' as const, 'data' as const, 'concept' as const, 'task' as const),
+    content: oddText,
+    importance: number,
+    marked: fc.boolean(),
+  }),
+  fc.record({ ...base, kind: fc.constant('sealed' as const), box: fc.base64String() }),
+)
+
+const sequence = fc.integer({ min: 1, max: 12 })
+const step: fc.Arbitrary<Step> = fc.record({
+  at: time,
+  append: fc.array(message, { maxLength: 5 }),
+  put: fc.array(derived, { maxLength: 3 }),
+  drop: fc.array(sequence, { maxLength: 2 }),
+})
+const history: fc.Arbitrary<History> = fc.record({
+  key: fc.constantFrom('acme', 'acme:ann', 'acme:Bob', 'acme-x:ann', 'zeta:+1555', 'acme:a.b@c'),
+  steps: fc.array(step, { minLength: 1, maxLength: 4 }),
+  erased: fc.array(sequence, { maxLength: 3 }),
+  expiresAt: fc.oneof(fc.constant(never), time),
+})
+
+/** Generates sessions with gaps, tool calls, names, derived entries of all kinds and odd text. */
+export const historiesArbitrary: fc.Arbitrary<readonly History[]> = fc.uniqueArray(history, {
+  maxLength: 4,
+  selector: ({ key }) => key,
+})
+
+/** Applies the histories to an empty store. */
+export async function applyHistories(store: Store, histories: readonly History[]): Promise<void> {
+  for (const { key: name, steps, erased, expiresAt } of histories) {
+    const key = parseKey(name)
+    for (const [index, { at, append, put, drop }] of steps.entries())
+      await store.commit({ id: `step ${index}`, key, at, epoch: 0, append, put, drop: drop.map(messageId), expiresAt })
+    await store.erase(key, { entries: erased.map(messageId) })
+  }
+}
+
+/** Creates a store in RAM with these histories. */
+export async function createStoreWith(...histories: readonly History[]): Promise<Store & Index> {
+  const store = ramStore()
+  await applyHistories(store, histories)
+  return store
+}
+
+/** Creates a history with these messages, of which the `erased` sequence numbers are erased at the end. */
+export const conversation = (
+  key: string,
+  contents: readonly string[],
+  erased: readonly number[] = [],
+  put: readonly Derived[] = [],
+): History => ({
+  key,
+  steps: [
+    { at: 1_000, append: contents.map((content) => line(content)), put: [], drop: [] },
+    { at: 2_000, append: [], put, drop: [] },
+  ],
+  erased,
+  expiresAt: never,
+})

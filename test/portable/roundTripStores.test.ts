@@ -1,0 +1,27 @@
+import { describe } from 'vitest'
+import { ramStore } from '../../src/stores/ram.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { campaign } from '../context/campaign.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { freshFiles } from '../stores/tempPaths.ts'
+import { expectRoundTrip } from './roundTrip.ts'
+
+const newFile = freshFiles()
+const runs = campaign ? 300 : 20
+
+describe('exportBundle and importBundle', () => {
+  verifies('X-12', 'round trip › from RAM to a file › keeps every byte', () =>
+    expectRoundTrip(
+      async () => ramStore(),
+      async () => sqliteStore(newFile()),
+      runs,
+    ),
+  )
+  verifies('X-12', 'round trip › from a file to RAM › keeps every byte', () =>
+    expectRoundTrip(
+      async () => sqliteStore(newFile()),
+      async () => ramStore(),
+      runs,
+    ),
+  )
+})
