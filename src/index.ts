@@ -7,7 +7,7 @@ import { secretBarrier } from './memory/secretMasker.ts'
 import type { Memory } from './memory.ts'
 import { type MemoryOptions, openOn } from './open.ts'
 import { openStore } from './stores/open.ts'
-import { whenIn } from './text/when.ts'
+import { whenIn } from './text/dates.ts'
 import { tokenizerNamed } from './tokenizers/tokenizers.ts'
 import { upkeepWith } from './upkeep/upkeep.ts'
 

@@ -12,7 +12,7 @@ import type { Replaying } from './memory/replay.ts'
 import type { Barrier } from './memory/secretMasker.ts'
 import { Memory } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
-import type { WhenIn } from './text/when.ts'
+import type { WhenIn } from './text/dates.ts'
 import type { ModelChoice, Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
 
 export type MemoryOptions = {

@@ -26,7 +26,7 @@ export function progressLine(): { readonly tell: (text: string) => void; readonl
   }
 }
 
-export { many } from '../text/many.ts'
+export { many } from '../text/formatCount.ts'
 
 /** A time as people read it. */
 export const timeOf = (at: number): string =>

@@ -5,7 +5,7 @@ import type { Origin } from '../domain/ledger.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import type { Stretch } from '../text/when/calendar.ts'
+import type { Stretch } from '../text/dates/calendar.ts'
 import { type BudgetPressure, measurePressure } from './budgetPressure.ts'
 import {
   type ClaimInput,

@@ -5,7 +5,7 @@ import type { Framing } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
 import { noLimits, Ranker } from '../search/ranking.ts'
 import { searchTerms } from '../search/terms.ts'
-import type { Stretch } from '../text/when/calendar.ts'
+import type { Stretch } from '../text/dates/calendar.ts'
 import type { Answer, Need, Walk } from './gatherCandidates.ts'
 import type { Shared } from './sharedEntries.ts'
 

@@ -1,28 +1,31 @@
 import type { Derived, Tokens } from './entry.ts'
 import type { Band, Claim } from './profile.ts'
 
-/** What a band may never pass. */
+/** Tokens assumed for the heading and framing of a block. */
+const blockOverheadTokens = 48
+
+/** Returns the largest number of tokens a band may take of a budget. */
 export function mostOf({ max, maxShare = 1 }: Band, budget: Tokens): Tokens {
-  const part = typeof maxShare === 'number' ? maxShare : budget <= maxShare.budget ? maxShare.upTo : maxShare.beyond
-  return Math.min(max ?? budget, Math.floor(part * budget))
+  const share = typeof maxShare === 'number' ? maxShare : budget <= maxShare.budget ? maxShare.upTo : maxShare.beyond
+  return Math.min(max ?? budget, Math.floor(share * budget))
 }
 
-/** Whether a derived entry is what a band is for: what was superseded, or waits for approval, is nobody's. */
-export function isWanted(entry: Derived, what: Extract<Claim, { kind: string }>): boolean {
-  if (entry.kind !== what.kind || worth(entry) < (what.atLeast ?? 0)) return false
+/** Tells whether a claim selects a derived entry; superseded facts and pending knowledge are never selected. */
+export function isWanted(entry: Derived, claim: Extract<Claim, { kind: string }>): boolean {
+  if (entry.kind !== claim.kind || worth(entry) < (claim.atLeast ?? 0)) return false
   if (entry.kind === 'fact') return entry.until === undefined
   if (entry.kind === 'knowledge') return entry.pending !== true
   if (entry.kind !== 'item') return true
-  return (what.only === undefined || what.only.includes(entry.category)) && !what.except?.includes(entry.category)
+  return (claim.only === undefined || claim.only.includes(entry.category)) && !claim.except?.includes(entry.category)
 }
 
-/** How much an entry matters among its kind. */
+/** Returns the importance of a fact or an item, the confidence of knowledge, and 0 for other entries. */
 export const worth = (entry: Derived): number =>
   entry.kind === 'fact' || entry.kind === 'item' ? entry.importance : entry.kind === 'knowledge' ? entry.confidence : 0
 
 /**
- * What the derived entries that stand before the turns take of a budget. They change only when upkeep is done, so that a
- * tail which leaves them this much does not change the beginning of every prompt as it grows.
+ * Estimates the tokens of the derived entries that precede the turns. They change only with upkeep, so a tail that leaves
+ * this much free does not change the beginning of the prompt while it grows.
  */
 export function promised(
   bands: readonly Band[],
@@ -35,16 +38,15 @@ export function promised(
   for (const band of bands) {
     const { claim } = band
     if (!('kind' in claim) || band.volatile) continue
-    const held = derived.filter((entry) => isWanted(entry, claim))
-    if (held.length === 0) continue
-    // its heading, and what frames a block
-    const wanted = held.reduce((total, entry) => total + price(entry), 48)
-    sum += Math.min(wanted, mostOf(band, budget))
+    const selected = derived.filter((entry) => isWanted(entry, claim))
+    if (selected.length === 0) continue
+    const tokens = selected.reduce((total, entry) => total + price(entry), blockOverheadTokens)
+    sum += Math.min(tokens, mostOf(band, budget))
   }
   return Math.min(budget / 2, sum)
 }
 
-/** The last message that some summary stands for, and the sum of the weights up to it. */
+/** Finds the last message that a summary covers, and the sum of the weights up to it. */
 export function covered(derived: readonly Derived[]): { readonly last: number; readonly reach: Tokens } {
   let [last, reach] = [0, 0]
   for (const entry of derived) {

@@ -1,23 +1,30 @@
 import type { Scope } from './key.ts'
 
-/** How far a transfer has come. */
+/** Number of sessions and messages transferred so far. */
 export type Transferred = { readonly sessions: number; readonly messages: number }
 
-/** A transfer that can be watched and stopped. */
-export type Tended = { readonly progress?: (done: Transferred) => void; readonly signal?: AbortSignal }
+/** Options of every export and import. */
+export type Tended = {
+  /** Called after each session. */
+  readonly progress?: (done: Transferred) => void
+  /** Stops the transfer. */
+  readonly signal?: AbortSignal
+}
 
-/** What a bundle is encrypted with. */
+/** Encryption of a bundle. */
 export type Lock = {
   readonly passphrase: string
+  /** Cost parameter of scrypt, a power of two. */
   readonly cost?: number
   readonly randomBytes?: (length: number) => Uint8Array
 }
 
 export type ExportOptions = Tended & {
-  /** Only this scope, its own memory and all its sessions; or only this one session. */
+  /** Exports only this scope: its own memory and all its sessions. */
   readonly scope?: Scope
+  /** Exports only this session. */
   readonly key?: string
-  /** Encrypts the bundle; without it, the same memory gives the same bytes. */
+  /** Encrypts the bundle. Without it, the same memory always gives the same bytes. */
   readonly lock?: Lock
 }
 
@@ -25,21 +32,22 @@ export const onExisting = ['refuse', 'skip', 'replace'] as const
 export type OnExisting = (typeof onExisting)[number]
 
 export type ImportOptions = Tended & {
-  /** The scope to import into, for a bundle of one scope; the bundle's own when left out. */
+  /** Imports a bundle of one scope into this scope. Default: the bundle's own scope. */
   readonly scope?: Scope
-  /** For an encrypted bundle. */
+  /** Passphrase of an encrypted bundle. */
   readonly passphrase?: string
-  /** What becomes of a session that the store has with other contents; `refuse` when left out, and then nothing is imported. */
+  /** Handling of a session that exists with other contents. Default: `refuse`, which imports nothing at all. */
   readonly onExisting?: OnExisting
 }
 
-/** What a bundle holds. */
 export type Totals = { readonly sessions: number; readonly messages: number; readonly entries: number }
 
-/** What the sessions that were begun or continued hold, and which ones were left alone or overwritten. */
+/** Result of an import; the totals count what was created or continued. */
 export type Imported = Totals & {
-  /** How many sessions the store had already, the very same. */
+  /** Number of sessions that already existed with the same contents. */
   readonly unchanged: number
+  /** Keys of existing sessions that were left alone. */
   readonly skipped: readonly string[]
+  /** Keys of existing sessions that were overwritten. */
   readonly replaced: readonly string[]
 }

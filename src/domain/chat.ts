@@ -1,11 +1,11 @@
-import { isObject } from './checks.ts'
+import { describeValue, isObject } from './checks.ts'
 import type { Millis, Role, Said, ToolCall } from './entry.ts'
 import { MemoryError } from './error.ts'
 
-/** A part of a message that is not plain text, as OpenAI's API writes it. */
+/** Content part in OpenAI's format. */
 export type Part = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }
 
-/** A message as a caller gives it: OpenAI's shape, with the time it was said (`at`, in milliseconds; now when missing). */
+/** Message from a caller in OpenAI's format. */
 export type Incoming = {
   readonly role: Role | 'developer'
   readonly content?: string | null | readonly Part[]
@@ -16,32 +16,43 @@ export type Incoming = {
     readonly function: { readonly name: string; readonly arguments: string }
   }[]
   readonly tool_call_id?: string
+  /** Time of the message in milliseconds. Default: now. */
   readonly at?: Millis
 }
 
-/** What was said, before it is weighed. */
+/** Validated message whose tokens are not counted yet. */
 export type Parsed = Omit<Said, 'tokens' | 'lineTokens' | 'tokenizer' | 'weight'>
+
+/** Largest distance of a date from 1970, by the ECMAScript specification. */
+const maxTimeMs = 8.64e15
 
 const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>(
   Object.entries({ system: 'system', developer: 'system', user: 'user', assistant: 'assistant', tool: 'tool' }),
 )
 
-/** Checks a message at the edge; inside, its type carries the proof. All of a history comes through here: what is at fault is named only if there is a fault. */
-export function parseMessage(value: unknown, place: number, now: Millis): Parsed {
-  if (!isObject(value)) throw bad(place, '', 'must be an object such as { role: "user", content: "Hello" }')
+/**
+ * Validates a message from a caller; `index` names it in errors. Every message of a history passes through here, so error
+ * paths are built only when a check fails.
+ *
+ * @throws MemoryError `bad-message`.
+ */
+export function parseMessage(value: unknown, index: number, now: Millis): Parsed {
+  if (!isObject(value)) throw messageError(index, '', 'must be an object such as { role: "user", content: "Hello" }')
   const role = roles.get(value.role)
-  if (role === undefined)
-    throw bad(place, '.role', `is ${shown(value.role)}; it must be one of ${[...roles.keys()].join(', ')}`)
-  const calls = role === 'assistant' ? callsOf(value.tool_calls, place) : undefined
-  const name = value.name === undefined || value.name === null ? '' : textOf(value.name, place, '.name')
+  if (role === undefined) {
+    const expected = `it must be one of ${[...roles.keys()].join(', ')}`
+    throw messageError(index, '.role', `is ${describeValue(value.role, 40)}; ${expected}`)
+  }
+  const calls = role === 'assistant' ? parseToolCalls(value.tool_calls, index) : undefined
+  const name = value.name === undefined || value.name === null ? '' : parseText(value.name, index, '.name')
   const answers =
     role === 'tool'
-      ? textOf(value.tool_call_id, place, '.tool_call_id', 'names the call a tool message answers')
+      ? parseText(value.tool_call_id, index, '.tool_call_id', 'names the call a tool message answers')
       : undefined
   const parsed: { -readonly [field in keyof Parsed]: Parsed[field] } = {
-    at: timeOf(value.at, now, place),
+    at: parseTime(value.at, now, index),
     role,
-    content: contentOf(value.content, place),
+    content: parseContent(value.content, index),
   }
   if (name !== '') parsed.name = name
   if (calls !== undefined) parsed.calls = calls
@@ -49,72 +60,69 @@ export function parseMessage(value: unknown, place: number, now: Millis): Parsed
   return parsed
 }
 
-function contentOf(content: unknown, place: number): string {
+function parseContent(content: unknown, index: number): string {
   if (typeof content === 'string') return wellFormed(content)
   if (content === null || content === undefined) return ''
   if (!Array.isArray(content))
-    throw bad(place, '.content', 'must be text, null or a list of parts such as { type: "text", text: "Hello" }')
-  return content.map((part, at) => partText(part, place, `.content[${at}]`)).join('\n')
+    throw messageError(
+      index,
+      '.content',
+      'must be text, null or a list of parts such as { type: "text", text: "Hello" }',
+    )
+  return content.map((part, partIndex) => parsePart(part, index, `.content[${partIndex}]`)).join('\n')
 }
 
-/** Text as it is; anything else leaves a mark where it stood. */
-function partText(part: unknown, place: number, at: string): string {
+/** Returns the text of a part; other media become a placeholder such as `[image]`. */
+function parsePart(part: unknown, index: number, path: string): string {
   if (!isObject(part) || typeof part.type !== 'string')
-    throw bad(place, at, 'must be a part such as { type: "text", text: "Hello" }')
+    throw messageError(index, path, 'must be a part such as { type: "text", text: "Hello" }')
   if (part.type === 'text' || part.type === 'input_text' || part.type === 'output_text')
-    return textOf(part.text, place, `${at}.text`, 'holds the text of the part', true)
-  if (part.type === 'refusal') return textOf(part.refusal, place, `${at}.refusal`, 'holds the text of the part', true)
+    return parseText(part.text, index, `${path}.text`, 'holds the text of the part', true)
+  if (part.type === 'refusal')
+    return parseText(part.refusal, index, `${path}.refusal`, 'holds the text of the part', true)
   return `[${part.type.replace(/^input_|_url$/g, '')}]`
 }
 
-function callsOf(value: unknown, place: number): readonly ToolCall[] | undefined {
+function parseToolCalls(value: unknown, index: number): readonly ToolCall[] | undefined {
   if (value === undefined || value === null) return undefined
-  if (!Array.isArray(value)) throw bad(place, '.tool_calls', 'must be a list')
+  if (!Array.isArray(value)) throw messageError(index, '.tool_calls', 'must be a list')
   if (value.length === 0) return undefined
-  return value.map((call, number) => {
-    const at = `.tool_calls[${number}]`
-    const made = isObject(call) && isObject(call.function) ? call.function : undefined
-    if (made === undefined) throw bad(place, at, 'must be { id, type: "function", function: { name, arguments } }')
-    const id = textOf((call as { id?: unknown }).id, place, `${at}.id`, 'names the call')
-    const name = textOf(made.name, place, `${at}.function.name`, 'names the tool')
+  return value.map((call, callIndex) => {
+    const path = `.tool_calls[${callIndex}]`
+    if (!isObject(call) || !isObject(call.function))
+      throw messageError(index, path, 'must be { id, type: "function", function: { name, arguments } }')
+    const { name, arguments: json } = call.function
     return {
-      id,
-      name,
-      arguments: textOf(made.arguments ?? '', place, `${at}.function.arguments`, 'holds JSON text', true),
+      id: parseText(call.id, index, `${path}.id`, 'names the call'),
+      name: parseText(name, index, `${path}.function.name`, 'names the tool'),
+      arguments: parseText(json ?? '', index, `${path}.function.arguments`, 'holds JSON text', true),
     }
   })
 }
 
-function timeOf(value: unknown, now: Millis, place: number): Millis {
+function parseTime(value: unknown, now: Millis, index: number): Millis {
   const time = value ?? now
-  // No date is further from 1970.
-  if (typeof time === 'number' && Math.abs(time) <= 8.64e15) return time
-  throw bad(place, '.at', `is ${shown(value)}; it must be a time in milliseconds`)
+  if (typeof time === 'number' && Math.abs(time) <= maxTimeMs) return time
+  throw messageError(index, '.at', `is ${describeValue(value, 40)}; it must be a time in milliseconds`)
 }
 
-/** Text in a field; what has a purpose must be told, unless it may be empty. */
-function textOf(
+/** Reads a text field. A field with a `purpose` must not be empty unless `mayBeEmpty`. */
+function parseText(
   value: unknown,
-  place: number,
-  at: string,
+  index: number,
+  path: string,
   purpose?: string,
   mayBeEmpty = purpose === undefined,
 ): string {
   if (typeof value === 'string' && (mayBeEmpty || value !== '')) return wellFormed(value)
-  throw bad(
-    place,
-    at,
-    `must be text${mayBeEmpty ? '' : ' that is not empty'}${purpose === undefined ? '' : `; it ${purpose}`}`,
-  )
+  const suffix = purpose === undefined ? '' : `; it ${purpose}`
+  throw messageError(index, path, `must be text${mayBeEmpty ? '' : ' that is not empty'}${suffix}`)
 }
 
-/** Half a character cannot be written as UTF-8, nor sent to anybody: a mark stands in its place. */
+/** Replaces lone surrogates by U+FFFD: they cannot be encoded as UTF-8. */
 export const wellFormed = (text: string): string => text.toWellFormed()
 
-const shown = (value: unknown): string =>
-  value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 40) ?? typeof value)
-
-function bad(place: number, field: string, fault: string): MemoryError {
-  const param = `messages[${place}]${field}`
-  return new MemoryError('bad-message', `${param} ${fault}.`, { param })
+function messageError(index: number, field: string, problem: string): MemoryError {
+  const param = `messages[${index}]${field}`
+  return new MemoryError('bad-message', `${param} ${problem}.`, { param })
 }

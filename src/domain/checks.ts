@@ -1,72 +1,89 @@
 import { MemoryError } from './error.ts'
 
-/** Checks plain data against a shape, naming the field at fault and what would be right. */
-export type Check = (value: unknown, at: string) => void
+/** Validates a value; `path` names it in the error. */
+export type Check = (value: unknown, path: string) => void
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const shown = (value: unknown): string =>
-  value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
+/** Formats a value for an error message, shortened to `maxCharacters`. */
+export const describeValue = (value: unknown, maxCharacters: number): string =>
+  value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, maxCharacters) ?? typeof value)
 
-export function reject(at: string, value: unknown, right: string): never {
-  throw new MemoryError('bad-profile', `${at} is ${shown(value)}; it must be ${right}.`, { param: at })
+/** Throws `bad-profile`; `expected` completes the sentence "it must be …". */
+export function reject(path: string, value: unknown, expected: string): never {
+  throw new MemoryError('bad-profile', `${path} is ${describeValue(value, 60)}; it must be ${expected}.`, {
+    param: path,
+  })
 }
 
-export const text: Check = (value, at) => {
-  if (typeof value !== 'string' || value === '') reject(at, value, 'text that is not empty')
+export const text: Check = (value, path) => {
+  if (typeof value !== 'string' || value === '') reject(path, value, 'text that is not empty')
 }
 
-export const flag: Check = (value, at) => {
-  if (typeof value !== 'boolean') reject(at, value, 'true or false')
+export const flag: Check = (value, path) => {
+  if (typeof value !== 'boolean') reject(path, value, 'true or false')
 }
 
-/** A whole number of at least `least`. */
 export const whole =
-  (least: number): Check =>
-  (value, at) => {
-    if (!Number.isSafeInteger(value) || (value as number) < least) reject(at, value, `a whole number, ${least} or more`)
+  (min: number): Check =>
+  (value, path) => {
+    if (!Number.isSafeInteger(value) || (value as number) < min) reject(path, value, `a whole number, ${min} or more`)
   }
 
-/** A part of the budget: more than 0 (or 0 itself where that makes sense) and at most 1. */
-export const part =
-  (orNone = false): Check =>
-  (value, at) => {
-    if (typeof value !== 'number' || !(value <= 1) || !(orNone ? value >= 0 : value > 0))
-      reject(at, value, `a number ${orNone ? 'from 0' : 'above 0'} up to 1, a part of the budget`)
+/** Accepts a share of the budget: above 0 and at most 1, with `orZero` also 0. */
+export const share =
+  (orZero = false): Check =>
+  (value, path) => {
+    if (typeof value !== 'number' || !(value <= 1) || !(orZero ? value >= 0 : value > 0))
+      reject(path, value, `a number ${orZero ? 'from 0' : 'above 0'} up to 1, a part of the budget`)
   }
 
-export const number: Check = (value, at) => {
-  if (typeof value !== 'number' || !Number.isFinite(value)) reject(at, value, 'a number')
+export const number: Check = (value, path) => {
+  if (typeof value !== 'number' || !Number.isFinite(value)) reject(path, value, 'a number')
 }
 
 export const oneOf =
   (...choices: readonly string[]): Check =>
-  (value, at) => {
-    if (typeof value !== 'string' || !choices.includes(value)) reject(at, value, `one of ${choices.join(', ')}`)
+  (value, path) => {
+    if (typeof value !== 'string' || !choices.includes(value)) reject(path, value, `one of ${choices.join(', ')}`)
   }
 
 export const listOf =
-  (check: Check, least = 0): Check =>
-  (value, at) => {
-    if (!Array.isArray(value) || value.length < least)
-      reject(at, value, least > 0 ? `a list with at least ${least} entry` : 'a list')
-    value.forEach((item, place) => {
-      check(item, `${at}[${place}]`)
+  (check: Check, minLength = 0): Check =>
+  (value, path) => {
+    if (!Array.isArray(value) || value.length < minLength)
+      reject(path, value, minLength > 0 ? `a list with at least ${minLength} entry` : 'a list')
+    value.forEach((item, index) => {
+      check(item, `${path}[${index}]`)
     })
   }
 
-/** An object with exactly these fields; those whose name ends with `?` may be missing. */
-export function fields(shape: Readonly<Record<string, Check>>): Check {
-  const known = new Map(
-    Object.entries(shape).map(([name, check]) => [name.replace(/\?$/, ''), { check, optional: name.endsWith('?') }]),
+/** Accepts a missing field. */
+export const optional =
+  (check: Check): Check =>
+  (value, path) => {
+    if (value !== undefined) check(value, path)
+  }
+
+/**
+ * Accepts an object with exactly these fields. A field is optional when its check is `optional(…)` or its name ends
+ * with `?`.
+ */
+export function fields<T>(shape: { readonly [field in keyof T]-?: Check }): Check {
+  const checks = new Map<string, Check>(
+    Object.entries<Check>(shape).map(([name, check]) =>
+      name.endsWith('?') ? [name.slice(0, -1), optional(check)] : [name, check],
+    ),
   )
-  return (value, at) => {
-    if (!isObject(value)) reject(at, value, `an object with ${[...known.keys()].join(', ')}`)
-    for (const name of Object.keys(value))
-      if (!known.has(name))
-        reject(`${at}.${name}`, value[name], `left out: ${at} has only ${[...known.keys()].join(', ')}`)
-    for (const [name, { check, optional }] of known)
-      if (!(optional && value[name] === undefined)) check(value[name], `${at}.${name}`)
+  const names = [...checks.keys()].join(', ')
+  return (value, path) => {
+    if (!isObject(value)) reject(path, value, `an object with ${names}`)
+    for (const name of Object.keys(value)) {
+      const param = `${path}.${name}`
+      if (!checks.has(name))
+        throw new MemoryError('bad-profile', `Unknown field ${param}. Use one of: ${names}.`, { param })
+    }
+    for (const [name, check] of checks) check(value[name], `${path}.${name}`)
   }
 }

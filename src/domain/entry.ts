@@ -1,166 +1,204 @@
 import type { Key } from './key.ts'
-import type { Tuning } from './tuning.ts'
 
+/** Milliseconds: a point in time counts from 1970-01-01 UTC. */
 export type Millis = number
 export type Tokens = number
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
-/** A run of sequence numbers, both ends included. */
+/** Range of sequence numbers, both ends included. */
 export type Run = readonly [first: number, last: number]
 
-type Base<K extends string> = { readonly kind: K; readonly id: string; readonly at: Millis }
+type EntryBase<K extends string> = { readonly kind: K; readonly id: string; readonly at: Millis }
 
 /**
- * Where a derived entry came from; erasing follows these, and a fact is believed only with a span. `session` names
- * another session of the scope; without it the message is one of the entry's own session.
+ * Origin of a derived entry. Erasing a message follows its sources, and a fact is accepted only with a span. `session`
+ * names another session of the same scope; without it, the message belongs to the entry's own session.
  */
 export type Source = {
   readonly message: string
   readonly session?: string
+  /** Start and end offset in the message's content; the end is exclusive. */
   readonly span?: readonly [from: number, to: number]
 }
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
 
-/** What is said, as the writer gives it: the store adds its place in the session. */
+/** Message to append; the store adds `id`, `sequence` and `offset`. */
 export type Said = {
   readonly at: Millis
   readonly role: Role
   readonly name?: string
   readonly content: string
-  /** Tools an assistant asked for. */
+  /** Tool calls requested by an assistant message. */
   readonly calls?: readonly ToolCall[]
-  /** The call a tool's message answers. */
+  /** Id of the tool call that a tool message answers. */
   readonly answers?: string
-  /** What it costs as a message of its own and as a line of a block, by the tokenizer of this name. */
+  /** Cost as a message of its own, counted by `tokenizer`. */
   readonly tokens: Tokens
+  /** Cost as one line of a text block, counted by `tokenizer`. */
   readonly lineTokens: Tokens
   readonly tokenizer: string
-  /** What it counts towards the next compaction: `tokens`, but never more than the profile's cap. */
+  /** Tokens counted towards the next compaction: `tokens`, limited to the profile's `maxMessageTokens`. */
   readonly weight: Tokens
 }
 
 /**
- * A message of the transcript. `id` is unique within its session and never given twice; `sequence` grows by one with
- * each message; `offset` is the sum of the weights before it, so that a place in the history is found without reading it.
+ * Message of the transcript. `id` is unique within its session and never reused; `sequence` grows by one with each
+ * message; `offset` is the sum of the weights of all earlier messages, so a position in the history is found without
+ * reading the messages before it.
  */
-export type Message = Base<'message'> & Said & { readonly sequence: number; readonly offset: Tokens }
+export type Message = EntryBase<'message'> & Said & { readonly sequence: number; readonly offset: Tokens }
 
-export type Summary = Base<'summary'> & {
+export type Summary = EntryBase<'summary'> & {
   readonly tier: 'progressive' | 'hour' | 'session' | 'batch'
   readonly text: string
-  /** First and last sequence number it stands for, and the sum of the weights up to its end. */
+  /** Sequence numbers of the messages it replaces. */
   readonly covers: Run
+  /** Sum of the weights of all messages up to the last covered one. */
   readonly reach: Tokens
   readonly version: number
-  /** Who made it: `builtin`, or the name of a model. */
+  /** `builtin`, or the name of the model that wrote it. */
   readonly by: string
   readonly sources: readonly Source[]
-  /** Messages that hold a name, number or constraint which the text does not: what was lost can be read there. */
+  /** Messages with a name, number or constraint that the text does not repeat. */
   readonly lost: readonly Run[]
 }
-export type Fact = Base<'fact'> & {
+export type Fact = EntryBase<'fact'> & {
   readonly field: string
   readonly key: string
   readonly value: Json
   readonly importance: number
   readonly sources: readonly Source[]
+  /** Id of the fact that this one replaces. */
   readonly supersedes?: string
+  /** Time at which a newer fact replaced this one. */
   readonly until?: Millis
 }
-export type Knowledge = Base<'knowledge'> & {
+export type Knowledge = EntryBase<'knowledge'> & {
   readonly category: string
   readonly key: string
   readonly value: Json
   readonly confidence: number
   readonly usedAt: Millis
-  /** Up to when its confidence has been taken back for not being used. */
+  /** Time up to which confidence has been reduced for lack of use. */
   readonly agedAt?: Millis
-  /** Sessions that have told it, and that have used it: a session counts once. */
+  /** Sessions that stated it; each session counts once. */
   readonly told?: readonly string[]
+  /** Sessions that used it; each session counts once. */
   readonly used?: readonly string[]
-  /** Waits for somebody's approval, and is shown to no model until then. */
+  /** Waiting for approval; shown to no model until approved. */
   readonly pending?: true
   readonly sources: readonly Source[]
 }
-export type Item = Base<'item'> & {
+export type Item = EntryBase<'item'> & {
   readonly category: 'code' | 'file' | 'data' | 'concept' | 'task'
   readonly content: string
   readonly importance: number
+  /** Marked by the user. */
   readonly marked: boolean
   readonly sources: readonly Source[]
 }
-/** A derived entry that is kept under a key; only what erasing needs can be read without it. */
-export type Sealed = Base<'sealed'> & { readonly box: string; readonly sources: readonly Source[] }
-/** What upkeep notes about a session for itself: numbers and names of steps, never what was said. */
-export type Notes = Base<'notes'> & {
-  /** Who is at work on the session, so that nobody else begins the same; once it is over, it counts for nothing. */
+/** Encrypted derived entry; only the fields that erasing needs are in clear text. */
+export type Sealed = EntryBase<'sealed'> & { readonly box: string; readonly sources: readonly Source[] }
+
+/** Internal state of upkeep for a session: numbers and step names, never message text. */
+export type Notes = EntryBase<'notes'> & {
+  /** Prevents two processes from doing the same upkeep; ignored once it has expired. */
   readonly lease?: { readonly holder: string; readonly until: Millis }
-  /** What did not go as it should when upkeep was last done. */
+  /** Failures of the last upkeep run. */
   readonly faults?: readonly { readonly step: string; readonly why: string }[]
-  /** How many facts there should be: one that was damaged, and put aside, is found again. */
+  /** Expected number of facts; a damaged fact that was set aside is detected by the difference. */
   readonly facts?: number
-  /** Messages that are shown shorter, not at all, or as long-term memory, once the budget is under pressure. */
+  /** Messages to shorten, leave out or show as long-term memory when the budget is under pressure. */
   readonly triage?: {
     readonly compressed: readonly Run[]
     readonly dropped: readonly Run[]
     readonly promoted: readonly Run[]
   }
   readonly tuning?: Tuning
-  /** Always empty: nothing here was said by anybody. */
+  /** Always empty: no message is a source of these notes. */
   readonly sources: readonly Source[]
 }
-/** What a session is to whoever runs it: settings and descriptions, never shown to a model and never found by a search. */
-export type About = Base<'about'> & {
-  /** The name of the template it was begun from. */
+
+/** Parameters that the optimizer adjusts. */
+export type Parameters = {
+  /** Share of the budget at which the history starts to be shortened. */
+  readonly trigger: number
+  /** Number of newest messages that are never shortened. */
+  readonly window: number
+  readonly minRelevance: number
+}
+
+/** Result of one optimizer run. */
+export type Snapshot = Parameters & {
+  readonly at: Millis
+  readonly tokensBefore: Tokens
+  readonly tokensAfter: Tokens
+  readonly compressed: number
+  readonly dropped: number
+  readonly promoted: number
+}
+
+/** State of the optimizer for a session. */
+export type Tuning = {
+  readonly parameters: Parameters
+  readonly runs: number
+  readonly saved: Tokens
+  /** The newest runs, in order. */
+  readonly snapshots: readonly Snapshot[]
+}
+
+/** Settings and description of a session; never shown to a model and never found by search. */
+export type About = EntryBase<'about'> & {
+  /** Name of the template the session was created from. */
   readonly template?: string
-  /** Its own lifetime, in place of its profile's: how long without use, and how long at all. */
+  /** Maximum time without use; overrides the profile's `lifetime.idle`. */
   readonly idle?: Millis
+  /** Maximum age; overrides the profile's `lifetime.age`. */
   readonly age?: Millis
-  /** Who speaks in it, if that is somebody known in other sessions too. */
+  /** Id of the person who speaks in the session, if known across sessions. */
   readonly person?: string
   readonly metadata?: Json
-  /** The session of the same scope that goes on in its place: here, nothing is said any more. */
+  /** Session of the same scope that continues this one; this one accepts no more messages. */
   readonly movedTo?: string
-  /** The session that it goes on for, until it has everything that was said there. */
+  /** Session that this one continues; set until all of its messages have been copied. */
   readonly movedFrom?: string
-  /** The session it was cut off from, and after which message. */
+  /** Session that this one branched from, and the last sequence number they share. */
   readonly branchOf?: { readonly session: string; readonly after: number }
-  /** Always empty, as in notes. */
+  /** Always empty: no message is a source of metadata. */
   readonly sources: readonly Source[]
 }
 export type Derived = Summary | Fact | Knowledge | Item | Notes | About | Sealed
 export type Entry = Message | Derived
 
-/** Every session has messages with these ids: it need not have the text of each to itself. */
-const ids = Array.from({ length: 1_000 }, (_, sequence) => `m${sequence}`)
+/** Shared by all sessions, so that the most frequent ids are stored once per process. */
+const commonIds = Array.from({ length: 1_000 }, (_, sequence) => `m${sequence}`)
 
-/** The id of the message with this sequence number. */
-export const messageId = (sequence: number): string => ids[sequence] ?? `m${sequence}`
+/** Returns the id of the message with this sequence number. */
+export const messageId = (sequence: number): string => commonIds[sequence] ?? `m${sequence}`
 
-/** The id of the long-term entry of a message. */
+/** Returns the id of the long-term entry made from a message. */
 export const promotedId = (message: string): string => `i${message}`
 
-/** The sequence number behind a message id, or undefined for any other id. */
+/** Returns the sequence number of a message id, or undefined for any other id. */
 export function sequenceOf(id: string): number | undefined {
   return /^m[1-9][0-9]{0,14}$/.test(id) ? Number(id.slice(1)) : undefined
 }
 
-/** Text nobody can be shown: providers refuse it, so it is stored and never sent. */
+/** Tells whether a text has nothing to show. Providers reject blank content, so it is stored but never sent. */
 export const isBlank = (text: string): boolean => text.trim() === ''
 
-/** Kinds of entries that say nothing to a model: they are not shown, found or embedded. */
+/** Kinds of entries for internal use: never shown, searched or embedded. */
 export const silent = ['sealed', 'notes', 'about'] as const
 export type Silent = Extract<Entry, { kind: (typeof silent)[number] }>
 
-/** Whether an entry says nothing to a model. */
 export const isSilent = (entry: Entry): entry is Silent => silent.some((kind) => kind === entry.kind)
 
-/** What a session is to whoever runs it, if anybody has said so. */
+/** Finds the metadata of a session among its derived entries. */
 export const aboutIn = (derived: readonly Derived[]): About | undefined =>
   derived.find((entry) => entry.kind === 'about')
 
-/** What an entry says, as plain text: what it is found and embedded by. */
+/** Returns the text by which an entry is searched and embedded. */
 export function textOf(entry: Entry): string {
   if (entry.kind === 'message' || entry.kind === 'item') return entry.content
   if (entry.kind === 'summary') return entry.text
@@ -168,5 +206,5 @@ export function textOf(entry: Entry): string {
   return `${entry.key} ${typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)}`.trim()
 }
 
-/** Where an entry lives. */
+/** Address of an entry. */
 export type Place = { readonly key: Key; readonly id: string }

@@ -1,4 +1,4 @@
-/** The closed set of things that can go wrong; every error the engine throws carries one of them. */
+/** Codes of `MemoryError`. The set is closed: every error the engine throws carries one of them. */
 export type ErrorCode =
   | 'bad-key'
   | 'bad-message'
@@ -20,20 +20,20 @@ export type ErrorCode =
   | 'timeout'
   | 'aborted'
 
-type Details = {
+type ErrorDetails = {
   cause?: unknown
-  /** The field or option the message is about. */
+  /** Field or option the message is about. */
   param?: string
-  /** With `budget-too-small`: the smallest budget that would do. */
+  /** With `budget-too-small`: the smallest budget that works. */
   minimum?: number
-  /** With `upstream`: the HTTP status the provider answered with. */
+  /** With `upstream`: HTTP status of the provider's response. */
   status?: number
-  /** With `moved`: the key under which the session goes on. */
+  /** With `moved`: key of the session that continues this one. */
   to?: string
 }
 
 /**
- * The one error type of the engine.
+ * The only error type the engine throws. Branch on `code`; `message` names the problem and the remedy.
  *
  * @example
  * try { parseKey('no spaces allowed') } catch (error) {
@@ -43,12 +43,16 @@ type Details = {
 export class MemoryError extends Error {
   override readonly name = 'MemoryError'
   readonly code: ErrorCode
+  /** Field or option the message is about. */
   readonly param: string | undefined
+  /** With `budget-too-small`: the smallest budget that works. */
   readonly minimum: number | undefined
+  /** With `upstream`: HTTP status of the provider's response. */
   readonly status: number | undefined
+  /** With `moved`: key of the session that continues this one. */
   readonly to: string | undefined
 
-  constructor(code: ErrorCode, message: string, details: Details = {}) {
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.code = code
     this.param = details.param
@@ -58,16 +62,16 @@ export class MemoryError extends Error {
   }
 }
 
-/** For a store URL that cannot be opened here; a password in it is not repeated. */
-export const unknownStore = (url: string, known: string): MemoryError =>
+/** Creates the error for a store URL that is not supported here; a password in the URL is not repeated. */
+export const unknownStore = (url: string, supported: string): MemoryError =>
   new MemoryError(
     'bad-option',
-    `store is ${JSON.stringify(url.replace(/\/\/[^@/]*@/, '//…@'))}; it must be ${known}.`,
+    `store is ${JSON.stringify(url.replace(/\/\/[^@/]*@/, '//…@'))}; it must be ${supported}.`,
     { param: 'store' },
   )
 
-/** Refuses an option that does not hold what it must. */
-export function check(param: string, value: unknown, holds: boolean, right: string): void {
-  if (!holds)
-    throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${right}.`, { param })
+/** Throws `bad-option` unless `isValid`; `expected` completes the sentence "it must be …". */
+export function check(param: string, value: unknown, isValid: boolean, expected: string): void {
+  if (!isValid)
+    throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${expected}.`, { param })
 }

@@ -1,12 +1,12 @@
-/** What the map holds, made first if it is not there. */
+/** Returns the value stored under a key; computes and stores it first if it is missing. */
 export function kept<K, V>(
   map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
   key: K,
-  make: (key: K) => V,
+  compute: (key: K) => V,
 ): V {
-  const held = map.get(key)
-  if (held !== undefined) return held
-  const made = make(key)
-  map.set(key, made)
-  return made
+  const existing = map.get(key)
+  if (existing !== undefined) return existing
+  const computed = compute(key)
+  map.set(key, computed)
+  return computed
 }

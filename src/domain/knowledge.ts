@@ -1,7 +1,6 @@
 import type { Json } from './entry.ts'
-import { MemoryError } from './error.ts'
+import { check } from './error.ts'
 
-/** What knowledge can be about. */
 export const categories = [
   'domain',
   'execution_pattern',
@@ -11,18 +10,20 @@ export const categories = [
 ] as const
 export type Category = (typeof categories)[number]
 
-type Given = { readonly category: Category; readonly key: string; readonly value: Json; readonly confidence?: number }
-
-/** Checks a piece of knowledge at the edge. */
-export function parseKnowledge(given: Given): Given {
-  const { category, key, value, confidence } = given
-  if (!categories.includes(category)) throw bad('category', category, `one of ${categories.join(', ')}`)
-  if (typeof key !== 'string' || key.trim() === '') throw bad('key', key, 'text that is not empty')
-  if (value === undefined) throw bad('value', value, 'text or JSON')
-  if (confidence !== undefined && !(confidence >= 0 && confidence <= 1))
-    throw bad('confidence', confidence, 'a number from 0 to 1')
-  return given
+type KnowledgeInput = {
+  readonly category: Category
+  readonly key: string
+  readonly value: Json
+  readonly confidence?: number
 }
 
-const bad = (param: string, value: unknown, right: string): MemoryError =>
-  new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${right}.`, { param })
+/** Validates knowledge from a caller; throws `bad-option` naming the field. */
+export function parseKnowledge(input: KnowledgeInput): KnowledgeInput {
+  const { category, key, value, confidence } = input
+  check('category', category, categories.includes(category), `one of ${categories.join(', ')}`)
+  check('key', key, typeof key === 'string' && key.trim() !== '', 'text that is not empty')
+  check('value', value, value !== undefined, 'text or JSON')
+  const isConfidenceValid = confidence === undefined || (confidence >= 0 && confidence <= 1)
+  check('confidence', confidence, isConfidenceValid, 'a number from 0 to 1')
+  return input
+}

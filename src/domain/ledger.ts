@@ -1,50 +1,50 @@
-import type { Role, Tokens } from './entry.ts'
+import type { Tokens } from './entry.ts'
 
-/** What became of an entry: shown whole, shown shorter, stood for by a summary that is shown, or left out. */
+/** Treatment of an entry: shown in full, shown shortened, covered by a summary that is shown, or left out. */
 export type Verdict = 'whole' | 'shortened' | 'covered' | 'dropped'
 
-/** Where an entry comes from that is not the session's own. */
+/** Origin of an entry from outside the session. */
 export type Origin = 'scope' | 'person' | 'files'
 
-/**
- * One line of the receipt. `entries` are the ids of the first and last entry of a run, `count` how many of the
- * session's entries it holds; a line without entries pays for headings and what the provider adds.
- */
+/** One line of the ledger: a run of entries with the same treatment. */
 export type Line = {
   readonly band: string
+  /** Ids of the first and last entry; null for the line that accounts for headings and provider overhead. */
   readonly entries: readonly [first: string, last: string] | null
+  /** Number of the session's entries in the run. */
   readonly count: number
   readonly verdict: Verdict
   readonly tokens: Tokens
   readonly why: string
-  /** Only of entries that are not the session's own: the ids of others may be the same as its own. */
+  /** Set only for entries from outside the session, whose ids may equal ids within it. */
   readonly from?: Origin
 }
 
-/** Something that did not go as it should and what was done instead. */
+/** Step that failed, with the reason and the fallback that was used. */
 export type Degradation = { readonly step: string; readonly why: string }
 
-/** The receipt of a context: ids and numbers, never text. */
+/** Account of one context: ids and numbers, never text. */
 export type Ledger = {
   readonly profile: string
   readonly tokenizer: string
-  /** Whether the tokens were counted, bounded from above or estimated. */
+  /** Precision of the token counts. */
   readonly counted: 'exact' | 'bounded' | 'estimated'
   readonly budget: Tokens
-  /** The sum of the lines; never less than the exact count of `messages` or of `text`. */
+  /** Sum of the lines; never less than the exact count of `messages` or of `text`. */
   readonly spent: Tokens
-  /** What the whole history would cost, and whether that reaches the profile's trigger. */
+  /** Cost of the complete history. */
   readonly history: Tokens
+  /** True when `history` has reached the profile's `upkeepAt` share. */
   readonly due: boolean
-  /** The part at the beginning that the next turn repeats byte for byte, unless a compaction lies between. */
+  /** Beginning of the prompt that the next turn repeats byte for byte, unless a compaction happens in between. */
   readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
   readonly lines: readonly Line[]
-  /** Ids of the scope's knowledge that is shown: it counts as used once the reply is stored. */
+  /** Ids of the scope knowledge that is shown; it counts as used once the reply is stored. */
   readonly knowledge: readonly string[]
   readonly degraded: readonly Degradation[]
 }
 
-/** A message as OpenAI's chat API takes it. */
+/** Message in the format of OpenAI's Chat Completions API. */
 export type ChatMessage =
   | { readonly role: 'system' | 'user'; readonly content: string; readonly name?: string }
   | {
@@ -60,7 +60,7 @@ export type ChatToolCall = {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-/** A message as Anthropic's messages API takes it. */
+/** Message in the format of Anthropic's Messages API. */
 export type AnthropicMessage = {
   readonly role: 'user' | 'assistant'
   readonly content: string | readonly AnthropicBlock[]
@@ -70,9 +70,9 @@ export type AnthropicBlock =
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: Record<string, unknown> }
   | { readonly type: 'tool_result'; readonly tool_use_id: string; readonly content: string }
 
-/** What a model is shown: as a list of messages, and as one text that fits the budget by itself. */
+/** Context for a model: as a list of messages, and as one text; each of the two fits the budget on its own. */
 export type Context = { readonly messages: readonly ChatMessage[]; readonly text: string; readonly ledger: Ledger }
-/** The same for Anthropic's API, where the system text stands beside the messages. */
+/** Context for Anthropic's API, which takes the system text beside the messages. */
 export type AnthropicContext = {
   readonly system: string
   readonly messages: readonly AnthropicMessage[]
@@ -81,4 +81,3 @@ export type AnthropicContext = {
 }
 
 export type Provider = 'openai' | 'anthropic'
-export type { Role }

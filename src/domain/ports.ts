@@ -1,37 +1,41 @@
-import type { Derived, Entry, Message, Millis, Tokens } from './entry.ts'
+import type { Entry, Message, Millis, Tokens } from './entry.ts'
 import type { Key, Scope } from './key.ts'
 import type { ChatMessage } from './ledger.ts'
 import type { Change, Head, Listed } from './session.ts'
 
-/** A piece of the transcript: messages with `after < sequence < before`, the oldest first, or the newest when `newest`. */
+/** Page of the transcript: messages with `after < sequence < before`, the oldest ones first unless `newest` is set. */
 export type Range = {
   readonly after?: number
   readonly before?: number
   readonly limit: number
+  /** Takes the newest messages of the range instead of the oldest; they are still returned in order. */
   readonly newest?: boolean
 }
 
-/** What is forgotten of a session, and on which condition; everything, at once, when left out. */
+/** Restricts what `Store.erase` deletes. */
 export type Erasure =
   | { readonly entries: readonly string[] }
+  /** Erases the session only if it has expired at this time. */
   | { readonly expiredBy: Millis }
-  /** Of the whole scope, what a store keeps beside entries: remains of damaged ones, indexes. */
+  /** Erases data of the whole scope that is stored beside entries: damaged rows that were set aside, and indexes. */
   | { readonly remains: true }
 
-/** Where sessions are kept. Every method is complete: an adapter implements all of them or is not one. */
+/** Storage of sessions. An adapter implements every method. */
 export interface Store {
-  /** `ram` stores never write a byte anywhere else. */
+  /** `ram` stores never write anywhere else. */
   readonly durability: 'ram' | 'durable'
-  /** The state of a session with its `recent` newest messages; for a session nobody has written to, an empty head. */
+  /** Reads the state of a session with its `recent` newest messages; an unknown session has an empty head. */
   head(key: Key, recent: number): Promise<Head>
-  /** Messages in order of their sequence numbers. */
+  /** Reads messages in order of their sequence numbers. */
   page(key: Key, range: Range): Promise<readonly Message[]>
   /**
-   * Atomic, and durable before it resolves. The same change twice is once, with the same answer; a stale `base` is a
-   * `conflict`, a stale `epoch` is `erased`. Resolves to the messages appended.
+   * Applies a change atomically; it is durable when the promise resolves. Committing the same change again has no effect
+   * and gives the same result. Resolves to the appended messages.
+   *
+   * @throws MemoryError `conflict` for an outdated `base`, `erased` for an outdated `epoch`.
    */
   commit(change: Change): Promise<readonly Message[]>
-  /** Sessions in order of scope and id, of one scope or of all, after the one with this key; or only those that are over at a given time. */
+  /** Lists sessions ordered by scope and id, starting after the key `after`; `expiredBy` lists only expired ones. */
   list(filter: {
     readonly scope?: Scope
     readonly expiredBy?: Millis
@@ -39,30 +43,28 @@ export interface Store {
     readonly limit: number
   }): Promise<readonly Listed[]>
   /**
-   * Forgets the session, or these entries of it, for good. Writers that read the session before are refused: with the
-   * whole session gone by its epoch, with entries by its revision, also if none of them was there. With `expiredBy` nothing happens unless the
-   * session is still over then: somebody may have begun it anew. Resolves to the ids that went.
+   * Erases the session, or only some entries of it, permanently. Writers that read the session before are rejected:
+   * by its epoch when the whole session was erased, by its revision when entries were, even if none of them existed.
+   * With `expiredBy`, does nothing if the session was started again in the meantime. Resolves to the erased ids.
    */
   erase(key: Key, only?: Erasure): Promise<readonly string[]>
   close(): Promise<void>
 }
 
-/** Where to look: one session, or without an `id` a whole scope, its own memory and all its sessions. */
+/** Search target: one session, or without `id` a whole scope with its own memory and all its sessions. */
 export type Where = { readonly scope: Scope; readonly id?: string }
 
-/** A text as numbers, by the embedder of this name. Vectors of different embedders are never compared. */
+/** Embedding of a text by the embedder named `model`. Vectors of different embedders are never compared. */
 export type Vector = { readonly model: string; readonly values: Float32Array }
 
-/**
- * What to look for: a text, a vector, or both, mixed. `before` leaves out messages from that sequence number on and
- * counts only within one session.
- */
+/** Search by text, by vector, or by both combined. */
 export type Query = {
   readonly text?: string
   readonly vector?: Vector
   readonly kinds?: readonly Entry['kind'][]
   readonly from?: Millis
   readonly to?: Millis
+  /** Excludes messages from this sequence number on; applies only to a search within one session. */
   readonly before?: number
   readonly limit: number
 }
@@ -70,46 +72,51 @@ export type Hit = {
   readonly key: Key
   readonly entry: Entry
   readonly score: number
+  /** Components of the score by name. */
   readonly why: Readonly<Record<string, number>>
 }
 
-/** What has changed since a stamp. `lineage` differs once anything was forgotten; `sessions` are those that were written to. */
+/** Changes since a stamp. `lineage` differs once anything has been erased; `sessions` are those written to. */
 export type Changes = { readonly stamp: number; readonly lineage: string; readonly sessions: readonly Key[] }
 
-/** Entries that have no vector of a model yet, and where to go on. */
+/** Page of entries without a vector of a model; `next` is the cursor of the next page. */
 export type Unembedded = {
   readonly entries: readonly { readonly key: Key; readonly id: string; readonly epoch: number; readonly text: string }[]
   readonly next: string | undefined
 }
-/** A vector, with the text it was made of: an entry that says something else by now does not get it. */
+/** Vector of an entry with the text it was computed from; rejected if the entry's text has changed since. */
 export type Embedded = Unembedded['entries'][number] & { readonly values: Float32Array }
 
-/** Finds entries by what they say or mean. Ranks by the statistics of what it searches: another scope's data never changes a result. */
+/**
+ * Search over entries by words and by vectors. Ranking uses statistics of the searched scope only, so data of another
+ * scope never changes a result.
+ */
 export interface Index {
-  /** Best first. */
+  /** Finds entries, best first. */
   search(where: Where, query: Query): Promise<readonly Hit[]>
-  /** For whoever keeps something of its own in front of the store: what to read again. */
+  /** Returns the sessions changed since a stamp, so that a cache in front of the store knows what to read again. */
   changes(where: Where, since: number): Promise<Changes>
-  /** Entries without a vector of this model, in a fixed order, from the start with `''`; what is written meanwhile may be left out. */
+  /** Lists entries without a vector of this model in a fixed order, starting with the cursor `''`; may miss entries written meanwhile. */
   unembedded(model: string, after: string, limit: number): Promise<Unembedded>
-  /** Keeps vectors in place of older ones; for entries that are gone or changed by now, nothing. Resolves to how many were kept. */
+  /** Stores vectors and replaces older ones; skips entries that were erased or changed. Resolves to the number stored. */
   embed(model: string, vectors: readonly Embedded[]): Promise<number>
-  /** How many entries have a vector of this model, of how many. */
+  /** Counts entries with a vector of this model (`done`) and all entries (`total`). */
   embedded(model: string): Promise<{ readonly done: number; readonly total: number }>
 }
 
-/** Counts tokens the way a model does. */
+/** Counts tokens as a model does. */
 export interface Tokenizer {
   readonly name: string
-  /** Whether `count` is exact, never too small, or a guess. */
+  /** Precision of `count`: exact, an upper bound, or an estimate. */
   readonly kind: 'exact' | 'bound' | 'estimate'
   count(text: string): Tokens
-  /** False for text that an exact tokenizer bounded from above instead of counting it. */
+  /** False for text that an exact tokenizer bounds from above instead of counting. */
   isExact(text: string): boolean
-  /** What a provider adds: for each message, for a name, for each tool call, and before the reply. */
+  /** Tokens a provider adds per message, per name, per tool call, and once for the reply. */
   readonly overhead: { readonly message: Tokens; readonly name: Tokens; readonly call: Tokens; readonly reply: Tokens }
 }
 
+/** Request to a language model. */
 export type Ask = {
   readonly messages: readonly ChatMessage[]
   readonly model?: string
@@ -117,17 +124,17 @@ export type Ask = {
   readonly temperature?: number
 }
 
-/** A language model that answers a conversation piece by piece. */
 export interface Model {
   readonly name: string
+  /** Streams the reply as pieces of text. */
   reply(ask: Ask, signal?: AbortSignal): AsyncIterable<string>
 }
 
-/** Turns texts into vectors of one length; `name` changes whenever the vectors would. */
+/** Computes vectors of one fixed length. `name` must change whenever the vectors would. */
 export interface Embedder {
   readonly name: string
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]>
 }
 
+/** Returns the current time. */
 export type Clock = () => Millis
-export type { Derived }

@@ -1,7 +1,6 @@
 import type { Millis, Tokens } from './entry.ts'
-import type { Learning, Rule } from './rule.ts'
 
-/** One way of rendering an entry; `upTo` holds it back once that part of the budget is spent. */
+/** One way to render an entry. `upTo` skips the step once that share of the budget is spent. */
 export type Rung = { readonly upTo?: number } & (
   | { readonly as: 'whole' }
   /** Without redundant white space. */
@@ -10,99 +9,165 @@ export type Rung = { readonly upTo?: number } & (
   | { readonly as: 'uncomment' }
   /** First line, last line and every fact worth keeping. */
   | { readonly as: 'digest' }
-  /** The sentences that say most, in their order, as many as fit. */
+  /** The most informative sentences in their order, as many as fit. */
   | { readonly as: 'sections' }
-  /** JSON without the white space between its parts. */
+  /** JSON without white space between its tokens. */
   | { readonly as: 'json' }
+  /** The first characters. */
   | { readonly as: 'clip'; readonly characters: number }
-  /** Beginning and end, as much as fits, but never more than `tokens`. */
+  /** Beginning and end, as much as fits, at most `tokens`. */
   | { readonly as: 'fit'; readonly tokens?: Tokens }
 )
 
-/** Where the append-only tail begins: a function of history and budget alone, so that it moves rarely. */
+/** Window of the newest messages. Its start depends only on history and budget, so it moves rarely and prompts stay cacheable. */
 export type Tail = {
-  /** The tail holds between these parts of the budget; when it would pass `high` it is cut back towards `low`. */
+  /** Share of the budget to which the tail is cut back. */
   readonly low: number
+  /** Share of the budget that the tail may not exceed. */
   readonly high: number
-  /** While the whole history weighs no more than this part of the budget, nothing is cut. */
+  /** Nothing is cut while the complete history stays within this share of the budget. */
   readonly all: number
-  /** Up to this budget the tail is a share of it, smaller when the newest turn is a question that older turns may answer. */
+  /**
+   * Up to `budget` tokens the tail gets a fixed share instead: `question` when the newest turn asks something that older
+   * turns may answer, else `otherwise`.
+   */
   readonly scarce: { readonly budget: Tokens; readonly question: number; readonly otherwise: number }
 }
 
-/** Which entries a band takes. Bands choose in the order of `fill`; a message belongs to one band. */
+/** Entries that a band selects. Bands choose in the order of `priority`; a message belongs to one band. */
 export type Claim =
+  /** The first messages of the session. */
   | { readonly first: number }
-  /** With `uncovered`, only messages that no summary stands for. */
+  /** The newest messages; with `uncovered`, only those that no summary covers. */
   | { readonly last: number; readonly uncovered?: boolean }
+  /** The newest messages up to a number of tokens; with `uncovered`, only those that no summary covers. */
   | { readonly lastTokens: Tokens; readonly uncovered?: boolean }
   | { readonly tail: Tail }
+  /** All messages that no other band selects. */
   | { readonly rest: true }
+  /** Older messages relevant to the newest turn, found by search. */
   | { readonly recalled: { readonly limit: number } }
+  /** Derived entries: the `top` ones with at least `atLeast` importance or confidence. */
   | {
       readonly kind: 'summary' | 'fact' | 'knowledge' | 'item'
       readonly top?: number
       readonly atLeast?: number
-      /** Only items of these categories, or of all but these. */
+      /** Selects only items of these categories. */
       readonly only?: readonly string[]
+      /** Excludes items of these categories. */
       readonly except?: readonly string[]
     }
 
-/** `fill` says who spends first; the order of the bands says who is read first. */
+/** Part of the context. The order of bands in the profile is the order in the prompt. */
 export type Band = {
   readonly name: string
   readonly claim: Claim
+  /** Renderings from best to shortest; the first one that fits is used. */
   readonly ladder: readonly Rung[]
+  /** Order in which bands take from the budget, lowest first. */
   readonly fill: number
-  /** As turns of the conversation, or as lines of one block of text. */
+  /** Renders entries as turns of the conversation, or as lines of one text block. */
   readonly show: 'turns' | 'block'
   readonly heading?: string
-  /** Stands before each line, as in `(Past) User: …`. */
+  /** Prefix of each line, as in `(Past) User: …`. */
   readonly label?: string
-  /** The part of the budget it may take before the others have had theirs; what nobody wants is given out again. */
+  /** Share of the budget reserved for the band; the unused part is distributed again. */
   readonly share?: number | { readonly withCode: number; readonly without: number }
-  /** The part of the budget, or the tokens, it may never pass; the part may be larger up to a certain budget. */
+  /** Largest share of the budget; `upTo` applies to budgets up to `budget`, `beyond` to larger ones. */
   readonly maxShare?: number | { readonly budget: Tokens; readonly upTo: number; readonly beyond: number }
+  /** Largest number of tokens. */
   readonly max?: Tokens
-  /** How many entries may be passed over, because they do not fit, before the band gives up. */
+  /** Number of entries that may be skipped because they do not fit before the band stops. */
   readonly patience?: number
-  /** Read just before the newest turn, because it changes with every question. */
+  /** Placed just before the newest turn, because it changes with every question. */
   readonly volatile?: boolean
 }
 
 export type Framing = 'silent' | 'open' | 'sections'
 export type TokenizerName = 'exact' | 'upper-bound' | 'ascii-3.5' | 'chars-4'
 
-/** The framings and tokenizers a profile may name. */
 export const framings: readonly Framing[] = ['silent', 'open', 'sections']
 export const tokenizerNames: readonly TokenizerName[] = ['exact', 'upper-bound', 'ascii-3.5', 'chars-4']
 
-/** How long a session lives and how large it grows. */
+/** Limits of a session; a limit that is left out does not apply. */
 export type Lifetime = {
+  /** Maximum time without use. */
   readonly idle?: Millis
+  /** Maximum time since the session started. */
   readonly age?: Millis
+  /** Maximum number of messages in a session. */
   readonly messages?: number
+  /** Maximum size of a session. */
   readonly bytes?: number
+  /** Maximum number of sessions in the store. */
   readonly sessions?: number
   readonly sessionsPerScope?: number
+  /** At a limit, deletes the oldest messages or sessions (`evict`), or throws `full` (`refuse`). */
   readonly whenFull: 'evict' | 'refuse'
 }
 
-/** Everything that distinguishes one way of remembering from another, as plain data. */
+/** Condition of an upkeep rule. Counts only messages that no summary covers. */
+export type When =
+  /** The context would exceed this many tokens. */
+  | { readonly tokens: Tokens }
+  /** The context would exceed this share of the budget. */
+  | { readonly usage: number }
+  /** At least this many messages are not summarised. */
+  | { readonly messages: number }
+  /** The oldest candidate has reached this age. */
+  | { readonly age: Millis }
+  /** This much time has passed since the last run. */
+  | { readonly every: Millis }
+
+/** Length limits of a summary in words, by version; the last pair applies to all later versions. */
+export type Words = readonly (readonly [min: number, max: number])[]
+
+export type Task =
+  /**
+   * Maintains one summary that grows with its versions and covers all but the newest messages. `keep` is the amount of
+   * newest messages left out, large enough that the next run is far away. With `facts`, also extracts facts from the
+   * same messages.
+   */
+  | {
+      readonly summarise: 'progressive'
+      readonly words: Words
+      readonly keep: { readonly tokens: Tokens } | { readonly usage: number }
+      readonly facts: boolean
+    }
+  /** Summarises a batch of messages per hour once `keep` newer ones follow it, in at most `share` of its tokens. */
+  | { readonly summarise: 'hour'; readonly batch: number; readonly keep: number; readonly share: number }
+  /** Merges old hourly summaries into one summary of the session, in at most `share` of their tokens. */
+  | { readonly summarise: 'session'; readonly share: number }
+  /** Selects messages to shorten, leave out or promote to long-term memory, and tunes its own parameters. */
+  | { readonly optimise: 'session' }
+  /** Lowers the confidence of unused knowledge and deletes it when confidence runs out. */
+  | { readonly age: 'knowledge' }
+
+/** Upkeep rule. Blocking rules run before the next context is built, the others in the background. */
+export type Rule = { readonly when: When; readonly do: Task; readonly blocking?: boolean }
+
+/** Permission to add to a scope's knowledge, by role. */
+export type Learning = { readonly user: Permission; readonly assistant: Permission; readonly tool: Permission }
+/** `ask` holds the knowledge back until it is approved. */
+export type Permission = 'yes' | 'ask' | 'no'
+
+/** Complete behaviour of a memory, as plain data. */
 export type Profile = {
   readonly name: string
   readonly durability: 'ram' | 'durable'
+  /** Default token budget of a context. */
   readonly budget: Tokens
   readonly tokenizer: TokenizerName
   readonly framing: Framing
+  /** Memories a context reads from. */
   readonly sees: readonly ('session' | 'scope' | 'person')[]
-  /** The part of the budget which, once the whole history would take it, makes upkeep due. */
+  /** Share of the budget at which the cost of the complete history makes upkeep due. */
   readonly trigger?: number
-  /** A longer message counts, and is shown once it is not the newest, as if it had this many tokens. */
+  /** Longer messages count as this many tokens, and are shortened to it once they are not the newest. */
   readonly cap?: Tokens
   /**
-   * What happens to keys, passwords and cards: a mark stands in their place wherever they are kept, and they are put back
-   * into prompts of the same session (`mask`) or nowhere (`hide`); or they are kept like anything else (`keep`).
+   * Handling of keys, passwords and card numbers. `mask` stores a placeholder and restores the value in prompts of the
+   * same session; `hide` stores a placeholder and never restores the value; `keep` stores secrets like any other text.
    */
   readonly secrets: 'mask' | 'hide' | 'keep'
   readonly learns: Learning

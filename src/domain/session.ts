@@ -1,57 +1,57 @@
 import type { Derived, Message, Millis, Run, Said, Tokens } from './entry.ts'
 import type { Key } from './key.ts'
 
-/** A run of sequence numbers whose messages are gone. */
+/** Range of sequence numbers whose messages were deleted. */
 export type Gap = Run
 
 /**
- * What a turn needs to know of a session, never the whole history: older messages come by page or by search.
- * A session nobody has written to has revision 0 and no messages.
+ * State of a session that a turn needs, without the complete history: older messages are read by page or found by search.
+ * A session that does not exist has revision 0 and no messages.
  */
 export type Head = {
   readonly key: Key
   /** Grows with every change. */
   readonly revision: number
-  /** Grows when the session is erased; a writer that read an earlier one is refused. */
+  /** Grows when the session is erased; a writer that read an earlier epoch is rejected. */
   readonly epoch: number
   readonly startedAt: Millis
   readonly touchedAt: Millis
   readonly expiresAt: Millis
-  /** How many messages there are, and the sequence number of the newest one ever written. */
+  /** Number of messages. */
   readonly messages: number
+  /** Sequence number of the newest message ever written, even if it was deleted. */
   readonly last: number
   readonly gaps: readonly Gap[]
   readonly first: Message | undefined
-  /** The newest message of the user that can be shown. */
+  /** Newest user message that is not blank. */
   readonly asked: Message | undefined
-  /** The newest messages, in order. */
+  /** Newest messages, in order. */
   readonly recent: readonly Message[]
   readonly derived: readonly Derived[]
 }
 
-/**
- * One atomic step. The same `id` twice is once. Appending needs no `base`; `put` and `drop` of derived entries decided
- * on what was read at revision `base` are refused when the session has moved on.
- */
+/** Atomic change of a session. */
 export type Change = {
-  /** Without one it is no other's equal, whatever it holds. */
+  /** Changes with the same id are applied once; without an id, a change is never treated as a repetition. */
   readonly id?: string
   readonly key: Key
   readonly at: Millis
   readonly epoch: number
+  /** Revision that `put` and `drop` of derived entries are based on; rejected with `conflict` if the session has changed. */
   readonly base?: number
-  /** Where the first message appended stands, if not right behind the last one: what is skipped is a gap. For imports. */
+  /** Position of the first appended message, for imports; skipped sequence numbers become a gap. */
   readonly from?: { readonly sequence: number; readonly offset: Tokens }
   readonly append: readonly Said[]
   readonly put: readonly Derived[]
-  /** Ids of entries that leave working memory. */
+  /** Ids of entries to remove from working memory. */
   readonly drop: readonly string[]
   readonly expiresAt: Millis
 }
 
-/** A session in a list: enough to choose it by. */
+/** Session as returned by `Store.list`. */
 export type Listed = Pick<Head, 'key' | 'startedAt' | 'touchedAt' | 'expiresAt' | 'messages'>
 
+/** Value of `expiresAt` for a session that never expires. */
 export const never: Millis = Number.MAX_SAFE_INTEGER
 
 export const emptyHead = (key: Key, epoch: number): Head => ({
@@ -70,28 +70,41 @@ export const emptyHead = (key: Key, epoch: number): Head => ({
   derived: [],
 })
 
-/** Whether a sequence number lies in one of these runs, which are in order. */
+export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean =>
+  session.revision > 0 && session.expiresAt <= now
+
+/** Tells whether a sequence number lies in one of these ordered ranges. */
 export function isWithin(runs: readonly Run[], sequence: number): boolean {
-  let [low, high] = [0, runs.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((runs[middle] as Run)[1] < sequence) low = middle + 1
-    else high = middle
-  }
-  return (runs[low]?.[0] ?? Number.POSITIVE_INFINITY) <= sequence
+  const index = lowerBound(runs, ([, last]) => last < sequence)
+  return (runs[index]?.[0] ?? Number.POSITIVE_INFINITY) <= sequence
 }
 
-/** How many of the sequence numbers `first`…`last` still have their message. */
+/** Returns the index of the first message with at least this sequence number; the messages must be in order. */
+export const placeOf = (messages: readonly Message[], sequence: number): number =>
+  lowerBound(messages, (message) => message.sequence < sequence)
+
+/** Binary search for the first element for which `isBefore` is false. */
+function lowerBound<T>(sorted: readonly T[], isBefore: (element: T) => boolean): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBefore(sorted[middle] as T)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Counts the sequence numbers `first`…`last` whose messages still exist. */
 export function countBetween(gaps: readonly Gap[], first: number, last: number): number {
   let count = Math.max(0, last - first + 1)
   for (const [from, to] of gaps) count -= Math.max(0, Math.min(to, last) - Math.max(from, first) + 1)
   return count
 }
 
-/** The gaps after the message with this sequence number has gone too, joined with its neighbours. */
+/** Adds one sequence number to the gaps and merges adjacent gaps. */
 export const withGap = (gaps: readonly Gap[], sequence: number): readonly Gap[] => withGaps(gaps, sequence, sequence)
 
-/** The gaps after the messages `first`…`last` have gone too, joined with their neighbours; none of them may be a gap already. */
+/** Adds the sequence numbers `first`…`last` to the gaps and merges adjacent gaps; none of them may be a gap already. */
 export function withGaps(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
   if (last < first) return gaps
   let [from, to] = [first, last]
@@ -101,18 +114,4 @@ export function withGaps(gaps: readonly Gap[], first: number, last: number): rea
     return isApart
   })
   return [...others, [from, to] as const].sort((a, b) => a[0] - b[0])
-}
-
-export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean =>
-  session.revision > 0 && session.expiresAt <= now
-
-/** The place of the first message with at least this sequence number, in messages that are in order. */
-export function placeOf(messages: readonly Message[], sequence: number): number {
-  let [low, high] = [0, messages.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((messages[middle] as Message).sequence < sequence) low = middle + 1
-    else high = middle
-  }
-  return low
 }

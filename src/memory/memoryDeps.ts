@@ -2,7 +2,7 @@ import type { ExportOptions, Imported, ImportOptions } from '../domain/bundle.ts
 import type { Clock, Embedder, Index, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Lifecycle, LifecycleMeans } from '../lifecycle/lifecycle.ts'
-import type { WhenIn } from '../text/when.ts'
+import type { WhenIn } from '../text/dates.ts'
 import type { Upkeep, UpkeepMeans } from '../upkeep/upkeep.ts'
 import type { MakeEmbedding } from './embedding.ts'
 import type { Library } from './fileSearch.ts'

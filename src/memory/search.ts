@@ -4,7 +4,7 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { Clock, Embedder, Hit, Index, Query, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import { type Head, isExpired } from '../domain/session.ts'
-import type { WhenIn } from '../text/when.ts'
+import type { WhenIn } from '../text/dates.ts'
 import type { Embedding } from './embedding.ts'
 
 /** A question in words, or a vector. `model` names the embedder of the vector; default: this memory's. */

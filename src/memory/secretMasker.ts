@@ -5,8 +5,7 @@ import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import { markOf, marksIn, withMarks, withValues } from '../text/secretMark.ts'
-import { findSecrets } from '../text/secrets.ts'
+import { findSecrets, markOf, marksIn, withMarks, withValues } from '../text/secrets.ts'
 
 /** Sessions whose secret values are kept in RAM; the prompts of others show placeholders. */
 const maxSessions = 10_000

@@ -1,10 +1,20 @@
 import type { Totals } from '../domain/bundle.ts'
 import { type Check, fields, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
-import type { About, Derived, Message, Millis, Notes, Source, ToolCall } from '../domain/entry.ts'
+import type {
+  About,
+  Derived,
+  Message,
+  Millis,
+  Notes,
+  Parameters,
+  Snapshot,
+  Source,
+  ToolCall,
+  Tuning,
+} from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
-import type { Parameters, Snapshot, Tuning } from '../domain/tuning.ts'
 import type { GraphRow } from '../graph/archive.ts'
 import type { Link, Node } from '../graph/graph.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'

@@ -1,24 +1,24 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, minute, whole } from './parts.ts'
+import { alwaysFits, dayMs, minuteMs, wholeOnly } from './shared.ts'
 
-/** A tool-using agent: the last thirty messages whole, older ones whole up to 85 % of the budget and digested up to 95 %. */
+/** Tool-using agent: the last 30 messages in full, older ones in full up to 85 % of the budget and as digests up to 95 %. */
 export const agent: Profile = {
   name: 'agent',
   durability: 'durable',
-  // 200,000 of context, less 5,000 for the system prompt and 4,096 for the reply
+  // Context window of 200,000 tokens, minus 5,000 for the system prompt and 4,096 for the reply.
   budget: 190_904,
   tokenizer: 'exact',
   framing: 'sections',
   sees: ['session', 'scope'],
   secrets: 'mask',
-  // what an agent finds out it may keep; what a page says it may not
+  // The agent's own findings may be stored, tool output such as web pages may not.
   learns: { user: 'yes', assistant: 'yes', tool: 'no' },
   trigger: 0.7,
   bands: [
     {
       name: 'knowledge',
       claim: { kind: 'knowledge', top: 20 },
-      ladder: whole,
+      ladder: wholeOnly,
       fill: 2,
       show: 'block',
       heading: '[KNOWLEDGE FROM EARLIER SESSIONS]',
@@ -46,11 +46,11 @@ export const agent: Profile = {
       show: 'turns',
       patience: 8,
     },
-    { name: 'recent', claim: { last: 30 }, ladder: atAnyPrice, fill: 1, show: 'turns' },
+    { name: 'recent', claim: { last: 30 }, ladder: alwaysFits, fill: 1, show: 'turns' },
   ],
   upkeep: [
-    { when: { every: 2 * minute }, do: { optimise: 'session' } },
-    { when: { every: day }, do: { age: 'knowledge' } },
+    { when: { every: 2 * minuteMs }, do: { optimise: 'session' } },
+    { when: { every: dayMs }, do: { age: 'knowledge' } },
   ],
   lifetime: { whenFull: 'refuse' },
 }

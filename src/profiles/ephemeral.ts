@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, peopleOnly } from './parts.ts'
+import { alwaysFits, dayMs, usersOnly } from './shared.ts'
 
-/** A browser tab: in RAM only, the first message, the last three, and glimpses of what lies between. */
+/** Browser tab, in RAM only: the first message, the last three, and the beginnings of the messages between them. */
 export const ephemeral: Profile = {
   name: 'ephemeral',
   durability: 'ram',
@@ -9,11 +9,11 @@ export const ephemeral: Profile = {
   tokenizer: 'exact',
   framing: 'silent',
   sees: ['session'],
-  // never leaves RAM, and is gone with the tab
+  // Nothing leaves RAM, and everything is deleted with the tab.
   secrets: 'keep',
-  learns: peopleOnly,
+  learns: usersOnly,
   bands: [
-    { name: 'seed', claim: { first: 1 }, ladder: atAnyPrice, fill: 1, show: 'block', share: 0.4 },
+    { name: 'seed', claim: { first: 1 }, ladder: alwaysFits, fill: 1, show: 'block', share: 0.4 },
     {
       name: 'middle',
       claim: { rest: true },
@@ -25,12 +25,12 @@ export const ephemeral: Profile = {
     {
       name: 'tail',
       claim: { last: 3 },
-      ladder: atAnyPrice,
+      ladder: alwaysFits,
       fill: 2,
       show: 'block',
       heading: '--- Recent Exchange ---',
     },
   ],
   upkeep: [],
-  lifetime: { age: day, messages: 50, sessions: 100, whenFull: 'evict' },
+  lifetime: { age: dayMs, messages: 50, sessions: 100, whenFull: 'evict' },
 }

@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, people } from './parts.ts'
+import { alwaysFits, approveAssistant, dayMs } from './shared.ts'
 
-/** Continue in a new chat: code, conversation and metadata, each with its share of the budget. */
+/** Continuation in a new chat: code, conversation and metadata, each with a share of the budget. */
 export const handoff: Profile = {
   name: 'handoff',
   durability: 'durable',
@@ -10,7 +10,7 @@ export const handoff: Profile = {
   framing: 'open',
   sees: ['session'],
   secrets: 'mask',
-  learns: people,
+  learns: approveAssistant,
   bands: [
     {
       name: 'metadata',
@@ -35,12 +35,12 @@ export const handoff: Profile = {
     {
       name: 'conversation',
       claim: { rest: true },
-      ladder: atAnyPrice,
+      ladder: alwaysFits,
       fill: 2,
       show: 'turns',
       share: { withCode: 0.3, without: 0.7 },
     },
   ],
   upkeep: [],
-  lifetime: { age: 30 * day, whenFull: 'refuse' },
+  lifetime: { age: 30 * dayMs, whenFull: 'refuse' },
 }

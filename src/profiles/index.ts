@@ -5,6 +5,6 @@ import { summary } from './summary.ts'
 import { support } from './support.ts'
 import { thread } from './thread.ts'
 
-/** The built-in profiles by name. */
+/** Built-in profiles by name. */
 export const profiles = { ephemeral, support, summary, agent, handoff, thread } as const
 export type ProfileName = keyof typeof profiles

@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, growing, people, summed } from './parts.ts'
+import { alwaysFits, approveAssistant, progressiveWords, summaryRenderings } from './shared.ts'
 
-/** A long chat: important data, a summary that grows with it, and a window of recent messages. */
+/** Long chat: important data, a growing summary and a window of recent messages. */
 export const summary: Profile = {
   name: 'summary',
   durability: 'durable',
@@ -10,7 +10,7 @@ export const summary: Profile = {
   framing: 'sections',
   sees: ['session'],
   secrets: 'mask',
-  learns: people,
+  learns: approveAssistant,
   bands: [
     {
       name: 'important data',
@@ -25,7 +25,7 @@ export const summary: Profile = {
     {
       name: 'summary',
       claim: { kind: 'summary' },
-      ladder: summed,
+      ladder: summaryRenderings,
       fill: 3,
       show: 'block',
       heading: '[CONVERSATION SUMMARY]',
@@ -34,7 +34,7 @@ export const summary: Profile = {
     {
       name: 'recent',
       claim: { lastTokens: 3_000, uncovered: true },
-      ladder: atAnyPrice,
+      ladder: alwaysFits,
       fill: 1,
       show: 'turns',
       heading: '[RECENT MESSAGES]',
@@ -43,7 +43,7 @@ export const summary: Profile = {
   upkeep: [
     {
       when: { tokens: 3_000 },
-      do: { summarise: 'progressive', words: growing, keep: { tokens: 500 }, facts: true },
+      do: { summarise: 'progressive', words: progressiveWords, keep: { tokens: 500 }, facts: true },
       blocking: true,
     },
   ],

@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, people, summed, whole } from './parts.ts'
+import { alwaysFits, approveAssistant, dayMs, summaryRenderings, wholeOnly } from './shared.ts'
 
-/** Many users of one tenant behind a proxy: what the tenant knows, summaries of what is older, the last thirty to forty-nine messages. */
+/** Many users of one tenant behind a proxy: tenant knowledge, summaries of older messages and the last 30 to 49 messages. */
 export const support: Profile = {
   name: 'support',
   durability: 'ram',
@@ -10,12 +10,12 @@ export const support: Profile = {
   framing: 'sections',
   sees: ['session', 'scope'],
   secrets: 'mask',
-  learns: people,
+  learns: approveAssistant,
   bands: [
     {
       name: 'tenant',
       claim: { kind: 'knowledge', top: 5 },
-      ladder: whole,
+      ladder: wholeOnly,
       fill: 3,
       show: 'block',
       heading: '[KNOWN ABOUT THIS TENANT]',
@@ -24,7 +24,7 @@ export const support: Profile = {
     {
       name: 'earlier',
       claim: { kind: 'summary' },
-      ladder: summed,
+      ladder: summaryRenderings,
       fill: 2,
       show: 'block',
       heading: '[CONVERSATION SUMMARY]',
@@ -34,7 +34,7 @@ export const support: Profile = {
     {
       name: 'recent',
       claim: { last: 49, uncovered: true },
-      ladder: atAnyPrice,
+      ladder: alwaysFits,
       fill: 1,
       show: 'turns',
       heading: '[RECENT MESSAGES]',
@@ -43,7 +43,14 @@ export const support: Profile = {
   ],
   upkeep: [
     { when: { messages: 50 }, do: { summarise: 'hour', batch: 20, keep: 30, share: 0.2 } },
-    { when: { age: day }, do: { summarise: 'session', share: 0.2 } },
+    { when: { age: dayMs }, do: { summarise: 'session', share: 0.2 } },
   ],
-  lifetime: { idle: day, age: 7 * day, messages: 1_000, bytes: 10_000_000, sessionsPerScope: 100, whenFull: 'evict' },
+  lifetime: {
+    idle: dayMs,
+    age: 7 * dayMs,
+    messages: 1_000,
+    bytes: 10_000_000,
+    sessionsPerScope: 100,
+    whenFull: 'evict',
+  },
 }

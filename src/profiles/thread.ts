@@ -1,11 +1,11 @@
 import type { Profile } from '../domain/profile.ts'
-import { atAnyPrice, day, growing, people, summed, whole } from './parts.ts'
+import { alwaysFits, approveAssistant, dayMs, progressiveWords, summaryRenderings, wholeOnly } from './shared.ts'
 
-const cap = 4_096
+const maxMessageTokens = 4_096
 
 /**
- * The default: a prefix that stays the same from turn to turn (facts, summary, the first message, a tail that only
- * grows until it is cut), then, just before the newest turn, older turns that speak of it.
+ * Default profile: a prefix that stays the same from turn to turn (facts, summary, first message, a tail that grows until
+ * it is cut back) and, just before the newest turn, older messages that are relevant to it.
  */
 export const thread: Profile = {
   name: 'thread',
@@ -15,8 +15,8 @@ export const thread: Profile = {
   framing: 'open',
   sees: ['session', 'scope'],
   secrets: 'mask',
-  learns: people,
-  cap,
+  learns: approveAssistant,
+  cap: maxMessageTokens,
   bands: [
     {
       name: 'facts',
@@ -31,17 +31,17 @@ export const thread: Profile = {
     {
       name: 'summary',
       claim: { kind: 'summary' },
-      ladder: summed,
+      ladder: summaryRenderings,
       fill: 3,
       show: 'block',
       heading: '## Summary',
       maxShare: { budget: 8_000, upTo: 0, beyond: 0.1 },
     },
-    { name: 'seed', claim: { first: 1 }, ladder: atAnyPrice, fill: 2, show: 'turns', maxShare: 0.1 },
+    { name: 'seed', claim: { first: 1 }, ladder: alwaysFits, fill: 2, show: 'turns', maxShare: 0.1 },
     {
       name: 'tail',
       claim: { tail: { low: 0.35, high: 0.8, all: 0.85, scarce: { budget: 8_000, question: 0.1, otherwise: 0.75 } } },
-      ladder: [{ as: 'fit', tokens: cap }],
+      ladder: [{ as: 'fit', tokens: maxMessageTokens }],
       fill: 1,
       show: 'turns',
     },
@@ -58,7 +58,7 @@ export const thread: Profile = {
     {
       name: 'knowledge',
       claim: { kind: 'knowledge', top: 8 },
-      ladder: whole,
+      ladder: wholeOnly,
       fill: 6,
       show: 'block',
       heading: 'Known from other sessions:',
@@ -67,8 +67,11 @@ export const thread: Profile = {
     },
   ],
   upkeep: [
-    { when: { usage: 0.8 }, do: { summarise: 'progressive', words: growing, keep: { usage: 0.35 }, facts: true } },
-    { when: { every: day }, do: { age: 'knowledge' } },
+    {
+      when: { usage: 0.8 },
+      do: { summarise: 'progressive', words: progressiveWords, keep: { usage: 0.35 }, facts: true },
+    },
+    { when: { every: dayMs }, do: { age: 'knowledge' } },
   ],
   lifetime: { whenFull: 'refuse' },
 }

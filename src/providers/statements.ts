@@ -2,8 +2,8 @@ import { opener } from '../context/anthropic.ts'
 import { wordsOf } from '../context/overhead.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { clip } from '../text/clip.ts'
-import { isQuestion } from '../text/question.ts'
 import { sentencesOf } from '../text/sentences.ts'
+import { isQuestion } from '../text/signals.ts'
 
 /** A sentence of a message, together with following sentences that refer to it. */
 export type Statement = {

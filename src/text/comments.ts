@@ -1,24 +1,27 @@
-/** How a language writes comments that stand on lines of their own, and what may hold text that only looks like one. */
+import { type FencedLine, linesOf } from './fences.ts'
+
+/** Comment syntax of a language. */
 type Syntax = {
+  /** Starts a comment that ends with the line. */
   readonly line?: string
   readonly block?: readonly [open: string, close: string]
-  /** False where the mark means something else behind code. */
+  /** False if the line mark can mean something else after code. */
   readonly trailing?: boolean
-  /** Opens and closes text that spans lines. */
+  /** Delimiters of strings that span lines. */
   readonly spans?: readonly string[]
-  /** Code that has this is not understood, and left as it is. */
-  readonly doubt?: RegExp
+  /** Constructs that need a real parser; code that has one is left unchanged. */
+  readonly unsupported?: RegExp
 }
 
-const slashes: Syntax = { line: '//', block: ['/*', '*/'], doubt: /^[ \t]*\/\/.*\\$|R"|"""/m }
-const script: Syntax = { ...slashes, spans: ['`'], doubt: /^[ \t]*\/\/.*\\$/m }
+const slashes: Syntax = { line: '//', block: ['/*', '*/'], unsupported: /^[ \t]*\/\/.*\\$|R"|"""/m }
+const script: Syntax = { ...slashes, spans: ['`'], unsupported: /^[ \t]*\/\/.*\\$/m }
 const style: Syntax = { block: ['/*', '*/'] }
-const hash: Syntax = { line: '#', doubt: /<<|^=begin|[|>][+-]?\s*$|"""|'''/m }
+const hash: Syntax = { line: '#', unsupported: /<<|^=begin|[|>][+-]?\s*$|"""|'''/m }
 const python: Syntax = { line: '#', spans: ['"""', "'''"] }
-const sql: Syntax = { line: '--', block: ['/*', '*/'], doubt: /^[^'\n\r\u2028\u2029]*'[^'\n\r\u2028\u2029]*$/m }
-const lua: Syntax = { line: '--', block: ['--[[', ']]'], doubt: /=\s*\[\[/ }
+const sql: Syntax = { line: '--', block: ['/*', '*/'], unsupported: /^[^'\n\r\u2028\u2029]*'[^'\n\r\u2028\u2029]*$/m }
+const lua: Syntax = { line: '--', block: ['--[[', ']]'], unsupported: /=\s*\[\[/ }
 const haskell: Syntax = { line: '-- ', block: ['{- ', '-}'] }
-const markup: Syntax = { block: ['<!--', '-->'], doubt: /<script|<style|<textarea|<!--\[|<!\[CDATA/i }
+const markup: Syntax = { block: ['<!--', '-->'], unsupported: /<script|<style|<textarea|<!--\[|<!\[CDATA/i }
 
 const languages: readonly (readonly [names: string, Syntax])[] = [
   ['js javascript jsx mjs cjs ts typescript tsx go golang', script],
@@ -35,14 +38,40 @@ const languages: readonly (readonly [names: string, Syntax])[] = [
 const syntaxes = new Map(languages.flatMap(([names, syntax]) => names.split(' ').map((name) => [name, syntax])))
 
 /**
- * Code without its comments: those that have lines of their own, and those behind code on a line that holds nothing
- * they could be the inside of. Where only a parser could tell them from a string they stay. Unchanged where the
- * language, or the code, is not understood.
+ * Removes comments from the fenced code of a text. With a language, the whole text is code of that language. Code in an
+ * unknown language is left unchanged.
+ *
+ * @example
+ * stripComments('```js\n// now\nrun()\n```') // '```js\nrun()\n```'
  */
-export function uncomment(code: string, language: string): string {
+export function stripComments(text: string, language?: string): string {
+  if (language !== undefined) return uncomment(text, language)
+  const lines = linesOf(text)
+  const result: string[] = []
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index] as FencedLine
+    if (line.fence !== 'inside') {
+      result.push(text.slice(line.start, line.end))
+      continue
+    }
+    let last = index
+    while (lines[last + 1]?.fence === 'inside') last++
+    const block = text.slice(line.start, lines[last]?.end)
+    const stripped = uncomment(block, line.language)
+    if (stripped !== '' || block === '') result.push(stripped)
+    index = last
+  }
+  return result.join('\n')
+}
+
+/**
+ * Removes comments that have lines of their own, and trailing comments on lines without anything that could contain the
+ * mark. A comment that only a parser could tell from a string stays.
+ */
+function uncomment(code: string, language: string): string {
   const syntax = syntaxes.get(language.toLowerCase())
-  if (syntax === undefined || syntax.doubt?.test(code)) return code
-  const kept: string[] = []
+  if (syntax === undefined || syntax.unsupported?.test(code)) return code
+  const result: string[] = []
   let closing: string | undefined
   let span: string | undefined
   for (const line of code.split('\n')) {
@@ -51,60 +80,63 @@ export function uncomment(code: string, language: string): string {
       if (end < 0) continue
       const rest = line.slice(end + closing.length)
       closing = undefined
-      if (rest.trim() !== '') kept.push(rest)
+      if (rest.trim() !== '') result.push(rest)
       continue
     }
-    const comment = span === undefined ? commentAt(line, syntax, kept.length === 0) : undefined
+    const comment = span === undefined ? findLeadingComment(line, syntax, result.length === 0) : undefined
     if (comment === undefined) {
-      kept.push(span === undefined ? withoutTrailing(line, syntax) : line)
-      span = spanAfter(line, syntax.spans ?? [], span)
+      result.push(span === undefined ? dropTrailingComment(line, syntax) : line)
+      span = findOpenSpan(line, syntax.spans ?? [], span)
     } else if (comment !== 'line') {
-      if (comment.rest.trim() !== '') kept.push(comment.rest)
+      if (comment.rest.trim() !== '') result.push(comment.rest)
       closing = comment.closing
     }
   }
-  // a comment that nobody closes may be no comment at all
-  return closing === undefined ? kept.join('\n') : code
+  // An unclosed comment may not be a comment at all.
+  return closing === undefined ? result.join('\n') : code
 }
 
-type Found = { readonly rest: string; readonly closing: string | undefined }
+type BlockComment = { readonly rest: string; readonly closing: string | undefined }
 
-/** The comment a line begins with: to its end, or up to a closing mark on this line or a later one. */
-function commentAt(line: string, { line: mark, block }: Syntax, first: boolean): 'line' | Found | undefined {
+/** Finds the comment a line begins with: `line`, or a block that ends on this line or (with `closing`) on a later one. */
+function findLeadingComment(
+  line: string,
+  { line: mark, block }: Syntax,
+  isFirstLine: boolean,
+): 'line' | BlockComment | undefined {
   const text = line.trimStart()
   if (block !== undefined && text.startsWith(block[0]) && !text.startsWith('/*+')) {
     const end = text.indexOf(block[1], block[0].length)
     return end < 0 ? { rest: '', closing: block[1] } : { rest: text.slice(end + block[1].length), closing: undefined }
   }
-  if (mark === undefined || !text.startsWith(mark) || (first && text.startsWith('#!')) || text.startsWith('#['))
+  if (mark === undefined || !text.startsWith(mark) || (isFirstLine && text.startsWith('#!')) || text.startsWith('#['))
     return undefined
   return 'line'
 }
 
-/** Quotation marks, escapes, slashes and tags may hold what looks like a comment: behind them it is left alone. */
-const uncertain = /["'`\\/<]/
+/** Strings, escapes, regular expressions and tags may contain a comment mark; after them, a comment is left alone. */
+const mayContainMark = /["'`\\/<]/
 
-/** The line without a comment to its end that stands behind code. */
-function withoutTrailing(line: string, { line: mark, trailing = true }: Syntax): string {
+function dropTrailingComment(line: string, { line: mark, trailing = true }: Syntax): string {
   if (mark === undefined || !trailing) return line
-  const at = line.indexOf(` ${mark.trim()} `)
-  const before = line.slice(0, Math.max(0, at))
-  return at < 0 || before.trim() === '' || uncertain.test(before) ? line : before.trimEnd()
+  const index = line.indexOf(` ${mark.trim()} `)
+  const before = line.slice(0, Math.max(0, index))
+  return index < 0 || before.trim() === '' || mayContainMark.test(before) ? line : before.trimEnd()
 }
 
-/** The mark that is still open after this line: it closes only where the same mark stands again. */
-function spanAfter(line: string, marks: readonly string[], open: string | undefined): string | undefined {
+/** Returns the delimiter still open after this line; only the same delimiter closes it. */
+function findOpenSpan(line: string, delimiters: readonly string[], open: string | undefined): string | undefined {
   let current = open
-  for (let at = 0; at < line.length; at++) {
-    if (line[at] === '\\') {
-      at++
+  for (let index = 0; index < line.length; index++) {
+    if (line[index] === '\\') {
+      index++
       continue
     }
-    const mark = marks.find((one) => line.startsWith(one, at))
-    if (mark === undefined) continue
-    if (current === undefined) current = mark
-    else if (current === mark) current = undefined
-    at += mark.length - 1
+    const delimiter = delimiters.find((candidate) => line.startsWith(candidate, index))
+    if (delimiter === undefined) continue
+    if (current === undefined) current = delimiter
+    else if (current === delimiter) current = undefined
+    index += delimiter.length - 1
   }
   return current
 }

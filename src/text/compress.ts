@@ -1,13 +1,17 @@
 import type { Tokens } from '../domain/entry.ts'
-import { selectSentences } from './sections.ts'
-import { squeezeSpace, stripComments } from './squeeze.ts'
+import { stripComments } from './comments.ts'
+import { linesOf } from './fences.ts'
+import { selectSentences } from './selectSentences.ts'
 
-/** What was taken out of a text, in the order it was done. */
-export type Step = 'space' | 'comments' | 'sections'
+/** Compression steps in the order they are tried. */
+type CompressionStep = 'space' | 'comments' | 'sections'
+
+/** Deeper indentation outside code is decoration. */
+const maxIndentCharacters = 16
 
 /**
- * Shortens a text until it fits: first redundant white space goes, then comments, then all but the sentences that say
- * most. A text that fits is not touched; one of which not even a sentence fits comes back empty.
+ * Shortens a text until it fits: removes redundant white space, then comments, then all but the most informative
+ * sentences. A text that fits is returned unchanged; if not even one sentence fits, the result is empty.
  *
  * @example
  * compress('a   b', 1, (text) => text.length / 3) // { text: 'a b', steps: ['space'] }
@@ -16,9 +20,9 @@ export function compress(
   text: string,
   target: Tokens,
   count: (text: string) => Tokens,
-): { text: string; steps: Step[] } {
+): { text: string; steps: CompressionStep[] } {
   const fits = (candidate: string): boolean => count(candidate) <= target
-  const steps: Step[] = []
+  const steps: CompressionStep[] = []
   if (fits(text)) return { text, steps }
   let current = text
   for (const [step, shorten] of [
@@ -32,4 +36,28 @@ export function compress(
     if (fits(current)) return { text: current, steps }
   }
   return { text: selectSentences(current, fits), steps: [...steps, 'sections'] }
+}
+
+/**
+ * Removes redundant white space: leaves at most one blank line in a row, one space between words and none at the end of a
+ * line. Indentation stays, because it has a meaning in lists and code; lines of fenced code are not changed inside.
+ *
+ * @example
+ * squeezeSpace('a   b  \n\n\n\nc\n') // 'a b\n\nc'
+ */
+export function squeezeSpace(text: string): string {
+  const lines: string[] = []
+  for (const { start, end, fence } of linesOf(text)) {
+    const line = text.slice(start, end).trimEnd()
+    if (line !== '') lines.push(fence === 'none' ? squeezeLine(line) : line)
+    else if (lines.length > 0 && lines[lines.length - 1] !== '') lines.push('')
+  }
+  if (lines[lines.length - 1] === '') lines.pop()
+  return lines.join('\n')
+}
+
+function squeezeLine(line: string): string {
+  const words = line.trimStart()
+  const indent = line.length - words.length
+  return line.slice(0, Math.min(indent, maxIndentCharacters)) + words.replace(/\s{2,}/g, ' ')
 }

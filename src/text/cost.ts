@@ -1,15 +1,16 @@
+import { isObject } from '../domain/checks.ts'
 import type { Tokens, ToolCall } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { utf8Length } from './utf8.ts'
 
 /**
- * What OpenAI's chat format adds. For messages, names and the reply the published figures of OpenAI's cookbook. For a tool
- * call nobody publishes one, so it is the largest of the known renderings without id, name and arguments: 17 as JSON of the
- * request, 16 as one of two parallel calls, 14 in the harmony format; a lone call has been seen to cost 3.
+ * Overhead of OpenAI's chat format. The values for messages, names and the reply are published in OpenAI's cookbook. None
+ * is published for a tool call, so it is the largest of the known renderings without id, name and arguments: 17 as JSON
+ * of the request, 16 as one of two parallel calls, 14 in the harmony format; a single call was observed to cost 3.
  */
 export const chatOverhead: Tokenizer['overhead'] = { message: 3, name: 1, call: 17, reply: 3 }
 
-type Priced = {
+type CountedMessage = {
   readonly role: string
   readonly content: string | null
   readonly name?: string | undefined
@@ -18,12 +19,12 @@ type Priced = {
 }
 
 /**
- * What one message costs, the reply's overhead not included.
+ * Counts the tokens of one message, without the overhead of the reply.
  *
  * @example
  * messageCost(tokenizer, { role: 'user', content: 'Hello world' }) // 6
  */
-export function messageCost(tokenizer: Tokenizer, message: Priced): Tokens {
+export function messageCost(tokenizer: Tokenizer, message: CountedMessage): Tokens {
   const { overhead } = tokenizer
   const count = (text: string | null | undefined): Tokens => (text ? tokenizer.count(text) : 0)
   let cost = overhead.message + count(message.role) + count(message.content) + count(message.answers)
@@ -33,104 +34,107 @@ export function messageCost(tokenizer: Tokenizer, message: Priced): Tokens {
   return cost
 }
 
-/** Of all that a request brings along so many tokens are counted: that takes some 60 ms at worst, in which nobody else is served. */
-const counted = 65_536
+/** Tokens counted exactly per request. Counting this many blocks the event loop for about 60 ms at worst. */
+const maxCountedTokens = 65_536
 
 /**
- * What a request's instructions and tools cost. If they are more than any model reads with care, the rest is bounded from
- * above by its bytes.
+ * Counts the tokens of a request's instructions and tools. Beyond 65,536 tokens the rest is bounded from above by its
+ * UTF-8 length.
  *
  * @example
  * preludeCost(tokenizer, [{ role: 'system', content: 'Be brief.' }], []) // 7
  */
-export function preludeCost(tokenizer: Tokenizer, instructions: readonly Priced[], tools: readonly unknown[]): Tokens {
+export function preludeCost(
+  tokenizer: Tokenizer,
+  instructions: readonly CountedMessage[],
+  tools: readonly unknown[],
+): Tokens {
   const { name, kind, overhead } = tokenizer
-  let spent = 0
+  let counted = 0
   const count = (text: string): Tokens => {
-    if (kind !== 'estimate' && spent >= counted) return utf8Length(text)
+    if (kind !== 'estimate' && counted >= maxCountedTokens) return utf8Length(text)
     const tokens = tokenizer.count(text)
-    spent += tokens
+    counted += tokens
     return tokens
   }
-  const sparing: Tokenizer = { name, kind, overhead, isExact: (text) => tokenizer.isExact(text), count }
-  return instructions.reduce((sum, message) => sum + messageCost(sparing, message), toolsCost(sparing, tools))
+  const limited: Tokenizer = { name, kind, overhead, isExact: (text) => tokenizer.isExact(text), count }
+  return instructions.reduce((sum, message) => sum + messageCost(limited, message), countToolTokens(limited, tools))
 }
 
-/** The figures of OpenAI's cookbook for tool definitions; a function costs more in models of the older encoding. */
-const figures = { function: 7, olderFunction: 10, properties: 3, key: 3, enum: -3, item: 3, end: 12 }
-const deepest = 32
+/** Token figures of OpenAI's cookbook for tool definitions; a function costs more in models of the older encoding. */
+const toolFigures = { function: 7, olderFunction: 10, properties: 3, key: 3, enum: -3, item: 3, end: 12 }
+const maxSchemaDepth = 32
 
 /**
- * What a list of tool definitions costs, by the formula OpenAI's cookbook publishes. Nested schemas are counted as
- * properties too, and what the formula does not know as JSON text.
+ * Counts the tokens of tool definitions by the formula in OpenAI's cookbook. Nested schemas count as properties too;
+ * anything the formula does not cover counts as JSON text.
  *
  * @example
- * toolsCost(tokenizer, [{ type: 'function', function: { name: 'now', description: 'The time' } }]) // 22
+ * countToolTokens(tokenizer, [{ type: 'function', function: { name: 'now', description: 'The time' } }]) // 22
  */
-export function toolsCost(tokenizer: Tokenizer, tools: readonly unknown[]): Tokens {
+export function countToolTokens(tokenizer: Tokenizer, tools: readonly unknown[]): Tokens {
   if (tools.length === 0) return 0
-  const pricer: Pricer = {
+  const counter: ToolCounter = {
     count: (text) => (text === '' ? 0 : tokenizer.count(text)),
-    start: tokenizer.name === 'o200k_base' ? figures.function : figures.olderFunction,
+    functionTokens: tokenizer.name === 'o200k_base' ? toolFigures.function : toolFigures.olderFunction,
   }
-  return tools.reduce((sum: Tokens, tool) => sum + toolCost(pricer, tool), figures.end)
+  return tools.reduce((sum: Tokens, tool) => sum + countTool(counter, tool), toolFigures.end)
 }
 
-type Pricer = { count(text: string): Tokens; readonly start: Tokens }
-type Fields = { readonly [key: string]: unknown }
+type ToolCounter = { count(text: string): Tokens; readonly functionTokens: Tokens }
 
-function toolCost(pricer: Pricer, tool: unknown): Tokens {
-  const json = jsonOf(tool)
-  const definition = isFields(tool) && tool.type === 'function' && json !== '' ? tool.function : undefined
-  if (!isFields(definition) || typeof definition.name !== 'string') return pricer.start + pricer.count(json)
+function countTool(counter: ToolCounter, tool: unknown): Tokens {
+  const json = toJson(tool)
+  const definition = isObject(tool) && tool.type === 'function' && json !== '' ? tool.function : undefined
+  if (!isObject(definition) || typeof definition.name !== 'string') return counter.functionTokens + counter.count(json)
   const { name, description, parameters, strict: _, ...rest } = definition
   return (
-    pricer.start +
-    pricer.count(`${name}:${sentence(description)}`) +
-    schemaCost(pricer, parameters, 0) +
-    restCost(pricer, rest)
+    counter.functionTokens +
+    counter.count(`${name}:${formatDescription(description)}`) +
+    countSchema(counter, parameters, 0) +
+    countRest(counter, rest)
   )
 }
 
-function schemaCost(pricer: Pricer, schema: unknown, depth: number): Tokens {
+function countSchema(counter: ToolCounter, schema: unknown, depth: number): Tokens {
   if (schema === undefined) return 0
-  if (!isFields(schema) || depth > deepest) return pricer.count(jsonOf(schema))
+  if (!isObject(schema) || depth > maxSchemaDepth) return counter.count(toJson(schema))
   const { type: _type, required: _required, additionalProperties, properties, ...rest } = schema
-  const keys = isFields(properties) ? Object.entries(properties) : []
-  const open = isFields(additionalProperties) ? { additionalProperties } : {}
-  const inside = keys.reduce(
-    (sum: Tokens, [key, property]) => sum + propertyCost(pricer, key, property, depth),
-    keys.length > 0 ? figures.properties : 0,
+  const entries = isObject(properties) ? Object.entries(properties) : []
+  const additional = isObject(additionalProperties) ? { additionalProperties } : {}
+  const nested = entries.reduce(
+    (sum: Tokens, [key, property]) => sum + countProperty(counter, key, property, depth),
+    entries.length > 0 ? toolFigures.properties : 0,
   )
-  return inside + restCost(pricer, { ...rest, ...open })
+  return nested + countRest(counter, { ...rest, ...additional })
 }
 
-function propertyCost(pricer: Pricer, key: string, property: unknown, depth: number): Tokens {
-  if (!isFields(property) || depth > deepest) return figures.key + pricer.count(`${key}:${jsonOf(property)}`)
+function countProperty(counter: ToolCounter, key: string, property: unknown, depth: number): Tokens {
+  if (!isObject(property) || depth > maxSchemaDepth)
+    return toolFigures.key + counter.count(`${key}:${toJson(property)}`)
   const { type, description, enum: choices, items, ...rest } = property
-  const kind = typeof type === 'string' ? type : type === undefined ? '' : jsonOf(type)
-  let cost = figures.key + pricer.count(`${key}:${kind}:${sentence(description)}`)
-  if (Array.isArray(choices))
-    cost += figures.enum + choices.reduce((sum: Tokens, choice) => sum + figures.item + pricer.count(textOf(choice)), 0)
-  else if (choices !== undefined) cost += pricer.count(jsonOf(choices))
-  if (items !== undefined) cost += propertyCost(pricer, 'items', items, depth + 1)
-  return cost + schemaCost(pricer, rest, depth + 1)
+  const typeName = typeof type === 'string' ? type : type === undefined ? '' : toJson(type)
+  let cost = toolFigures.key + counter.count(`${key}:${typeName}:${formatDescription(description)}`)
+  if (Array.isArray(choices)) {
+    cost += toolFigures.enum
+    for (const choice of choices) cost += toolFigures.item + counter.count(toText(choice))
+  } else if (choices !== undefined) cost += counter.count(toJson(choices))
+  if (items !== undefined) cost += countProperty(counter, 'items', items, depth + 1)
+  return cost + countSchema(counter, rest, depth + 1)
 }
 
-const restCost = (pricer: Pricer, rest: Fields): Tokens =>
-  Object.keys(rest).length > 0 ? pricer.count(jsonOf(rest)) : 0
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : jsonOf(value))
+const countRest = (counter: ToolCounter, rest: Record<string, unknown>): Tokens =>
+  Object.keys(rest).length > 0 ? counter.count(toJson(rest)) : 0
+const toText = (value: unknown): string => (typeof value === 'string' ? value : toJson(value))
 
-/** A description without its full stop, which the format drops. */
-function sentence(description: unknown): string {
-  const text = description === undefined ? '' : textOf(description)
+/** Removes the final full stop, as OpenAI's format does. */
+function formatDescription(description: unknown): string {
+  const text = description === undefined ? '' : toText(description)
   return text.endsWith('.') ? text.slice(0, -1) : text
 }
 
-/** What cannot be written as JSON, because it holds itself, cannot be sent either and costs nothing. */
-function jsonOf(value: unknown): string {
+/** Returns '' for a value with a cycle: it cannot be sent either, so it costs nothing. */
+function toJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? ''
   } catch {

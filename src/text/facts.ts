@@ -1,52 +1,56 @@
-/** Something worth keeping to the letter, and where it stands. */
+/** Text worth preserving verbatim: `text.slice(start, end)` of the searched text. */
 export type FoundFact = { readonly text: string; readonly start: number; readonly end: number }
 
-// Every pattern is anchored and what it may try in vain is bounded, so that no text makes it slow.
+// Every pattern has an anchor and bounded repetitions, so that matching is linear in the length of the text.
 const url = /\b(?:https?|ftp|wss?):\/\/[^\s<>"'`\u3000-\u303f\uff00-\uff65]+/gi
-const failure =
+const errorMessage =
   /(?:error|exception|failure|fatal|panic|failed)(?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)| [A-Z]{1,5}-?\d{1,6})?:[ \t]{0,4}[^\s:][^\n]{0,199}|failed (?:to|with) [^\n]{1,199}/gi
-const namedFailure =
+const errorProperty =
   /\\?["']\w{0,20}(?:error|exception|failure)(?:_?message)?\\?["'][ \t]{0,4}:[ \t]{0,4}(\\?["'])[^\n]{1,200}?\1/gi
 const selector = /selector(?:All)?\\?["'`]?[ \t]{0,4}[:=(][ \t]{0,4}(\\?["'`])([^\n]{1,200}?)\1/gi
 const quotedId = /(["'`])(#[a-z_][\w-]{0,100}(?:[ .>+~:[#][^\n"'`]{0,100})?)\1/gi
 const attribute = /\b(?:class|className|id)=(\\?["'])[^\n]{1,200}?\1/g
-const address = /(?<![\w.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d{1,5})?(?![\w]|\.\d)/g
-const longAddress = /(?<![\w:.])(?:[\da-f]{1,4}:){0,7}:?(?::[\da-f]{1,4}){1,7}(?![\w:])/gi
+const ipv4 = /(?<![\w.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d{1,5})?(?![\w]|\.\d)/g
+const ipv6 = /(?<![\w:.])(?:[\da-f]{1,4}:){0,7}:?(?::[\da-f]{1,4}){1,7}(?![\w:])/gi
 const number = /(?<!\w|\w[-.])(?:[A-Za-z]{1,20}-|[#$€£¥vV])?\d[\d.,:/-]*\d(?:%|[A-Za-z]{1,3})?(?!\w)/g
 
-/** URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, in the order they begin. */
+/** Finds URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, ordered by start. */
 export function findFacts(text: string): FoundFact[] {
   const names = [
-    ...urlsIn(text),
-    ...emailsIn(text),
-    ...matches(text, address, isAddress),
-    ...matches(text, longAddress, isLongAddress),
+    ...findUrls(text),
+    ...findEmails(text),
+    ...findMatches(text, ipv4, isIpv4),
+    ...findMatches(text, ipv6, isIpv6),
   ]
-  const messages = [...failuresIn(text), ...matches(text, namedFailure)]
-  const elements = [...groupsIn(text, selector), ...groupsIn(text, quotedId), ...matches(text, attribute)]
-  return [...outermost([...names, ...matches(text, number, isNumber)]), ...messages, ...elements].sort(byPlace)
+  const messages = [...findErrorMessages(text), ...findMatches(text, errorProperty)]
+  const elements = [...findGroups(text, selector), ...findGroups(text, quotedId), ...findMatches(text, attribute)]
+  return [...outermost([...names, ...findMatches(text, number, isNumber)]), ...messages, ...elements].sort(bySpan)
 }
 
-const byPlace = (left: FoundFact, right: FoundFact): number => left.start - right.start || right.end - left.end
+type Span = { readonly start: number; readonly end: number }
 
-/** Leaves out what lies inside another one: the port of an address is no number of its own. */
-export function outermost(facts: readonly FoundFact[]): FoundFact[] {
+/** Orders by start; of two with the same start, the longer one comes first. */
+export const bySpan = (left: Span, right: Span): number => left.start - right.start || right.end - left.end
+
+/** Drops spans nested in another one, such as the port of an address. */
+export function outermost<T extends Span>(spans: readonly T[]): T[] {
   let reached = -1
-  return [...facts].sort(byPlace).filter(({ end }) => {
+  return [...spans].sort(bySpan).filter(({ end }) => {
     const isInside = end <= reached
     if (!isInside) reached = end
     return !isInside
   })
 }
 
-function matches(text: string, pattern: RegExp, isOne: (fact: string) => boolean = () => true): FoundFact[] {
+function findMatches(text: string, pattern: RegExp, isFact: (match: string) => boolean = () => true): FoundFact[] {
   const found: FoundFact[] = []
   for (const { 0: fact, index } of text.matchAll(pattern))
-    if (isOne(fact)) found.push({ text: fact, start: index, end: index + fact.length })
+    if (isFact(fact)) found.push({ text: fact, start: index, end: index + fact.length })
   return found
 }
 
-function groupsIn(text: string, pattern: RegExp): FoundFact[] {
+/** Finds the second group of a pattern; the first group is the quote that ends the match. */
+function findGroups(text: string, pattern: RegExp): FoundFact[] {
   const found: FoundFact[] = []
   for (const { 0: whole, 1: quote = '', 2: fact = '', index } of text.matchAll(pattern)) {
     const end = index + whole.length - quote.length
@@ -55,31 +59,32 @@ function groupsIn(text: string, pattern: RegExp): FoundFact[] {
   return found
 }
 
-function urlsIn(text: string): FoundFact[] {
+function findUrls(text: string): FoundFact[] {
   if (!text.includes('://')) return []
-  return matches(text, url).map(({ text: whole, start }) => {
-    const fact = withoutPunctuation(whole)
+  return findMatches(text, url).map(({ text: whole, start }) => {
+    const fact = trimPunctuation(whole)
     return { text: fact, start, end: start + fact.length }
   })
 }
 
-/** A full stop or bracket after a URL belongs to the sentence, unless the bracket was opened inside it. */
-function withoutPunctuation(found: string): string {
+/** Removes trailing punctuation of the sentence from a URL; a closing bracket stays if the URL opens it. */
+function trimPunctuation(found: string): string {
   let end = found.length
-  let surplus = occurrences(found, ')') - occurrences(found, '(')
+  let unmatched = countOccurrences(found, ')') - countOccurrences(found, '(')
   for (; end > 0; end--) {
     const last = found.charAt(end - 1)
     if (last === ')') {
-      if (surplus <= 0) break
-      surplus--
+      if (unmatched <= 0) break
+      unmatched--
     } else if (!'.,;:!?]}*_\\|'.includes(last)) break
   }
   return found.slice(0, end)
 }
 
-const occurrences = (text: string, mark: string): number => text.split(mark).length - 1
+const countOccurrences = (text: string, character: string): number => text.split(character).length - 1
 
-const isLocal = (code: number): boolean =>
+/** Tells whether a character may be part of an e-mail's local part: letters, digits and `. _ % + -`. */
+const isLocalPart = (code: number): boolean =>
   (code >= 97 && code <= 122) ||
   (code >= 65 && code <= 90) ||
   (code >= 48 && code <= 57) ||
@@ -89,54 +94,54 @@ const isLocal = (code: number): boolean =>
   code === 43 ||
   code === 45
 
-const domain = /@[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?){1,8}/iy
+const emailDomain = /@[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?){1,8}/iy
 
-function emailsIn(text: string): FoundFact[] {
+function findEmails(text: string): FoundFact[] {
   const found: FoundFact[] = []
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
     let start = at
-    while (start > 0 && at - start <= 64 && isLocal(text.charCodeAt(start - 1))) start--
+    while (start > 0 && at - start <= 64 && isLocalPart(text.charCodeAt(start - 1))) start--
     while (text.charAt(start) === '.') start++
-    domain.lastIndex = at
-    if (start >= at || at - start > 64 || !domain.test(text)) continue
-    found.push({ text: text.slice(start, domain.lastIndex), start, end: domain.lastIndex })
+    emailDomain.lastIndex = at
+    if (start >= at || at - start > 64 || !emailDomain.test(text)) continue
+    found.push({ text: text.slice(start, emailDomain.lastIndex), start, end: emailDomain.lastIndex })
   }
   return found
 }
 
-/** Two digits together or a decimal: `1,2` and `1-5` are several numbers of one digit. */
+/** Requires two adjacent digits or a decimal: `1,2` and `1-5` are several one-digit numbers. */
 const isNumber = (fact: string): boolean => /\d\d|\d\.\d/.test(fact)
-const isAddress = (fact: string): boolean =>
+const isIpv4 = (fact: string): boolean =>
   fact
     .split(':')[0]
     ?.split('.')
     .every((part) => Number(part) < 256) ?? false
-/** Nothing else has eight groups, or two colons together and a digit. */
-const isLongAddress = (fact: string): boolean =>
-  /\d/.test(fact) && (fact.includes('::') || fact.split(':').length === 8)
+/** Accepts eight groups, or `::` and a digit. */
+const isIpv6 = (fact: string): boolean => /\d/.test(fact) && (fact.includes('::') || fact.split(':').length === 8)
 
-/** An error message: with the name before it (`TypeError: …`), up to the end of its sentence or of the string it stands in. */
-function failuresIn(text: string): FoundFact[] {
+/** Finds error messages with the name before them (`TypeError: …`), up to the end of the sentence or enclosing string. */
+function findErrorMessages(text: string): FoundFact[] {
   const found: FoundFact[] = []
-  failure.lastIndex = 0
-  for (let match = failure.exec(text); match !== null; match = failure.exec(text)) {
-    const start = nameStart(text, match.index)
-    const end = match.index + messageLength(match[0])
+  errorMessage.lastIndex = 0
+  for (let match = errorMessage.exec(text); match !== null; match = errorMessage.exec(text)) {
+    const start = findNameStart(text, match.index)
+    const end = match.index + measureMessage(match[0])
     found.push({ text: text.slice(start, end), start, end })
-    failure.lastIndex = end
+    errorMessage.lastIndex = end
   }
   return found
 }
 
-function nameStart(text: string, place: number): number {
-  let start = place
-  while (start > 0 && place - start < 60 && isLocal(text.charCodeAt(start - 1))) start--
-  while (start < place && !/[A-Za-z]/.test(text.charAt(start))) start++
+function findNameStart(text: string, index: number): number {
+  let start = index
+  while (start > 0 && index - start < 60 && isLocalPart(text.charCodeAt(start - 1))) start--
+  while (start < index && !/[A-Za-z]/.test(text.charAt(start))) start++
   return start
 }
 
-function messageLength(message: string): number {
-  let open = ''
+/** Returns the length of the message up to the end of its sentence or of the string that contains it. */
+function measureMessage(message: string): number {
+  let openQuote = ''
   let end = 0
   for (; end < message.length; end++) {
     const character = message.charAt(end)
@@ -144,9 +149,9 @@ function messageLength(message: string): number {
     if ('.!?;'.includes(character) && /^\s?$/.test(message.charAt(end + 1))) break
     if (character === '\\' && /[nr"']/.test(message.charAt(end + 1))) break
     if (!'"\'`'.includes(character)) continue
-    if (open === character) open = ''
-    else if (open === '' && /[\s(=[{:]/.test(message.charAt(end - 1))) open = character
-    else if (open === '' && isLast) break
+    if (openQuote === character) openQuote = ''
+    else if (openQuote === '' && /[\s(=[{:]/.test(message.charAt(end - 1))) openQuote = character
+    else if (openQuote === '' && isLast) break
   }
   return message.slice(0, end).trimEnd().length
 }

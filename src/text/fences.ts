@@ -1,25 +1,26 @@
-/** A line of a text with its place, without its line break; `fence` says whether it opens, closes or lies inside fenced code. */
+/** Line of a text without its line break: `text.slice(start, end)`. */
 export type FencedLine = {
   readonly start: number
   readonly end: number
+  /** Position relative to fenced code: outside, opening fence, inside, closing fence. */
   readonly fence: 'none' | 'open' | 'inside' | 'close'
-  /** The language named where the block was opened, in lower case. */
+  /** Language named on the opening fence, in lower case. */
   readonly language: string
 }
 
-/** The lines of a text, with what is known of ``` and ~~~ blocks; a block nobody closes goes on to the end. */
+/** Splits a text into lines and recognises ``` and ~~~ blocks; an unclosed block extends to the end. */
 export function linesOf(text: string): FencedLine[] {
   const lines: FencedLine[] = []
-  let open: Marker | undefined
+  let open: Fence | undefined
   for (let start = 0; start <= text.length; ) {
     const newline = text.indexOf('\n', start)
     const end = newline < 0 ? text.length : newline
-    const marker = markerOf(text, start, end)
-    const language = open?.language ?? marker?.language ?? ''
+    const fence = parseFence(text, start, end)
+    const language = open?.language ?? fence?.language ?? ''
     if (open === undefined) {
-      lines.push({ start, end, fence: marker === undefined ? 'none' : 'open', language })
-      open = marker
-    } else if (marker !== undefined && closes(marker, open)) {
+      lines.push({ start, end, fence: fence === undefined ? 'none' : 'open', language })
+      open = fence
+    } else if (fence !== undefined && isClosing(fence, open)) {
       lines.push({ start, end, fence: 'close', language })
       open = undefined
     } else lines.push({ start, end, fence: 'inside', language })
@@ -28,29 +29,29 @@ export function linesOf(text: string): FencedLine[] {
   return lines
 }
 
-type Marker = { readonly symbol: string; readonly length: number; readonly info: string; readonly language: string }
+type Fence = { readonly symbol: string; readonly length: number; readonly info: string; readonly language: string }
 
-const closes = (marker: Marker, open: Marker): boolean =>
-  marker.symbol === open.symbol && marker.length >= open.length && marker.info === ''
+const isClosing = (fence: Fence, open: Fence): boolean =>
+  fence.symbol === open.symbol && fence.length >= open.length && fence.info === ''
 
-function markerOf(text: string, start: number, end: number): Marker | undefined {
-  let at = start
-  while (at < end && isBlank(text.charCodeAt(at))) at++
-  const symbol = text.charAt(at)
+function parseFence(text: string, start: number, end: number): Fence | undefined {
+  let index = start
+  while (index < end && isSpaceOrTab(text.charCodeAt(index))) index++
+  const symbol = text.charAt(index)
   if (symbol !== '`' && symbol !== '~') return undefined
-  const first = at
-  while (at < end && text.charAt(at) === symbol) at++
-  if (at - first < 3) return undefined
-  const info = text.slice(at, end).trim()
-  // ```like this``` is code inside a line.
+  const first = index
+  while (index < end && text.charAt(index) === symbol) index++
+  if (index - first < 3) return undefined
+  const info = text.slice(index, end).trim()
+  // ```like this``` is inline code.
   if (symbol === '`' && info.includes('`')) return undefined
-  return { symbol, length: at - first, info, language: languageOf(info) }
+  return { symbol, length: index - first, info, language: parseLanguage(info) }
 }
 
-const isBlank = (code: number): boolean => code === 32 || code === 9
+const isSpaceOrTab = (code: number): boolean => code === 32 || code === 9
 
-/** `ts`, `{.python}`, `js title="a"` and `src/a.go` all name a language. */
-function languageOf(info: string): string {
+/** Reads the language from an info string such as `ts`, `{.python}`, `js title="a"` or `src/a.go`. */
+function parseLanguage(info: string): string {
   const name = /^[{.]{0,2}([\w+#./-]{1,200})/.exec(info)?.[1] ?? ''
   return name.slice(name.lastIndexOf('.') + 1).toLowerCase()
 }

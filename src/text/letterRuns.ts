@@ -1,36 +1,38 @@
 import { pairs, triples, words } from './frequentWords.ts'
 
-/** Words that are one token in both encodings, as written and with a capital: after a space, or also without one. */
-export const afterSpace = new Set<string>()
-export const anywhere = new Set<string>()
+/** Words that are one token in both encodings after a space, in lower case and capitalised. */
+export const wordsAfterSpace = new Set<string>()
+/** Words that are one token in both encodings with or without a space before them. */
+export const wordsAnywhere = new Set<string>()
 
 let word = ''
 for (const [, sign, rest] of words.matchAll(/([0-9A-J])([a-z]+)/g)) {
-  const place = '0123456789ABCDEFGHIJ'.indexOf(sign as string)
-  word = word.slice(0, place % 10) + rest
-  afterSpace.add(word)
-  if (place < 10) anywhere.add(word)
+  const code = '0123456789ABCDEFGHIJ'.indexOf(sign as string)
+  word = word.slice(0, code % 10) + rest
+  wordsAfterSpace.add(word)
+  if (code < 10) wordsAnywhere.add(word)
 }
 
-/** Whether the letters are a word of the table, small or with one capital, that is one token where it stands. */
-export function isCommon(letters: string, spaced: boolean): boolean {
-  const table = spaced ? afterSpace : anywhere
+/** Tells whether the letters are a common word, in lower case or capitalised, that is one token in this position. */
+export function isCommonWord(letters: string, isAfterSpace: boolean): boolean {
+  const table = isAfterSpace ? wordsAfterSpace : wordsAnywhere
   return table.has(letters) || table.has(letters.charAt(0).toLowerCase() + letters.slice(1))
 }
 
 const symbols = ' ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const small = symbols.indexOf('a')
+const firstLowercase = symbols.indexOf('a')
 const symbolOf = new Uint8Array(128)
 for (let at = 0; at < symbols.length; at++) symbolOf[symbols.charCodeAt(at)] = at
 
-/** Two symbols that are a token, and three: space or a small letter before two small letters. */
+/** Set for two symbols that form a token: `isPair[first * 53 + second]`. */
 const isPair = new Uint8Array(53 * 53)
+/** Set for three symbols that form a token, the first a space or a to z: `isTriple[(first * 26 + second) * 26 + third]`. */
 const isTriple = new Uint8Array(27 * 26 * 26)
 pairs.split(',').forEach((row, first) => {
   for (const second of row) isPair[first * 53 + symbols.indexOf(second)] = 1
 })
 triples.split(',').forEach((row, start) => {
-  for (const third of row) isTriple[start * 26 + symbols.indexOf(third) - small] = 1
+  for (const third of row) isTriple[start * 26 + symbols.indexOf(third) - firstLowercase] = 1
 })
 
 const symbolAt = (text: string, at: number): number => symbolOf[text.charCodeAt(at)] as number
@@ -42,30 +44,33 @@ function endsPair(text: string, end: number): boolean {
 function endsTriple(text: string, end: number): boolean {
   const [first, second, third] = [
     symbolAt(text, end - 3),
-    symbolAt(text, end - 2) - small,
-    symbolAt(text, end - 1) - small,
+    symbolAt(text, end - 2) - firstLowercase,
+    symbolAt(text, end - 1) - firstLowercase,
   ]
-  if (second < 0 || third < 0 || (first > 0 && first < small)) return false
-  return isTriple[(Math.max(0, first - small + 1) * 26 + second) * 26 + third] === 1
+  if (second < 0 || third < 0 || (first > 0 && first < firstLowercase)) return false
+  return isTriple[(Math.max(0, first - firstLowercase + 1) * 26 + second) * 26 + third] === 1
 }
 
 const impossible = -0x40000000
-/** The most parts up to a place when the last one has one, two or more symbols, for the newest four places. */
+/**
+ * Dynamic programming tables: the largest number of parts up to a position when the last part has one, two or more
+ * symbols. Ring buffers of the last four positions, reused between calls.
+ */
 const one = new Int32Array(4)
 const two = new Int32Array(4)
 const more = new Int32Array(4)
 
 /**
- * The most tokens that can lie wholly within these ASCII letters, a space before them included, in either encoding.
+ * Returns an upper bound of the tokens within these ASCII letters, including a space before them, in either encoding.
  *
- * Byte pair encoding stops when no two neighbouring tokens of a piece make a token together. So whatever the tokens are,
- * neighbours of one and one, one and two or two and one symbols are no pair or triple of the tables, which hold tokens
- * of both encodings only. The longest chain of parts that obeys this rule has at least as many parts as there are tokens.
- * Where a piece may end within the letters, neighbours are free: after an apostrophe, behind the first or second letter (both
- * encodings may end it after 's or 'll). o200k_base ends one between a small letter and a capital as well, but no pair or
- * triple has a capital there.
+ * Byte pair encoding stops when no two neighbouring tokens of a piece form a token together. Whatever the tokens are,
+ * neighbours of one and one, one and two, or two and one symbols are therefore not a pair or triple of the tables, which
+ * hold only tokens of both encodings. The longest chain of parts that obeys this rule has at least as many parts as there
+ * are tokens. Neighbours are unrestricted at positions where a piece may end within the letters: after an apostrophe,
+ * behind the first or second letter (both encodings may end a piece after 's or 'll). o200k_base also ends a piece between
+ * a lower-case and an upper-case letter, but no pair or triple has a capital there.
  */
-export function mostTokens(text: string, start: number, end: number, afterApostrophe: boolean): number {
+export function maxLetterTokens(text: string, start: number, end: number, afterApostrophe: boolean): number {
   one.fill(impossible)
   two.fill(impossible)
   more.fill(impossible)

@@ -1,68 +1,95 @@
-import { cardsIn, mayHoldCards } from './secrets/cards.ts'
-import { type FoundSecret, marks } from './secrets/found.ts'
-import { hasLongRun } from './secrets/longRun.ts'
-import { mayHoldNamed, namedSecretsIn } from './secrets/named.ts'
-import { mayHoldPem, pemBlocksIn } from './secrets/pem.ts'
-import { mayHoldRequests, requestSecretsIn } from './secrets/requests.ts'
-import { shapesIn } from './secrets/shapes.ts'
-import { mayHoldTold, toldSecretsIn } from './secrets/told.ts'
+import { findNamedSecrets, mayContainNamedSecrets } from './secrets/assignments.ts'
+import { findCards, mayContainCards } from './secrets/cards.ts'
+import { findKnownFormats, mayContainKeys } from './secrets/keyFormats.ts'
+import { maskPattern, type SecretMatch } from './secrets/match.ts'
+import { findPemBlocks, mayContainPem } from './secrets/pem.ts'
+import { findStatedSecrets, mayContainStatedSecrets } from './secrets/phrases.ts'
+import { findRequestSecrets, mayContainRequestSecrets } from './secrets/requests.ts'
 
-export type { FoundSecret, SecretKind } from './secrets/found.ts'
-
-/** Every secret but a long one has one of these beside it or in it; most of what is said has none, and one look tells. What begins alike is tried once. */
-const hint =
+/** Prefilter for everything but keys of known formats: one scan rejects most texts. Alternatives with a common start are factored. */
+const secretHint =
   /p(?:ass|wd|in)|s(?:e(?:cret|nha|ed)|ign ?in)|token|key|auth|b(?:earer|asic|ackup)|c(?:o(?:ntraseña|okie|de)|v[vc]|redential)|m(?:ot de|nemonic)|пароль|密码|パスワード|identified by|:\/\/|otp|log ?in|recovery|\s-u|--(?:user|---)|\d{4}(?:[ -]\d{4}|\d{9})/i
-/** No pattern takes this character for part of a name or of a value. */
+/** Overwrites found secrets; no pattern accepts this character in a name or value. */
 const blank = '⟨'
-/** What was hidden by a secret next to it is found the next time; four times are enough for all but a text made to defeat this. */
-const passes = 4
+/** A secret hidden by a neighbouring one is found in the next pass; four passes suffice for all but adversarial texts. */
+const maxPasses = 4
 
-/** What is looked for, each after a cheap look whether there may be any. */
-const searches: readonly (readonly [mayHold: (text: string) => boolean, find: (text: string) => FoundSecret[]])[] = [
-  [mayHoldPem, pemBlocksIn],
-  [hasLongRun, shapesIn],
-  [mayHoldRequests, requestSecretsIn],
-  [mayHoldCards, cardsIn],
-  [mayHoldTold, toldSecretsIn],
-  [mayHoldNamed, namedSecretsIn],
-]
+/** Detectors, each with its prefilter. */
+const detectors: readonly (readonly [mayContain: (text: string) => boolean, find: (text: string) => SecretMatch[]])[] =
+  [
+    [mayContainPem, findPemBlocks],
+    [mayContainKeys, findKnownFormats],
+    [mayContainRequestSecrets, findRequestSecrets],
+    [mayContainCards, findCards],
+    [mayContainStatedSecrets, findStatedSecrets],
+    [mayContainNamedSecrets, findNamedSecrets],
+  ]
 
 /**
- * Where secrets stand in a text, in order, not overlapping: [start, end) is exactly what must be replaced.
+ * Finds secrets in a text, in order and without overlaps; `text.slice(start, end)` is exactly what must be replaced.
  *
  * @example
  * findSecrets('my password is hunter2') // [{ kind: 'password', start: 15, end: 22 }]
  */
-export function findSecrets(text: string): readonly FoundSecret[] {
-  if (!hasLongRun(text) && !hint.test(text)) return []
-  const found: FoundSecret[] = []
-  let rest = text.replace(marks, ({ length }) => blank.repeat(length))
-  for (let pass = 0; pass < passes; pass++) {
-    const more = joined(searches.flatMap(([mayHold, find]) => (mayHold(rest) ? find(rest) : [])))
+export function findSecrets(text: string): readonly SecretMatch[] {
+  if (!mayContainKeys(text) && !secretHint.test(text)) return []
+  const found: SecretMatch[] = []
+  let rest = text.replace(maskPattern, ({ length }) => blank.repeat(length))
+  for (let pass = 0; pass < maxPasses; pass++) {
+    const more = mergeOverlapping(detectors.flatMap(([mayContain, find]) => (mayContain(rest) ? find(rest) : [])))
     if (more.length === 0) break
     found.push(...more)
-    rest = without(rest, more)
+    rest = blankOut(rest, more)
   }
-  return joined(found)
+  return mergeOverlapping(found)
 }
 
-function without(text: string, found: readonly FoundSecret[]): string {
-  let kept = ''
+function blankOut(text: string, found: readonly SecretMatch[]): string {
+  let result = ''
   let reached = 0
   for (const { start, end } of found) {
-    kept += text.slice(reached, start) + blank.repeat(end - start)
+    result += text.slice(reached, start) + blank.repeat(end - start)
     reached = end
   }
-  return kept + text.slice(reached)
+  return result + text.slice(reached)
 }
 
-/** One for those that overlap, so that no part of either is left; of two alike the first in the list says what it is. */
-function joined(found: readonly FoundSecret[]): FoundSecret[] {
-  const kept: FoundSecret[] = []
+/** Merges overlapping matches, so that no part of either remains; the first one determines the kind. */
+function mergeOverlapping(found: readonly SecretMatch[]): SecretMatch[] {
+  const merged: SecretMatch[] = []
   for (const secret of [...found].sort((left, right) => left.start - right.start || right.end - left.end)) {
-    const last = kept.at(-1)
-    if (last === undefined || secret.start >= last.end) kept.push(secret)
-    else if (secret.end > last.end) kept[kept.length - 1] = { ...last, end: secret.end }
+    const last = merged.at(-1)
+    if (last === undefined || secret.start >= last.end) merged.push(secret)
+    else if (secret.end > last.end) merged[merged.length - 1] = { ...last, end: secret.end }
   }
-  return kept
+  return merged
 }
+
+/** Formats the mask that replaces a secret. */
+export const markOf = (number: number): string => `⟨secret:${number}⟩`
+
+/** Finds the masks in a text. */
+export const marksIn = (text: string): readonly string[] =>
+  text.includes('⟨secret:') ? (text.match(maskPattern) ?? []) : []
+
+/**
+ * Replaces each secret of a text by a mask.
+ *
+ * @example
+ * withMarks('my password is hunter2', () => '⟨secret:7⟩') // 'my password is ⟨secret:7⟩'
+ */
+export function withMarks(text: string, createMask: (secret: string) => string): string {
+  let [result, from] = ['', 0]
+  for (const { start, end } of findSecrets(text)) {
+    result += text.slice(from, start) + createMask(text.slice(start, end))
+    from = end
+  }
+  return from === 0 ? text : result + text.slice(from)
+}
+
+/** Replaces masks by their values; an unknown mask stays. */
+export const withValues = (text: string, lookup: (mask: string) => string | undefined): string =>
+  text.replace(maskPattern, (mask) => lookup(mask) ?? mask)
+
+/** Replaces all secrets and all masks by the same mask, so that the text sent and the text stored compare equal. */
+export const barringSecrets = (text: string): string => withMarks(text, () => markOf(0)).replace(maskPattern, markOf(0))

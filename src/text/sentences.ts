@@ -1,14 +1,14 @@
 import { linesOf } from './fences.ts'
 
-/** A sentence, or a line that holds none, and where it stands in the text: `text.slice(start, end)`. */
+/** Sentence, or a line without one: `text.slice(start, end)` of the split text. */
 export type Sentence = { readonly text: string; readonly start: number; readonly end: number }
 
-/** A longer sentence is taken apart where it has a space. */
-const longest = 600
+/** Longer sentences are split at a space. */
+const maxSentenceCharacters = 600
 
 /**
- * The sentences of a text in their order. A line break ends one; fenced code goes line by line with its indentation, and
- * the lines that open and close it are nobody's.
+ * Splits a text into sentences. A line break ends a sentence. Fenced code is split into lines with their indentation; the
+ * fences themselves are dropped.
  *
  * @example
  * sentencesOf('Dr. Wu came. Did she?').map((sentence) => sentence.text) // ['Dr. Wu came.', 'Did she?']
@@ -36,11 +36,11 @@ function splitLine(text: string, start: number, end: number, sentences: Sentence
     if (isSpace(code)) space = at
     let cut = -1
     if (isStop(code)) {
-      const next = afterClosers(text, at + 1, end)
-      if (endsHere(text, from, at, next, end)) cut = next
+      const next = skipClosers(text, at + 1, end)
+      if (endsSentence(text, from, at, next, end)) cut = next
       at = next - 1
     }
-    if (cut < 0 && at - from >= longest && space > from) cut = space
+    if (cut < 0 && at - from >= maxSentenceCharacters && space > from) cut = space
     if (cut < 0) continue
     addSentence(text, from, cut, sentences)
     from = cut
@@ -56,7 +56,7 @@ function addSentence(text: string, from: number, to: number, sentences: Sentence
   if (trimmed !== '') sentences.push({ text: trimmed, start, end: start + trimmed.length })
 }
 
-/** . ! ? … and their full-width forms. */
+/** Recognises . ! ? … and their full-width forms. */
 const isStop = (code: number): boolean =>
   code === 46 ||
   code === 33 ||
@@ -68,19 +68,19 @@ const isStop = (code: number): boolean =>
   code === 0xff61
 const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0x3000
 
-/** Quotation marks, brackets and further stops belong to the sentence they close. */
-function afterClosers(text: string, place: number, end: number): number {
-  let next = place
+/** Skips quotation marks, brackets and further stops: they belong to the sentence they close. */
+function skipClosers(text: string, start: number, end: number): number {
+  let next = start
   while (next < end && closers.has(text.charCodeAt(next))) next++
   return next
 }
 
-/** Whether the stop at `at`, with what closes after it up to `next`, ends the sentence that began at `from`. */
-function endsHere(text: string, from: number, at: number, next: number, end: number): boolean {
+/** Tells whether the stop at `at`, with closers up to `next`, ends the sentence that began at `from`. */
+function endsSentence(text: string, from: number, at: number, next: number, end: number): boolean {
   const code = text.charCodeAt(at)
   if (code > 0x2026) return true
   if (next < end && !isSpace(text.charCodeAt(next))) return false
-  return code !== 46 || !(isAbbreviation(text, from, at) || continues(text, next, end))
+  return code !== 46 || !(isAbbreviation(text, from, at) || continuesInLowerCase(text, next, end))
 }
 
 const closers = new Set([...'.!?…)]}"\'”’»*_`。！？」』）'].map((character) => character.charCodeAt(0)))
@@ -91,7 +91,7 @@ const abbreviations = new Set(
   ),
 )
 
-/** `Dr.`, `e.g.`, an initial, or the number of a list item. */
+/** Recognises `Dr.`, `e.g.`, an initial, or the number of a list item. */
 function isAbbreviation(text: string, from: number, at: number): boolean {
   let start = at
   while (
@@ -108,10 +108,10 @@ function isAbbreviation(text: string, from: number, at: number): boolean {
   return abbreviations.has(word.toLowerCase())
 }
 
-/** A small letter after the stop: the sentence goes on. */
-function continues(text: string, place: number, end: number): boolean {
-  let next = place
-  while (next < end && next - place < 8 && isSpace(text.charCodeAt(next))) next++
+/** Tells whether a lower-case letter follows the stop, so that the sentence goes on. */
+function continuesInLowerCase(text: string, start: number, end: number): boolean {
+  let next = start
+  while (next < end && next - start < 8 && isSpace(text.charCodeAt(next))) next++
   const code = text.charCodeAt(next)
   return next < end && code >= 97 && code <= 122
 }

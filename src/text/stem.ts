@@ -1,4 +1,4 @@
-/** Words the rules would spoil. */
+/** Words that the rules would stem wrongly. */
 const exceptions = new Map(
   Object.entries({
     skis: 'ski',
@@ -21,13 +21,15 @@ const exceptions = new Map(
     andes: 'andes',
   }),
 )
-const finished = new Set(['inning', 'outing', 'canning', 'herring', 'earring', 'proceed', 'exceed', 'succeed'])
+/** Words that stay as they are after plural removal. */
+const unchanged = new Set(['inning', 'outing', 'canning', 'herring', 'earring', 'proceed', 'exceed', 'succeed'])
 const longPrefixes = ['gener', 'commun', 'arsen']
 
-type Rules = readonly (readonly [suffix: string, becomes: string, after?: string])[]
+/** `after` lists the letters that may precede the suffix. */
+type SuffixRules = readonly (readonly [suffix: string, replacement: string, after?: string])[]
 
-// Longest first: the first suffix found decides, even if its condition then fails.
-const derivations = byLastLetter([
+// Longest first: the first matching suffix decides, even if its condition fails.
+const step2 = byLastLetter([
   ['ational', 'ate'],
   ['ization', 'ize'],
   ['fulness', 'ful'],
@@ -53,7 +55,7 @@ const derivations = byLastLetter([
   ['ogi', 'og', 'l'],
   ['li', '', 'cdeghkmnrt'],
 ])
-const qualities = byLastLetter([
+const step3 = byLastLetter([
   ['ational', 'ate'],
   ['tional', 'tion'],
   ['alize', 'al'],
@@ -64,7 +66,7 @@ const qualities = byLastLetter([
   ['ness', ''],
   ['ful', ''],
 ])
-const endings = byLastLetter([
+const step4 = byLastLetter([
   ['ement', ''],
   ['ance', ''],
   ['ence', ''],
@@ -85,44 +87,45 @@ const endings = byLastLetter([
   ['ic', ''],
 ])
 
-function byLastLetter(rules: Rules): readonly Rules[] {
+function byLastLetter(rules: SuffixRules): readonly SuffixRules[] {
   const table: (readonly [string, string, string?])[][] = Array.from({ length: 26 }, () => [])
   for (const rule of rules) table[rule[0].charCodeAt(rule[0].length - 1) - 97]?.push(rule)
   return table
 }
 
-/** The same few thousand words make up most of what is said: their stems stay at hand. Longer ones are rarer than they are worth. */
-const remembered = { words: 8_192, letters: 12 }
-const stems = new Map<string, string>()
+/** A few thousand short words make up most text, so their stems are cached. */
+const maxCachedWords = 8_192
+const maxCachedLetters = 12
+const cache = new Map<string, string>()
 
-/** The stem of a lower-case English word (the rules of Porter's second stemmer); any other word is left as it is. */
+/** Stems a lower-case English word by the Porter2 algorithm; returns any other word unchanged. */
 export function stem(word: string): string {
   if (word.length < 3) return word
-  const known = stems.get(word)
-  if (known !== undefined) return known
-  if (!isPlain(word)) return word
-  const found = exceptions.get(word) ?? stemmed(word)
-  if (word.length > remembered.letters) return found
-  if (stems.size >= remembered.words) stems.clear()
-  stems.set(word, found)
-  return found
+  const cached = cache.get(word)
+  if (cached !== undefined) return cached
+  if (!isLowercaseWord(word)) return word
+  const result = exceptions.get(word) ?? applyPorter2(word)
+  if (word.length > maxCachedLetters) return result
+  if (cache.size >= maxCachedWords) cache.clear()
+  cache.set(word, result)
+  return result
 }
 
-function stemmed(word: string): string {
+function applyPorter2(word: string): string {
   let rest = markConsonants(word.charCodeAt(0) === 39 ? word.slice(1) : word)
-  const first = firstRegion(rest)
-  const second = regionAfter(rest, first)
+  const r1 = findR1(rest)
+  const r2 = findRegionAfter(rest, r1)
   rest = dropPlural(dropPossessive(rest))
-  if (finished.has(rest)) return rest
-  rest = softenFinalY(dropTense(rest, first))
-  rest = replaceSuffix(rest, derivations, first)
-  // `ative` is the one suffix of its step that must lie in the second region.
-  rest = rest.endsWith('ative') && rest.length - 5 < second ? rest : replaceSuffix(rest, qualities, first)
-  rest = dropFinal(replaceSuffix(rest, endings, second), first, second)
+  if (unchanged.has(rest)) return rest
+  rest = softenFinalY(dropTense(rest, r1))
+  rest = replaceSuffix(rest, step2, r1)
+  // `ative` is the only suffix of step 3 that must lie in region R2.
+  rest = rest.endsWith('ative') && rest.length - 5 < r2 ? rest : replaceSuffix(rest, step3, r1)
+  rest = dropFinal(replaceSuffix(rest, step4, r2), r1, r2)
   return rest.includes('Y') ? rest.toLowerCase() : rest
 }
 
-function isPlain(word: string): boolean {
+function isLowercaseWord(word: string): boolean {
   for (let at = 0; at < word.length; at++) {
     const code = word.charCodeAt(at)
     if ((code < 97 || code > 122) && code !== 39) return false
@@ -130,7 +133,7 @@ function isPlain(word: string): boolean {
   return true
 }
 
-/** a e i o u y; the `Y` written by `markConsonants` is none. */
+/** Recognises a e i o u y; the `Y` written by `markConsonants` is a consonant. */
 function isVowel(code: number): boolean {
   return code === 97 || code === 101 || code === 105 || code === 111 || code === 117 || code === 121
 }
@@ -140,7 +143,7 @@ function hasVowel(word: string, end: number): boolean {
   return false
 }
 
-/** Writes `Y` for a y that opens the word or follows a vowel. */
+/** Writes `Y` for a consonant y: at the start of the word or after a vowel. */
 function markConsonants(word: string): string {
   if (!word.includes('y')) return word
   let marked = ''
@@ -151,13 +154,14 @@ function markConsonants(word: string): string {
   return marked
 }
 
-function firstRegion(word: string): number {
+/** Returns the start of region R1. */
+function findR1(word: string): number {
   for (const prefix of longPrefixes) if (word.startsWith(prefix)) return prefix.length
-  return regionAfter(word, 0)
+  return findRegionAfter(word, 0)
 }
 
-/** Where the word goes on after its first consonant that follows a vowel, looking from `from`. */
-function regionAfter(word: string, from: number): number {
+/** Returns the index after the first consonant that follows a vowel, searching from `from`. */
+function findRegionAfter(word: string, from: number): number {
   for (let at = from + 1; at < word.length; at++) {
     if (!isVowel(word.charCodeAt(at)) && isVowel(word.charCodeAt(at - 1))) return at + 1
   }
@@ -178,16 +182,16 @@ function dropPlural(word: string): string {
   return hasVowel(word, word.length - 2) ? word.slice(0, -1) : word
 }
 
-function dropTense(word: string, first: number): string {
+function dropTense(word: string, r1: number): string {
   const bare = word.endsWith('ly') ? word.slice(0, -2) : word
-  if (bare.endsWith('eed')) return bare.length - 3 >= first ? bare.slice(0, -1) : word
+  if (bare.endsWith('eed')) return bare.length - 3 >= r1 ? bare.slice(0, -1) : word
   const cut = bare.endsWith('ed') ? 2 : bare.endsWith('ing') ? 3 : 0
   if (cut === 0 || !hasVowel(bare, bare.length - cut)) return word
   const left = bare.slice(0, -cut)
   if (left.endsWith('at') || left.endsWith('bl') || left.endsWith('iz')) return `${left}e`
   const last = left.charAt(left.length - 1)
   if ('bdfgmnprt'.includes(last) && left.charAt(left.length - 2) === last) return left.slice(0, -1)
-  return first >= left.length && endsShort(left) ? `${left}e` : left
+  return r1 >= left.length && endsShort(left) ? `${left}e` : left
 }
 
 function softenFinalY(word: string): string {
@@ -196,7 +200,7 @@ function softenFinalY(word: string): string {
   return `${word.slice(0, -1)}i`
 }
 
-/** Whether the word ends in a short syllable, as `rap`, `at` or `bed` do. */
+/** Tells whether the word ends in a short syllable, such as `rap`, `at` or `bed`. */
 function endsShort(word: string): boolean {
   const end = word.length - 1
   const last = word.charCodeAt(end)
@@ -205,21 +209,21 @@ function endsShort(word: string): boolean {
   return !isVowel(word.charCodeAt(end - 2)) && last !== 119 && last !== 120 && last !== 89
 }
 
-function replaceSuffix(word: string, table: readonly Rules[], region: number): string {
-  for (const [suffix, becomes, after] of table[word.charCodeAt(word.length - 1) - 97] ?? []) {
+function replaceSuffix(word: string, table: readonly SuffixRules[], region: number): string {
+  for (const [suffix, replacement, after] of table[word.charCodeAt(word.length - 1) - 97] ?? []) {
     if (!word.endsWith(suffix)) continue
     const start = word.length - suffix.length
     if (start < region || (after !== undefined && !after.includes(word.charAt(start - 1)))) return word
-    return word.slice(0, start) + becomes
+    return word.slice(0, start) + replacement
   }
   return word
 }
 
-function dropFinal(word: string, first: number, second: number): string {
+function dropFinal(word: string, r1: number, r2: number): string {
   const end = word.length - 1
   if (word.endsWith('e')) {
-    const goes = end >= second || (end >= first && !endsShort(word.slice(0, -1)))
-    return goes ? word.slice(0, -1) : word
+    const isDropped = end >= r2 || (end >= r1 && !endsShort(word.slice(0, -1)))
+    return isDropped ? word.slice(0, -1) : word
   }
-  return end >= second && word.endsWith('ll') ? word.slice(0, -1) : word
+  return end >= r2 && word.endsWith('ll') ? word.slice(0, -1) : word
 }

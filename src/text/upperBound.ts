@@ -1,27 +1,27 @@
 import type { Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { chatOverhead } from './cost.ts'
-import { isCommon, mostTokens } from './letterRuns.ts'
+import { isCommonWord, maxLetterTokens } from './letterRuns.ts'
 
 /**
- * Never less than the exact count in cl100k_base and in o200k_base, without their tables: for browsers.
+ * Upper bound of the token count in cl100k_base and o200k_base that needs no rank tables; for browsers.
  *
- * Why it is never too small, for any text. Both encodings cut the text into pieces and make tokens of each piece alone;
- * every byte is in one token. The bound cuts the text into runs and gives each run a price such that
+ * Proof that it is never too small: both encodings split the text into pieces and tokenize each piece on its own; every
+ * byte is in one token. The bound splits the text into runs and gives each run a cost such that
  *
- * - a byte priced 1 pays for the token it is in, also when that token reaches into the runs beside it;
- * - every other run pays for the tokens that lie wholly within it, and for those it shares with a run of the same sort.
+ * - a byte with cost 1 covers the token it is in, even if that token reaches into neighbouring runs;
+ * - every other run covers the tokens within it and those it shares with a run of the same kind.
  *
- * Letters, digits, spaces and line ends of ASCII are such runs; everything else, all text beyond ASCII included, is priced
- * by its UTF-8 bytes. Nothing here depends on what a browser knows of Unicode.
+ * ASCII letters, digits, spaces and line ends form such runs; everything else, including all text outside ASCII, costs its
+ * UTF-8 bytes. Nothing depends on the Unicode version of the browser.
  *
- * - Digits: a piece is up to three, and each group of up to three is a token. Digits of another script before them may
+ * - Digits: a piece has up to three, and each group of up to three is a token. Digits of another script before them may
  *   take the first one or two into their piece, whose ASCII part is then one token.
- * - A space before a letter always begins that letter's piece. A common word that is one token costs 1, if its piece is
- *   sure to end with it; without a space, a sign before it may be in its piece: see `scripts/frequent-words.ts`, which
- *   admits a word only if that costs no more than the sign's bytes.
- * - Other letters: see `mostTokens`.
- * - Spaces, line ends: up to 79 and 10 of them are a token, so neighbouring tokens within the run are longer together.
+ * - Space before a letter: always begins the letter's piece. A common word that is one token costs 1 if its piece
+ *   certainly ends with it. Without a space, a symbol before it may be in its piece; `scripts/frequent-words.ts` admits a
+ *   word only if that costs no more than the symbol's bytes.
+ * - Other letters: see `maxLetterTokens`.
+ * - Spaces and line ends: up to 79 and 10 of them are a token, so two neighbouring tokens in a run together have more.
  *
  * @example
  * upperBound.count('The weather in the city') // 5
@@ -31,136 +31,136 @@ export const upperBound: Tokenizer = {
   kind: 'bound',
   overhead: chatOverhead,
   isExact: () => false,
-  count: countAtMost,
+  count: countUpperBound,
 }
 
-type Kind = 'letter' | 'digit' | 'space' | 'line' | 'white' | 'sign' | 'beyond' | 'edge'
+type CharacterKind = 'letter' | 'digit' | 'space' | 'line' | 'white' | 'symbol' | 'nonAscii' | 'edge'
 
-const kinds = Array.from({ length: 128 }, (_, code): Kind => {
+const kinds = Array.from({ length: 128 }, (_, code): CharacterKind => {
   const char = String.fromCharCode(code)
   if (/[A-Za-z]/.test(char)) return 'letter'
   if (/[0-9]/.test(char)) return 'digit'
   if (char === ' ') return 'space'
   if (char === '\n') return 'line'
-  return /\s/.test(char) ? 'white' : 'sign'
+  return /\s/.test(char) ? 'white' : 'symbol'
 })
 
-function kindAt(text: string, at: number): Kind {
-  return at < 0 || at >= text.length ? 'edge' : (kinds[text.charCodeAt(at)] ?? 'beyond')
+function kindAt(text: string, at: number): CharacterKind {
+  return at < 0 || at >= text.length ? 'edge' : (kinds[text.charCodeAt(at)] ?? 'nonAscii')
 }
 
-function countAtMost(text: string): Tokens {
+function countUpperBound(text: string): Tokens {
   let total = 0
   for (let at = 0; at < text.length; ) {
     const kind = kindAt(text, at)
-    const run =
+    const segment =
       kind === 'letter' || (kind === 'space' && kindAt(text, at + 1) === 'letter')
-        ? wordAt(text, at)
-        : runAt(text, at, kind)
-    total += run.price
-    at = run.end
+        ? priceWord(text, at)
+        : priceRun(text, at, kind)
+    total += segment.cost
+    at = segment.end
   }
   return total
 }
 
-type Run = { readonly end: number; readonly price: Tokens }
+type Segment = { readonly end: number; readonly cost: Tokens }
 
-function endOf(text: string, start: number, kind: Kind): number {
+function findRunEnd(text: string, start: number, kind: CharacterKind): number {
   let end = start + 1
   while (kindAt(text, end) === kind) end++
   return end
 }
 
-function runAt(text: string, at: number, kind: Kind): Run {
-  if (kind === 'beyond') return charAt(text, at)
-  const end = endOf(text, at, kind)
-  if (kind === 'line') return { end, price: priceOfBlank(end - at, lineToken) }
+function priceRun(text: string, at: number, kind: CharacterKind): Segment {
+  if (kind === 'nonAscii') return priceCharacter(text, at)
+  const end = findRunEnd(text, at, kind)
+  if (kind === 'line') return { end, cost: priceBlank(end - at, maxLineToken) }
   if (kind === 'digit')
     return {
       end,
-      price: kindAt(text, at - 1) === 'beyond' ? 1 + Math.ceil((end - at - 1) / 3) : Math.ceil((end - at) / 3),
+      cost: kindAt(text, at - 1) === 'nonAscii' ? 1 + Math.ceil((end - at - 1) / 3) : Math.ceil((end - at) / 3),
     }
-  if (kind !== 'space') return { end, price: end - at }
+  if (kind !== 'space') return { end, cost: end - at }
   // The last space before a letter is the beginning of its word.
   const stop = kindAt(text, end) === 'letter' ? end - 1 : end
-  return { end: stop, price: priceOfSpaces(text, at, stop) }
+  return { end: stop, cost: priceSpaces(text, at, stop) }
 }
 
-/** By UTF-8 bytes; half a surrogate pair is written as the three bytes of U+FFFD. */
-function charAt(text: string, at: number): Run {
+/** Costs the UTF-8 bytes; a lone surrogate is encoded as the three bytes of U+FFFD. */
+function priceCharacter(text: string, at: number): Segment {
   const point = text.codePointAt(at) as number
-  if (point > 0xffff) return { end: at + 2, price: 4 }
-  return { end: at + 1, price: point < 0x800 ? 2 : 3 }
+  if (point > 0xffff) return { end: at + 2, cost: 4 }
+  return { end: at + 1, cost: point < 0x800 ? 2 : 3 }
 }
 
-/** So many spaces or line ends, and all fewer, are a token of both encodings. */
-const spaceToken = 79
-const lineToken = 10
+/** Longest runs of spaces and line ends that are one token in both encodings; all shorter runs are, too. */
+const maxSpaceToken = 79
+const maxLineToken = 10
 
-/** Neighbours have more than `token` signs together, so among n tokens there are at least n - 1 halves of that. */
-function priceOfBlank(size: number, token: number): Tokens {
-  return Math.min(size, 1 + 2 * Math.floor(size / (token + 1)))
+/** Two neighbouring tokens have more than `maxToken` characters together, which bounds the number of tokens. */
+function priceBlank(size: number, maxToken: number): Tokens {
+  return Math.min(size, 1 + 2 * Math.floor(size / (maxToken + 1)))
 }
 
 /**
- * Before anything but white space the last space is cut off, and a line end before the spaces is in a piece of its own.
- * Otherwise line ends on either side may be in the same piece, and a token may hold signs of both.
+ * Before anything but white space, the last space is split off, and a line end before the spaces is in a separate piece.
+ * Otherwise line ends on either side may be in the same piece, and a token may contain characters of both.
  */
-function priceOfSpaces(text: string, at: number, end: number): Tokens {
+function priceSpaces(text: string, at: number, end: number): Tokens {
   const size = end - at
   const afterLine = kindAt(text, at - 1) === 'line' ? 1 : 0
   switch (kindAt(text, end)) {
     case 'space':
-      return priceOfBlank(size, spaceToken)
+      return priceBlank(size, maxSpaceToken)
     case 'digit':
-    case 'sign':
-      return 1 + priceOfBlank(size - 1, spaceToken)
+    case 'symbol':
+      return 1 + priceBlank(size - 1, maxSpaceToken)
     case 'edge':
-      return Math.min(size, afterLine + priceOfBlank(size, spaceToken))
+      return Math.min(size, afterLine + priceBlank(size, maxSpaceToken))
     case 'line':
-      return Math.min(size, afterLine + 1 + priceOfBlank(size, spaceToken))
+      return Math.min(size, afterLine + 1 + priceBlank(size, maxSpaceToken))
     default:
-      return Math.min(size, afterLine + 1 + priceOfBlank(size - 1, spaceToken))
+      return Math.min(size, afterLine + 1 + priceBlank(size - 1, maxSpaceToken))
   }
 }
 
-/** Letters with the space before them, if there is one. */
-function wordAt(text: string, at: number): Run {
-  const spaced = text[at] === ' '
-  const letters = spaced ? at + 1 : at
-  const end = endOf(text, letters, 'letter')
-  const before = spaced ? 'clear' : placeAfter(text, letters - 1)
-  if (before !== 'open' && isCommon(text.slice(letters, end), spaced)) {
-    if (isClosed(text, end)) return { end, price: 1 }
-    const contracted = before === 'clear' ? endOfContraction(text, end) : end
-    if (contracted > end) return { end: contracted, price: 2 }
+/** Prices letters, including a space before them. */
+function priceWord(text: string, at: number): Segment {
+  const isAfterSpace = text[at] === ' '
+  const letters = isAfterSpace ? at + 1 : at
+  const end = findRunEnd(text, letters, 'letter')
+  const before = isAfterSpace ? 'start' : classifyStart(text, letters - 1)
+  if (before !== 'inside' && isCommonWord(text.slice(letters, end), isAfterSpace)) {
+    if (isPieceEnd(text, end)) return { end, cost: 1 }
+    const contracted = before === 'start' ? findContractionEnd(text, end) : end
+    if (contracted > end) return { end: contracted, cost: 2 }
   }
-  return { end, price: mostTokens(text, at, end, text[letters - 1] === "'") }
+  return { end, cost: maxLetterTokens(text, at, end, text[letters - 1] === "'") }
 }
 
-/** Signs beyond ASCII that are no part of a word in any version of Unicode. */
-const quiet = '‘’“”–—…'
+/** Characters outside ASCII that are not part of a word in any Unicode version. */
+const punctuation = '‘’“”–—…'
 
-/** Whether a letter behind this place begins its piece, may share it with the sign there, or may be inside of it. */
-function placeAfter(text: string, at: number): 'clear' | 'sign' | 'open' {
+/** Tells whether a letter after this index starts its piece, may share it with the symbol there, or may be inside it. */
+function classifyStart(text: string, at: number): 'start' | 'shared' | 'inside' {
   const kind = kindAt(text, at)
-  if (kind === 'edge' || kind === 'line' || kind === 'digit' || text[at] === '\r') return 'clear'
-  if (kind === 'beyond') return quiet.includes(text.charAt(at)) ? 'sign' : 'open'
-  return text[at] === "'" ? 'open' : 'sign'
+  if (kind === 'edge' || kind === 'line' || kind === 'digit' || text[at] === '\r') return 'start'
+  if (kind === 'nonAscii') return punctuation.includes(text.charAt(at)) ? 'shared' : 'inside'
+  return text[at] === "'" ? 'inside' : 'shared'
 }
 
-/** Whether the piece of a letter before this place is sure to end with it. */
-function isClosed(text: string, at: number): boolean {
+/** Tells whether the piece of the letter before this index certainly ends with it. */
+function isPieceEnd(text: string, at: number): boolean {
   const kind = kindAt(text, at)
   if (kind === 'letter') return false
-  if (kind === 'beyond') return quiet.includes(text.charAt(at))
-  // What follows an apostrophe may be a contraction, which o200k_base takes into the word's piece.
+  if (kind === 'nonAscii') return punctuation.includes(text.charAt(at))
+  // An apostrophe may begin a contraction, which o200k_base takes into the word's piece.
   const next = text[at] === "'" ? kindAt(text, at + 1) : kind
-  return next !== 'letter' && next !== 'beyond'
+  return next !== 'letter' && next !== 'nonAscii'
 }
 
-/** The end of the contraction that begins here, or this place if there is none. */
-function endOfContraction(text: string, at: number): number {
+/** Returns the end of the contraction that begins here, or this index if there is none. */
+function findContractionEnd(text: string, at: number): number {
   const ending = ["'s", "'t", "'m", "'d", "'ll", "'ve", "'re"].find((part) => text.startsWith(part, at))
-  return ending !== undefined && isClosed(text, at + ending.length) ? at + ending.length : at
+  return ending !== undefined && isPieceEnd(text, at + ending.length) ? at + ending.length : at
 }

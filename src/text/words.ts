@@ -2,20 +2,20 @@ import { stem } from './stem.ts'
 
 export { stem }
 
-/** A longer word (a key, a blob) is known by its beginning. */
-const longest = 128
+/** Longer words, such as keys and blobs, are cut to this length. */
+const maxWordCharacters = 128
 
 const unknown = 0
 const gap = 1
 const letter = 2
-/** Belongs to the letter before it. */
+/** Combining mark: belongs to the letter before it. */
 const mark = 3
 /** Joins the letters on both sides into one identifier: `src/a.ts`, `well-known`, `don't`. */
 const joiner = 4
-/** Of a script written without spaces: every character can be looked for, and every pair. */
+/** Letter of a script without spaces: every character and every pair of neighbours is a word. */
 const dense = 5
 
-/** The kind of every UTF-16 code; beyond ASCII it is found when first met. */
+/** Kind of every UTF-16 code unit; outside ASCII it is determined on first use. */
 const kinds = new Uint8Array(0x10000)
 for (let code = 0; code < 128; code++) kinds[code] = /\w/.test(String.fromCharCode(code)) ? letter : gap
 for (const character of "./-@'’") kinds[character.charCodeAt(0)] = joiner
@@ -24,7 +24,7 @@ for (const invisible of '\u00ad\u200c\u200d') kinds[invisible.charCodeAt(0)] = m
 const isDense =
   /(?:\p{scx=Han}|\p{scx=Hira}|\p{scx=Kana}|\p{scx=Hang}|\p{scx=Thai}|\p{scx=Laoo}|\p{scx=Khmr}|\p{scx=Mymr})/u
 
-function kindOf(character: string): number {
+function classify(character: string): number {
   if (/\p{M}/u.test(character)) return mark
   if (!/[\p{L}\p{N}]/u.test(character)) return gap
   return isDense.test(character) ? dense : letter
@@ -34,16 +34,16 @@ function kindAt(text: string, at: number): number {
   const code = text.charCodeAt(at)
   const kind = kinds[code] ?? gap
   if (kind !== unknown) return kind
-  // The second half of a pair continues whatever the first half began.
+  // A low surrogate continues the character that its high surrogate began.
   if (code >= 0xdc00 && code <= 0xdfff) return mark
-  const found = kindOf(String.fromCodePoint(text.codePointAt(at) ?? code))
-  const isHalf = code >= 0xd800 && code <= 0xdbff
-  if (!isHalf) kinds[code] = found
+  const found = classify(String.fromCodePoint(text.codePointAt(at) ?? code))
+  const isHighSurrogate = code >= 0xd800 && code <= 0xdbff
+  if (!isHighSurrogate) kinds[code] = found
   return found
 }
 
 /**
- * The words of a text in their order, in lower case and without accents; an identifier gives itself and then its parts.
+ * Splits a text into words, in lower case and without accents. An identifier gives itself, followed by its parts.
  *
  * @example
  * wordsOf("Don't touch src/userName.ts") // ["don't", 'touch', 'src/username.ts', 'src', 'username', 'user', 'name', 'ts']
@@ -80,14 +80,14 @@ function takeWord(text: string, start: number, words: string[]): number {
   return at
 }
 
-const joiners = /[./\-@]|['’](?=[^'’]{3})/
-const humps = /_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})/
+const joinerPattern = /[./\-@]|['’](?=[^'’]{3})/
+const camelCaseBoundary = /_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})/
 
 function takeParts(word: string, plain: boolean, words: string[]): void {
-  const pieces = word.split(joiners)
-  if (pieces.length > 1 && word.length <= longest) words.push(fold(word, plain))
+  const pieces = word.split(joinerPattern)
+  if (pieces.length > 1 && word.length <= maxWordCharacters) words.push(fold(word, plain))
   for (const piece of pieces) {
-    const parts = piece.split(humps).filter((part) => part !== '')
+    const parts = piece.split(camelCaseBoundary).filter((part) => part !== '')
     if (parts.length > 1) words.push(fold(piece, plain).replace(/^_+|_+$/g, ''))
     for (const part of parts) words.push(fold(part, plain))
   }
@@ -98,7 +98,7 @@ function takeDense(text: string, start: number, words: string[]): number {
   let before = ''
   while (at < text.length && kindAt(text, at) === dense) {
     let end = at + 1
-    while (end < text.length && end - at < longest && kindAt(text, end) === mark) end++
+    while (end < text.length && end - at < maxWordCharacters && kindAt(text, end) === mark) end++
     const character = text.slice(at, end)
     words.push(character)
     if (before !== '') words.push(before + character)
@@ -108,17 +108,18 @@ function takeDense(text: string, start: number, words: string[]): number {
   return at
 }
 
+/** Lower-cases a word and removes accents. */
 function fold(word: string, plain: boolean): string {
-  const kept = word.length > longest ? word.slice(0, longest) : word
-  if (plain) return kept.toLowerCase()
-  const folded = kept
+  const cut = word.length > maxWordCharacters ? word.slice(0, maxWordCharacters) : word
+  if (plain) return cut.toLowerCase()
+  const folded = cut
     .normalize('NFKD')
-    // A few letters, such as ﷺ, decompose into several words: they stay one.
+    // Some letters, such as ﷺ, decompose into several words; removing the spaces keeps them as one.
     .replace(/[\u0300-\u036f\u00ad\u200c\u200d]|\s|[\ud800-\udbff]$/g, '')
     .replace(/’/g, "'")
     .normalize('NFC')
     .toLowerCase()
-  return folded === '' ? kept : folded
+  return folded === '' ? cut : folded
 }
 
 const stopwords = new Set(
@@ -131,10 +132,10 @@ const stopwords = new Set(
   you'll you're you've your yours yourself yourselves`.split(/\s+/),
 )
 
-/** Whether a lower-case word is too common in English to tell two texts apart. */
+/** Tells whether a lower-case English word is too common to distinguish texts. */
 export const isStopword = (word: string): boolean => stopwords.has(word)
 
-/** What a text can be found by: the stems of its words, without the commonest ones. */
+/** Extracts the search terms of a text: the stems of its words without stopwords. */
 export function termsOf(text: string): string[] {
   const terms: string[] = []
   for (const word of wordsOf(text)) if (!stopwords.has(word)) terms.push(stem(word))

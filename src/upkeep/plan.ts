@@ -1,7 +1,6 @@
 import { covered, mostOf, promised } from '../domain/band.ts'
 import type { Derived, Message, Millis, Summary, Tokens } from '../domain/entry.ts'
-import type { Profile } from '../domain/profile.ts'
-import type { Rule, Task, When } from '../domain/rule.ts'
+import type { Profile, Rule, Task, When } from '../domain/profile.ts'
 import { countBetween, type Head } from '../domain/session.ts'
 
 type TaskOf<K extends string> = Extract<Task, { summarise: K }>

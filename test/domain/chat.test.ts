@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseMessage } from '../../src/domain/chat.ts'
 
-describe('a message at the edge', () => {
-  it('takes the shape of OpenAI', () => {
+describe('parseMessage', () => {
+  it('accepts every role of OpenAI messages', () => {
     expect(parseMessage({ role: 'user', content: 'Hello' }, 0, 7)).toEqual({ role: 'user', content: 'Hello', at: 7 })
     expect(parseMessage({ role: 'developer', content: 'Be brief', at: 3 }, 0, 7)).toEqual({
       role: 'system',
@@ -33,12 +33,12 @@ describe('a message at the edge', () => {
     })
   })
 
-  it('takes any time that a date can be', () => {
+  it('accepts any time within the range of Date', () => {
     for (const at of [-8.64e15, 0, 1_700_000_000_000.5, 8.64e15])
       expect(parseMessage({ role: 'user', content: 'x', at }, 0, 7).at).toBe(at)
   })
 
-  it('keeps the text of parts and marks the place of the others', () => {
+  it('joins text parts and replaces other media by a placeholder', () => {
     const content = [
       { type: 'text', text: 'Look:' },
       { type: 'image_url', image_url: { url: 'data:…' } },
@@ -72,7 +72,7 @@ describe('a message at the edge', () => {
       'messages[2].at is 8640000000000001; it must be a time in milliseconds.',
     ],
     [{ role: 'user', content: 'x', at: -1e300 }, 'messages[2].at is -1e+300; it must be a time in milliseconds.'],
-  ])('says what is wrong with %j', (value, message) => {
+  ])('rejects %j and names the field', (value, message) => {
     expect(() => parseMessage(value, 2, 7)).toThrow(expect.objectContaining({ code: 'bad-message', message }))
   })
 })

@@ -4,7 +4,7 @@ import { MemoryError } from '../../src/domain/error.ts'
 import { formatKey, parseKey } from '../../src/domain/key.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const fault = (text: string): string => {
+const parseError = (text: string): string => {
   try {
     parseKey(text)
     return 'accepted'
@@ -13,35 +13,35 @@ const fault = (text: string): string => {
   }
 }
 
-describe('a key', () => {
-  verifies('T-01', 'is split at the first colon, and without a colon names the scope itself', () => {
+describe('parseKey', () => {
+  verifies('T-01', 'splits at the first colon; without a colon the key names the scope', () => {
     expect(parseKey('acme:+15551234567')).toEqual({ scope: 'acme', id: '+15551234567' })
     expect(parseKey('tenant1:user@email.com')).toEqual({ scope: 'tenant1', id: 'user@email.com' })
     expect(parseKey('acme')).toEqual({ scope: 'acme', id: '' })
-    expect(fault('acme:a:b')).toContain('The session of key "acme:a:b" may hold only')
+    expect(parseError('acme:a:b')).toContain('The session of key "acme:a:b" may hold only')
   })
 
-  verifies('T-11', 'has halves of bounded length', () => {
+  verifies('T-11', 'limits the length of both parts', () => {
     expect(parseKey(`${'s'.repeat(64)}:${'i'.repeat(128)}`).id).toHaveLength(128)
-    expect(fault(`${'s'.repeat(65)}`)).toContain('longer than 64 characters')
-    expect(fault(`s:${'i'.repeat(129)}`)).toContain('longer than 128 characters')
-    expect(fault('')).toContain(
+    expect(parseError(`${'s'.repeat(65)}`)).toContain('longer than 64 characters')
+    expect(parseError(`s:${'i'.repeat(129)}`)).toContain('longer than 128 characters')
+    expect(parseError('')).toContain(
       'bad-key: The scope of key "" is empty. Write scope or scope:session, for example acme:+15551234567.',
     )
-    expect(fault('acme:')).toContain('The session of key "acme:" is empty')
-    expect(fault(':id')).toContain('The scope of key ":id" is empty')
+    expect(parseError('acme:')).toContain('The session of key "acme:" is empty')
+    expect(parseError(':id')).toContain('The scope of key ":id" is empty')
   })
 
-  verifies('T-11', 'refuses reserved words, look-alikes and what cannot be seen', () => {
+  verifies('T-11', 'rejects reserved words, look-alike letters and invisible characters', () => {
     for (const word of ['.', '..', '__proto__', 'constructor', 'prototype']) {
-      expect(fault(word)).toContain(`is the reserved word ${word}`)
-      expect(fault(`acme:${word}`)).toContain(`is the reserved word ${word}`)
+      expect(parseError(word)).toContain(`is the reserved word ${word}`)
+      expect(parseError(`acme:${word}`)).toContain(`is the reserved word ${word}`)
     }
     for (const text of ['аcme', 'ac​me', 'ac me', 'acme/1', 'acme%3A1', 'acme\n', 'ａcme', 'acmé'])
-      expect(fault(text)).toContain('may hold only the letters A-Z and a-z, digits and _ + - . @')
+      expect(parseError(text)).toContain('may hold only the letters A-Z and a-z, digits and _ + - . @')
   })
 
-  it('is injective: formatting what was parsed gives the text back', () => {
+  it('is the inverse of formatKey for every accepted text', () => {
     const half = fc.stringMatching(/^[A-Za-z0-9_+\-.@]{1,20}$/)
     fc.assert(
       fc.property(
@@ -51,7 +51,7 @@ describe('a key', () => {
           fc.string(),
         ),
         (text) => {
-          if (fault(text) === 'accepted') expect(formatKey(parseKey(text))).toBe(text)
+          if (parseError(text) === 'accepted') expect(formatKey(parseKey(text))).toBe(text)
         },
       ),
       { numRuns: 1_000 },

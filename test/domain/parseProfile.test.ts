@@ -5,7 +5,7 @@ import { profiles } from '../../src/profiles/index.ts'
 
 const { thread } = profiles
 
-function fault(value: unknown): string {
+function parseError(value: unknown): string {
   try {
     parseProfile(value)
     return 'accepted'
@@ -14,48 +14,48 @@ function fault(value: unknown): string {
   }
 }
 
-describe('a profile', () => {
-  it.each(Object.values(profiles))('$name is valid and survives JSON', (profile) => {
+describe('parseProfile', () => {
+  it.each(Object.values(profiles))('accepts the built-in profile $name after a JSON round trip', (profile) => {
     expect(parseProfile(JSON.parse(JSON.stringify(profile)))).toEqual(profile)
   })
 
-  it('names the field at fault and the fix', () => {
-    expect(fault({ ...thread, budget: '16k' })).toBe(
+  it('names the invalid field and its valid values', () => {
+    expect(parseError({ ...thread, budget: '16k' })).toBe(
       'bad-profile: profile.budget is "16k"; it must be a whole number, 1 or more.',
     )
-    expect(fault({ ...thread, durability: 'disk' })).toBe(
+    expect(parseError({ ...thread, durability: 'disk' })).toBe(
       'bad-profile: profile.durability is "disk"; it must be one of ram, durable.',
     )
-    expect(fault({ ...thread, framing: undefined })).toBe(
+    expect(parseError({ ...thread, framing: undefined })).toBe(
       'bad-profile: profile.framing is missing; it must be one of silent, open, sections.',
     )
-    expect(fault({ ...thread, budgte: 5 })).toContain(
-      'bad-profile: profile.budgte is 5; it must be left out: profile has only name, durability, budget,',
+    expect(parseError({ ...thread, budgte: 5 })).toContain(
+      'bad-profile: Unknown field profile.budgte. Use one of: name, durability, budget,',
     )
-    expect(fault('thread')).toContain('profile is "thread"; it must be an object with name,')
-    expect(fault({ ...thread, bands: [] })).toBe(
+    expect(parseError('thread')).toContain('profile is "thread"; it must be an object with name,')
+    expect(parseError({ ...thread, bands: [] })).toBe(
       'bad-profile: profile.bands is []; it must be a list with at least 1 entry.',
     )
   })
 
-  it('checks bands down to their rungs', () => {
+  it('validates bands and their renderings', () => {
     const [band] = thread.bands
-    const broken = (change: object) => fault({ ...thread, bands: [{ ...band, ...change }] })
-    expect(broken({ ladder: [{ as: 'whole' }, { as: 'shrink' }] })).toContain(
+    const errorWith = (change: object) => parseError({ ...thread, bands: [{ ...band, ...change }] })
+    expect(errorWith({ ladder: [{ as: 'whole' }, { as: 'shrink' }] })).toContain(
       'profile.bands[0].ladder[1].as is "shrink"; it must be one of whole, squeeze,',
     )
-    expect(broken({ ladder: [{ as: 'clip' }] })).toBe(
+    expect(errorWith({ ladder: [{ as: 'clip' }] })).toBe(
       'bad-profile: profile.bands[0].ladder[0].characters is missing; it must be a whole number, 1 or more.',
     )
-    expect(broken({ claim: {} })).toContain(
+    expect(errorWith({ claim: {} })).toContain(
       'profile.bands[0].claim is {}; it must be an object with one of first, lastTokens,',
     )
-    expect(broken({ maxShare: 1.5 })).toBe(
+    expect(errorWith({ maxShare: 1.5 })).toBe(
       'bad-profile: profile.bands[0].maxShare is 1.5; it must be a number above 0 up to 1, a part of the budget.',
     )
-    expect(broken({ show: 'turns' })).toContain('profile.bands[0].show is "turns"; it must be block')
-    expect(broken({ heading: '/x' })).toContain('must be one line that begins with neither white space nor a slash')
-    expect(fault({ ...thread, bands: [band, band] })).toContain(
+    expect(errorWith({ show: 'turns' })).toContain('profile.bands[0].show is "turns"; it must be block')
+    expect(errorWith({ heading: '/x' })).toContain('must be one line that begins with neither white space nor a slash')
+    expect(parseError({ ...thread, bands: [band, band] })).toContain(
       'profile.bands[1].name is "facts"; it must be different from the names of the other bands',
     )
   })

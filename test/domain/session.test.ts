@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { countBetween, type Gap, withGap } from '../../src/domain/session.ts'
 
-describe('gaps', () => {
-  it('join with their neighbours', () => {
+describe('withGap', () => {
+  it('merges adjacent gaps', () => {
     expect(withGap([], 5)).toEqual([[5, 5]])
     expect(withGap([[5, 5]], 6)).toEqual([[5, 6]])
     expect(
@@ -21,18 +21,20 @@ describe('gaps', () => {
     ])
   })
 
-  it('count what is left like a set of numbers would', () => {
+  it('keeps gaps ordered, and countBetween counts the remaining numbers', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.integer({ min: 1, max: 40 })),
         fc.integer({ min: 1, max: 40 }),
         fc.integer({ min: 0, max: 40 }),
-        (gone, first, length) => {
+        (deleted, first, length) => {
           let gaps: readonly Gap[] = []
-          for (const sequence of gone) gaps = withGap(gaps, sequence)
+          for (const sequence of deleted) gaps = withGap(gaps, sequence)
           const last = first + length - 1
-          const left = Array.from({ length }, (_, at) => first + at).filter((sequence) => !gone.includes(sequence))
-          expect(countBetween(gaps, first, last)).toBe(left.length)
+          const remaining = Array.from({ length }, (_, index) => first + index).filter(
+            (sequence) => !deleted.includes(sequence),
+          )
+          expect(countBetween(gaps, first, last)).toBe(remaining.length)
           expect(gaps).toEqual([...gaps].sort((a, b) => a[0] - b[0]))
         },
       ),

@@ -4,7 +4,7 @@ import type { Category, ContextItem } from '../../src/handoff/item.ts'
 import { extractItems } from '../../src/handoff/save/extract.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { hostileText } from '../text/hostile.ts'
+import { hostileText } from '../text/hostileTexts.ts'
 import { conversation, type Turn } from './renderFixtures.ts'
 
 const tokenizer = await tokenizerNamed('exact')

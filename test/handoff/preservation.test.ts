@@ -8,7 +8,7 @@ import {
   measurePreservationByCategory,
 } from '../../src/handoff/restore/preservation.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { hostileText } from '../text/hostile.ts'
+import { hostileText } from '../text/hostileTexts.ts'
 import { item } from './renderFixtures.ts'
 
 const sum = (weights: CategoryWeights): number => Object.values(weights).reduce((total, weight) => total + weight, 0)

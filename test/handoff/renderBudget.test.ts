@@ -7,7 +7,7 @@ import { linesOf } from '../../src/text/fences.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { hostileText } from '../text/hostile.ts'
+import { hostileText } from '../text/hostileTexts.ts'
 import { conversation, item, material } from './renderFixtures.ts'
 
 const exact = await tokenizerNamed('exact')

@@ -3,7 +3,7 @@ import { filesKey, formatKey, type Key, personKey } from '../../src/domain/key.t
 import type { Index, Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
 import { internalsOf, Memory } from '../../src/memory.ts'
-import { whenIn } from '../../src/text/when.ts'
+import { whenIn } from '../../src/text/dates.ts'
 
 /** Puts passages of a file where a tenant's files are kept. */
 export async function upload(store: Store, scope: string, name: string, ...chunks: readonly string[]): Promise<void> {

@@ -6,11 +6,11 @@ import { verifies } from '../requirements/verifies.ts'
 const { agent } = profiles
 const key = 'acme:agent'
 
-/** Messages of exactly `tokens` by the document's estimate, with their place at the beginning. */
-const talk = (count: number, tokens: number) =>
-  Array.from({ length: count }, (_, place) => ({
-    role: place % 2 === 0 ? ('user' as const) : ('assistant' as const),
-    content: `${place + 1} ${'word '.repeat(tokens)}`.slice(0, tokens * 4 - 12),
+/** Creates messages of exactly `tokens` by the document's estimate; each begins with its number. */
+const createMessages = (count: number, tokens: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    role: index % 2 === 0 ? ('user' as const) : ('assistant' as const),
+    content: `${index + 1} ${'word '.repeat(tokens)}`.slice(0, tokens * 4 - 12),
   }))
 
 describe('the agent profile', () => {
@@ -21,25 +21,25 @@ describe('the agent profile', () => {
     expect([chars4.count('a'.repeat(4)), chars4.count('a'.repeat(5)), chars4.count('')]).toEqual([1, 2, 0])
   })
 
-  verifies('A-04', 'tells when the trigger is reached, and takes other figures', async () => {
+  verifies('A-04', 'with another budget and upkeepAt reports when upkeep is due', async () => {
     await using memory = await openMemory({ profile: { ...agent, budget: 1_000, trigger: 0.5 }, tokenizer: chars4 })
-    await memory.append(key, talk(9, 50))
+    await memory.append(key, createMessages(9, 50))
     expect((await memory.context(key)).ledger).toMatchObject({ budget: 1_000, due: false })
-    await memory.append(key, talk(3, 50))
+    await memory.append(key, createMessages(3, 50))
     expect((await memory.context(key)).ledger.due).toBe(true)
   })
 
   verifies(
     'A-05',
-    'keeps the last 30 whole, older ones whole up to 85 %, digested up to 95 %, and drops the rest',
+    'shows the last 30 in full, older ones in full up to 85 % and digested up to 95 %, and drops the rest',
     async () => {
       await using memory = await openMemory({ profile: { ...agent, budget: 6_000 }, tokenizer: chars4 })
-      await memory.append(key, talk(100, 100))
+      await memory.append(key, createMessages(100, 100))
       const { ledger } = await memory.context(key)
-      const fate = ledger.lines
+      const treatments = ledger.lines
         .filter((line) => line.entries !== null)
         .map((line) => ({ band: line.band, verdict: line.verdict, first: line.entries?.[0], last: line.entries?.[1] }))
-      expect(fate.map((line) => `${line.verdict} ${line.band}`)).toEqual([
+      expect(treatments.map((line) => `${line.verdict} ${line.band}`)).toEqual([
         'dropped none',
         'shortened older',
         'whole older',
@@ -47,12 +47,12 @@ describe('the agent profile', () => {
         'whole recent',
         'whole recent',
       ])
-      expect(fate[3]?.first).toBe('m71')
-      expect(fate.at(-1)?.last).toBe('m100')
-      const spent = (verdict: string) =>
+      expect(treatments[3]?.first).toBe('m71')
+      expect(treatments.at(-1)?.last).toBe('m100')
+      const sumTokens = (verdict: string) =>
         ledger.lines.filter((line) => line.verdict === verdict).reduce((sum, line) => sum + line.tokens, 0)
-      expect(spent('whole')).toBeLessThanOrEqual(0.85 * 6_000)
-      expect(spent('whole')).toBeGreaterThan(0.85 * 6_000 - 110)
+      expect(sumTokens('whole')).toBeLessThanOrEqual(0.85 * 6_000)
+      expect(sumTokens('whole')).toBeGreaterThan(0.85 * 6_000 - 110)
       expect(ledger.spent).toBeLessThanOrEqual(0.95 * 6_000)
       expect(ledger.spent).toBeGreaterThan(0.95 * 6_000 - 110)
       const digested = ledger.lines.find((line) => line.verdict === 'shortened')

@@ -10,8 +10,8 @@ const tab = 'example.com:42'
 const run = promisify(execFile)
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/** Runs a script that may read files and nothing else: no writing, no child process, no worker, no native code. */
-const confined = (script: string, ...flags: string[]) =>
+/** Runs a script that may only read files: no writing, child processes, workers or native code. */
+const runSandboxed = (script: string, ...flags: string[]) =>
   run(
     process.execPath,
     [
@@ -28,10 +28,10 @@ const confined = (script: string, ...flags: string[]) =>
   )
 
 describe('the ephemeral profile', () => {
-  verifies('E-02', 'refuses a durable store at open', async () => {
+  verifies('E-02', 'rejects a durable store when opened', async () => {
     const durable = { ...ramStore(), durability: 'durable' as const }
     await expect(openMemory({ profile: 'ephemeral', store: durable })).rejects.toThrow(
-      'Profile ephemeral is RAM-only and refuses a durable store. Omit store, or choose a durable profile such as thread.',
+      'Profile ephemeral lives in RAM only and refuses a durable store. Leave out store, or choose a durable profile such as thread.',
     )
     await expect(openMemory({ profile: 'ephemeral', sessions: durable })).rejects.toMatchObject({
       code: 'bad-option',
@@ -41,24 +41,24 @@ describe('the ephemeral profile', () => {
     await expect(openMemory({ profile: 'support', sessions: durable })).rejects.toMatchObject({ param: 'sessions' })
   })
 
-  verifies('E-02', 'writes no file and starts no process, even where it could not', async () => {
-    const talk = `
+  verifies('E-02', 'works without permission to write files or start processes', async () => {
+    const script = `
       import { openMemory } from './src/index.ts'
       const memory = await openMemory({ profile: 'ephemeral' })
       for (let at = 0; at < 120; at++) await memory.append('${tab}', [{ role: at % 2 ? 'assistant' : 'user', content: 'canary ' + at }])
       const { text } = await memory.context('${tab}')
       await memory.sweep()
       console.log(text.includes('canary 119'))`
-    expect((await confined(talk)).stdout).toBe('true\n')
+    expect((await runSandboxed(script)).stdout).toBe('true\n')
     const control = "import { writeFileSync } from 'node:fs'; writeFileSync('/tmp/threadkeep-canary', 'x')"
-    await expect(confined(control)).rejects.toThrow('ERR_ACCESS_DENIED')
+    await expect(runSandboxed(control)).rejects.toThrow('ERR_ACCESS_DENIED')
   })
 
-  verifies('E-04', 'derives nothing from what is said', async () => {
+  verifies('E-04', 'derives nothing from messages', async () => {
     const store = ramStore()
     await using memory = await openMemory({ profile: 'ephemeral', sessions: store })
-    for (let at = 0; at < 60; at++)
-      await memory.append(tab, [{ role: 'user', content: `My name is Ann, I live in Oslo and prefer tea. ${at}` }])
+    for (let index = 0; index < 60; index++)
+      await memory.append(tab, [{ role: 'user', content: `My name is Ann, I live in Oslo and prefer tea. ${index}` }])
     await memory.context(tab)
     await memory.sweep()
     expect([
@@ -108,7 +108,7 @@ Assistant: Bees.
 This is a follow-up question. You may naturally reference what was just discussed.`)
   })
 
-  verifies('E-03', 'forgets a session at once, and a late answer does not bring it back', async () => {
+  verifies('E-03', 'forgets a session immediately, and a late write does not restore it', async () => {
     const store = ramStore()
     await using memory = await openMemory({ profile: 'ephemeral', sessions: store })
     await memory.append(tab, [{ role: 'user', content: 'hello' }])
@@ -119,15 +119,15 @@ This is a follow-up question. You may naturally reference what was just discusse
     expect((await memory.context(tab)).text).toBe('')
   })
 
-  it('is swept by age and by number, like the other faces of the engine', async () => {
+  it('is swept by age and by number of sessions', async () => {
     let now = 0
     await using memory = await openMemory({
       profile: { ...profiles.ephemeral, lifetime: { age: 100, sessions: 2, whenFull: 'evict' } },
       clock: () => now,
     })
-    for (const place of [1, 2, 3]) {
-      now = place
-      await memory.append(`example.com:${place}`, [{ role: 'user', content: 'hello' }])
+    for (const number of [1, 2, 3]) {
+      now = number
+      await memory.append(`example.com:${number}`, [{ role: 'user', content: 'hello' }])
     }
     expect(await memory.sweep()).toEqual({ ended: ['example.com:1'] })
     now = 102

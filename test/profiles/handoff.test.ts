@@ -7,8 +7,9 @@ import { verifies } from '../requirements/verifies.ts'
 
 const key = 'workspace_1:session_9'
 const budget = 8_000
-const lines = (count: number, text: string) => Array.from({ length: count }, (_, at) => `${text} ${at}`).join('\n')
-const item = (id: string, category: Item['category'], content: string): Item => ({
+const repeatLines = (count: number, text: string) =>
+  Array.from({ length: count }, (_, index) => `${text} ${index}`).join('\n')
+const createItem = (id: string, category: Item['category'], content: string): Item => ({
   kind: 'item',
   id,
   at: 1,
@@ -19,15 +20,15 @@ const item = (id: string, category: Item['category'], content: string): Item => 
   sources: [{ message: 'm1' }],
 })
 
-/** A session with far more of everything than fits. */
-async function crowded(items: readonly Item[]) {
+/** Measures the share of each band for a session with far more content than fits. */
+async function measureShares(items: readonly Item[]) {
   const store = ramStore()
   const memory = await openMemory({ profile: 'handoff', store })
-  const talk = Array.from({ length: 200 }, (_, at) => ({
+  const messages = Array.from({ length: 200 }, (_, at) => ({
     role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
-    content: lines(8, `we spoke of point ${at} in line`),
+    content: repeatLines(8, `we spoke of point ${at} in line`),
   }))
-  await memory.append(key, talk)
+  await memory.append(key, messages)
   await store.commit({
     id: 'items',
     key: parseKey(key),
@@ -49,20 +50,24 @@ async function crowded(items: readonly Item[]) {
   }
 }
 
-const tasks = Array.from({ length: 40 }, (_, at) => item(`t${at}`, 'task', lines(10, `finish task ${at} by step`)))
-const code = Array.from({ length: 40 }, (_, at) => item(`c${at}`, 'code', lines(30, `const value${at} = compute(`)))
+const tasks = Array.from({ length: 40 }, (_, at) =>
+  createItem(`t${at}`, 'task', repeatLines(10, `finish task ${at} by step`)),
+)
+const code = Array.from({ length: 40 }, (_, at) =>
+  createItem(`c${at}`, 'code', repeatLines(30, `const value${at} = compute(`)),
+)
 
 describe('the handoff profile', () => {
   verifies('H-12', 'gives 60 % to code, 30 % to conversation and 10 % to metadata when there is code', async () => {
-    const shares = await crowded([...tasks, ...code])
+    const shares = await measureShares([...tasks, ...code])
     expect(shares.spent).toBeLessThanOrEqual(1)
     expect(shares.code).toBeCloseTo(0.6, 1)
     expect(shares.conversation).toBeCloseTo(0.3, 1)
     expect(shares.metadata).toBeCloseTo(0.1, 1)
   })
 
-  verifies('H-12', 'gives 70 % to conversation and 30 % to metadata when there is none', async () => {
-    const shares = await crowded(tasks)
+  verifies('H-12', 'gives 70 % to conversation and 30 % to metadata when there is no code', async () => {
+    const shares = await measureShares(tasks)
     expect(shares.code).toBe(0)
     expect(shares.conversation).toBeCloseTo(0.7, 1)
     expect(shares.metadata).toBeCloseTo(0.3, 1)

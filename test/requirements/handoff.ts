@@ -113,7 +113,12 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Adaptive compression: white space, then comments, then section summaries, stopping at the first that fits.',
     status: 'kept',
-    in: ['src/profiles/handoff.ts', 'src/handoff/render/budget.ts', 'src/text/squeeze.ts', 'src/text/sections.ts'],
+    in: [
+      'src/profiles/handoff.ts',
+      'src/handoff/render/budget.ts',
+      'src/text/compress.ts',
+      'src/text/selectSentences.ts',
+    ],
   },
   {
     id: 'H-14',

@@ -117,7 +117,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'What is recalled can be filtered by a range of dates, and phrases such as "yesterday", "last week" or "in March" in a query are understood.',
     status: 'kept',
-    in: ['src/text/when.ts', 'src/memory/contextBuilder.ts', 'src/memory/search.ts'],
+    in: ['src/text/dates.ts', 'src/memory/contextBuilder.ts', 'src/memory/search.ts'],
   },
   {
     id: 'T-15',

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type AnchorKind, anchorsIn, isCompound } from '../../src/text/anchors.ts'
-import { hostileText } from './hostile.ts'
+import { hostileText } from './hostileTexts.ts'
 
 const found = (text: string, kind: AnchorKind): string[] =>
   anchorsIn(text)
     .filter((anchor) => anchor.kind === kind)
     .map((anchor) => anchor.text)
 
-describe('anchors', () => {
+describe('findAnchors', () => {
   it.each([
     ['See https://a.io/b?c=1#d, or (http://x.org).', ['https://a.io/b?c=1#d', 'http://x.org']],
     ['ws://localhost:8080/s is no page', ['ws://localhost:8080/s']],
     ['http:// is nothing', []],
-  ])('URLs: %j', (text, urls) => expect(found(text, 'url')).toEqual(urls))
+  ])('finds URLs in %j', (text, urls) => expect(found(text, 'url')).toEqual(urls))
   it.each([
     ['Edit src/app/key.ts:12:5, then ./run.sh and ../a/b.', ['src/app/key.ts', './run.sh', '../a/b']],
     [
@@ -22,7 +22,7 @@ describe('anchors', () => {
     ],
     ['import x from "@types/node"', ['@types/node']],
     ['<b>bold</b> and s.replace(/[a]/g, 1)', []],
-  ])('paths: %j', (text, paths) => expect(found(text, 'path')).toEqual(paths))
+  ])('finds paths in %j', (text, paths) => expect(found(text, 'path')).toEqual(paths))
   it.each([
     [
       'parseKey, HttpServer, MAX_SIZE, user_id and __init__',
@@ -32,11 +32,11 @@ describe('anchors', () => {
     ['commit 3f2a9bc in feature-login-2 with --dry-run', ['3f2a9bc', 'feature-login-2', '--dry-run']],
     ['ana@example.com at 10.0.0.1:8080', ['ana@example.com', '10.0.0.1:8080']],
     ['It ended.Then, e.g. in the U.S. at 5 p.m., we left on the 3rd', []],
-  ])('identifiers: %j', (text, names) => expect(found(text, 'identifier')).toEqual(names))
+  ])('finds identifiers in %j', (text, names) => expect(found(text, 'identifier')).toEqual(names))
   it.each([
     ['port 9100, 12,500 EUR, $5, $1,200.50 and 15%', ['9100', '12,500 EUR', '$5', '$1,200.50', '15%']],
     ['3 cats and 40 dogs', []],
-  ])('numbers of four digits or more and amounts: %j', (text, numbers) =>
+  ])('finds amounts and numbers of at least four digits in %j', (text, numbers) =>
     expect(found(text, 'number')).toEqual(numbers),
   )
   it.each([
@@ -46,8 +46,8 @@ describe('anchors', () => {
       ['3 May 2023', 'May 3', 'June 12th, 2024', '2024-05-01T10:00:00Z'],
     ],
     ['You may go in 3 days', []],
-  ])('dates and times: %j', (text, dates) => expect(found(text, 'date')).toEqual(dates))
-  it('names, as far as a capital tells', () =>
+  ])('finds dates and times in %j', (text, dates) => expect(found(text, 'date')).toEqual(dates))
+  it('finds capitalised names inside sentences', () =>
     expect(found('My sister Ana Lopez met Wu in Lisbon. Then they left on Friday. John Smith stayed.', 'name')).toEqual(
       ['Ana Lopez', 'Wu', 'Lisbon', 'John Smith'],
     ))
@@ -65,20 +65,22 @@ describe('anchors', () => {
     ['The rule: no more than 3 retries.', ['no more than 3 retries']],
     ["I never went there. We don't know. No problem. Don't worry. Not sure. Never mind!", []],
     ['Should I never use tabs?', []],
-  ])('clauses that forbid or restrict: %j', (text, clauses) => expect(found(text, 'constraint')).toEqual(clauses))
-  it('inside a constraint are found too', () =>
+  ])('finds clauses that forbid or restrict something in %j', (text, clauses) =>
+    expect(found(text, 'constraint')).toEqual(clauses),
+  )
+  it('also finds anchors inside a constraint', () =>
     expect(anchorsIn('Never touch src/a.ts.')).toEqual([
       { kind: 'constraint', text: 'Never touch src/a.ts', start: 0, end: 20 },
       { kind: 'path', text: 'src/a.ts', start: 12, end: 20 },
     ]))
-  it('of two common words are known as compounds', () =>
+  it('isCompoundWord recognises two joined words', () =>
     expect(anchorsIn('A well-known and/or self-hosted3 src/a.ts').map((anchor) => isCompound(anchor))).toEqual([
       true,
       true,
       false,
       false,
     ]))
-  it('stand where they say, in order, and only constraints hold others', () =>
+  it('returns ordered spans of which only constraints contain others', () =>
     fc.assert(
       fc.property(
         fc.oneof(

@@ -16,7 +16,7 @@ const boundaries = (text: string): Set<number> => {
   return found
 }
 
-/** Everything clusters are made of. */
+/** Components of grapheme clusters. */
 const pieces = [
   'a',
   'b ',
@@ -41,19 +41,19 @@ const pieces = [
   '\u0600',
   'ﷺ',
 ]
-// Few kinds at a time, so that long runs of one kind come up.
+// Few kinds at a time, so that long runs of one kind occur.
 const texts = fc
   .subarray(pieces, { minLength: 1, maxLength: 4 })
   .chain((few) => fc.array(fc.constantFrom(...few), { maxLength: 200, size: 'max' }))
   .map((parts) => parts.join(''))
 
-describe('clipping', () => {
-  verifies('E-06', 'content longer than 100 characters is cut to its first 100 and ...', () => {
+describe('clip', () => {
+  verifies('E-06', 'cuts content longer than 100 characters to its first 100 and appends ...', () => {
     expect(clip('x'.repeat(100), 100)).toBe('x'.repeat(100))
     expect(clip('x'.repeat(101), 100)).toBe(`${'x'.repeat(100)}...`)
     expect(clip('Can you explain more about the second paragraph?', 20)).toBe('Can you explain more...')
   })
-  verifies('E-06', 'clips never split a surrogate pair or grapheme', () => {
+  verifies('E-06', 'never splits a surrogate pair or grapheme', () => {
     expect(clip(`${'x'.repeat(99)}🙂y`, 100)).toBe(`${'x'.repeat(99)}...`)
     expect(clip(`ab${family}c`, 6)).toBe('ab...')
     expect(clip('abe\u0301f', 3)).toBe('ab...')
@@ -62,16 +62,16 @@ describe('clipping', () => {
     expect(clip('👍🏽👍🏽', 4)).toBe('👍🏽...')
     expect(clip(`x👩${'\u0301'.repeat(70)}\u200d👩z`, 74)).toBe('x...')
   })
-  it('keeps the first code point of a text that begins with something larger', () => {
+  it('keeps the first code point if the first grapheme is longer than the limit', () => {
     expect(clip(`${family}!`, 3)).toBe('👩...')
     expect(clip('🙂!', 1)).toBe('🙂...')
     expect(clip(`e${'\u0301'.repeat(500)}`, 100)).toBe('e...')
   })
-  it('takes another mark, and nothing at all when nothing is asked for', () => {
+  it('uses the given mark, and keeps nothing with a limit of 0', () => {
     expect(clip('abcdef', 3, '')).toBe('abc')
     expect(clip('abcdef', 0)).toBe('...')
   })
-  verifies('E-06', 'a clip is the longest beginning that ends between two graphemes', () =>
+  verifies('E-06', 'keeps the longest beginning that ends at a grapheme boundary', () =>
     fc.assert(
       fc.property(texts, fc.nat(300), (text, characters) => {
         fc.pre(text.length > characters && characters > 0)
@@ -84,19 +84,19 @@ describe('clipping', () => {
   )
 })
 
-describe('clipping the middle', () => {
+describe('clipMiddle', () => {
   it('keeps both ends', () => {
     expect(clipMiddle('the quick brown fox', 3, 3)).toBe('the ... fox')
     expect(clipMiddle('abcdef', 3, 3)).toBe('abcdef')
     expect(clipMiddle('abcdef', 2, 0)).toBe('ab ... ')
     expect(clipMiddle('abcdef', 0, 2, '|')).toBe('|ef')
   })
-  it('keeps whole characters only', () => {
+  it('never splits a grapheme', () => {
     expect(clipMiddle('ab🙂cdefg🙂h', 3, 2)).toBe('ab ... h')
     expect(clipMiddle(`${'x'.repeat(50)}${family}${family}`, 1, 12)).toBe(`x ... ${family}`)
     expect(clipMiddle(family, 0, 2)).toBe('👩 ... ')
   })
-  it('is a beginning, the mark and an end, both cut between graphemes', () =>
+  it('returns a beginning, the mark and an end, both cut at grapheme boundaries', () =>
     fc.assert(
       fc.property(texts, fc.nat(150), fc.nat(150), (text, head, tail) => {
         fc.pre(head > 0 && head + tail < text.length)

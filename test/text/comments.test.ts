@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is code of other languages
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { stripComments } from '../../src/text/squeeze.ts'
+import { stripComments } from '../../src/text/comments.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-describe('removing comments', () => {
-  verifies('H-13', 'comments go from fenced code with the lines they leave empty; text outside is not touched', () =>
+describe('stripComments', () => {
+  verifies('H-13', 'removes comments and their empty lines from fenced code, and leaves text outside unchanged', () =>
     expect(
       stripComments(
         '# Title // not code\n```js\n// first\nrun() // now\n\n/* a\n   b */\nstop()\n```\n<!-- stays --> # so',
@@ -34,7 +34,7 @@ describe('removing comments', () => {
     ['sql', "-- c\nSELECT '-- in'\n/*+ hint */ 5", "SELECT '-- in'\n/*+ hint */ 5"],
     ['lua', '--[[ a\nb ]]\nx = 1', 'x = 1'],
     ['haskell', '{-# LANGUAGE X #-}\n-- c\nf x = x --> y', '{-# LANGUAGE X #-}\nf x = x --> y'],
-  ])('in %s: %j', (language, code, expected) => expect(stripComments(code, language)).toBe(expected))
+  ])('removes comments in %s: %j', (language, code, expected) => expect(stripComments(code, language)).toBe(expected))
 
   it.each([
     ['', '// a language nobody named'],
@@ -47,17 +47,15 @@ describe('removing comments', () => {
     ['java', '"""\n// text\n"""'],
     ['sql', "SELECT 'two\n-- lines'"],
     ['html', '<script>\n<!-- e -->\n</script>'],
-  ])('leaves %s code alone that it does not understand: %j', (language, code) =>
-    expect(stripComments(code, language)).toBe(code),
-  )
+  ])('leaves unsupported %s code unchanged: %j', (language, code) => expect(stripComments(code, language)).toBe(code))
 
-  it('names the language in any of the usual ways', () => {
+  it('accepts all usual names of a language', () => {
     const block = (info: string): string => stripComments(`\`\`\`${info}\n// b\na\n\`\`\``)
     expect(['TypeScript', '{.js}', ' js title="x"', 'src/a.go', 'c++'].map(block)).toEqual(
       ['TypeScript', '{.js}', ' js title="x"', 'src/a.go', 'c++'].map((info) => `\`\`\`${info}\na\n\`\`\``),
     )
   })
-  it('leaves a block that was all comments empty', () =>
+  it('leaves a block of only comments empty', () =>
     expect(stripComments('a\n```py\n# b\n```\nc')).toBe('a\n```py\n```\nc'))
 
   const kept = [
@@ -70,7 +68,7 @@ describe('removing comments', () => {
     'v = "http://example.com/*";',
   ]
   const gone = ['// a "comment', "/* it's one */", '/* two\n lines ` */', '// http://x', '// `']
-  verifies('H-13', 'nothing but comments and white space is lost', () =>
+  verifies('H-13', 'removes nothing but comments and white space', () =>
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.boolean(), fc.nat(6), fc.constantFrom('\n', '\n  ', '\n\n')), { maxLength: 20 }),
@@ -85,7 +83,7 @@ describe('removing comments', () => {
       { numRuns: 300 },
     ),
   )
-  it('outside fences nothing ever changes', () =>
+  it('never changes text outside fences', () =>
     fc.assert(
       fc.property(
         fc

@@ -4,13 +4,13 @@ import { verifies } from '../requirements/verifies.ts'
 
 const length = (text: string): number => text.length
 
-describe('compressing', () => {
+describe('compress', () => {
   const text = 'Ports:   see below.\n\n\n\n```js\n// the port\nlisten(9100)\n```\nThat is all.'
 
-  verifies('H-13', 'a text that fits is not touched', () =>
+  verifies('H-13', 'returns a text that fits unchanged', () =>
     expect(compress(text, text.length, length)).toEqual({ text, steps: [] }),
   )
-  verifies('H-13', 'white space goes first, then comments, then sections, and the first that fits is the last', () => {
+  verifies('H-13', 'tries white space, comments and sections in this order, and stops at the first that fits', () => {
     const squeezed = 'Ports: see below.\n\n```js\n// the port\nlisten(9100)\n```\nThat is all.'
     const bare = 'Ports: see below.\n\n```js\nlisten(9100)\n```\nThat is all.'
     expect(compress(text, text.length - 1, length)).toEqual({ text: squeezed, steps: ['space'] })
@@ -25,13 +25,13 @@ describe('compressing', () => {
       steps: ['space', 'comments', 'sections'],
     })
   })
-  verifies('H-13', 'a step that has nothing to do is not named', () =>
+  verifies('H-13', 'does not report a step that changed nothing', () =>
     expect(compress('I like tea. Ana paid 300 euros on Monday.', 41, (candidate) => candidate.length + 1)).toEqual({
       text: '... Ana paid 300 euros on Monday.',
       steps: ['sections'],
     }),
   )
-  verifies('H-13', 'what cannot be made to fit comes back empty', () =>
+  verifies('H-13', 'returns an empty text if nothing fits', () =>
     expect(compress('word', 2, length)).toEqual({ text: '', steps: ['sections'] }),
   )
 })

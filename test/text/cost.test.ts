@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Tokenizer } from '../../src/domain/ports.ts'
-import { messageCost, preludeCost, toolsCost } from '../../src/text/cost.ts'
+import { countToolTokens, messageCost, preludeCost } from '../../src/text/cost.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
@@ -51,13 +51,13 @@ const asked = [
   { role: 'user', content: "What's the weather like in San Francisco?" },
 ]
 
-describe('messages', () => {
-  verifies('C-01', "messages cost what OpenAI's API answered for them: 129 tokens for gpt-4, 124 for gpt-4o", () => {
+describe('countMessageTokens', () => {
+  verifies('C-01', "equals the usage that OpenAI's API reported: 129 tokens for gpt-4, 124 for gpt-4o", () => {
     expect(cost(older, jargon)).toBe(129)
     expect(cost(newer, jargon)).toBe(124)
   })
 
-  it('role, content, name, calls and the call answered are counted one by one', () => {
+  it('counts role, content, name, tool calls and tool call id separately', () => {
     const user = { role: 'user', content: 'Hello world' }
     expect(messageCost(newer, user)).toBe(3 + 1 + 2)
     expect(messageCost(newer, { ...user, name: 'Ann' })).toBe(3 + 1 + 2 + 1 + newer.count('Ann'))
@@ -72,7 +72,7 @@ describe('messages', () => {
     )
   })
 
-  it('a call costs at least what it does as JSON, as a parallel call and in the harmony format', () => {
+  it('counts a tool call with at least its cost as JSON, as a parallel call and in the harmony format', () => {
     const call = { id: 'c1', name: 'search', arguments: '{}' }
     const priced =
       messageCost(newer, { role: 'assistant', content: null, calls: [call, call] }) -
@@ -94,41 +94,41 @@ describe('messages', () => {
     expect(priced).toBeGreaterThanOrEqual(Math.max(json, parallel, harmony))
   })
 
-  it('an estimator adds nothing of its own', () => {
+  it('adds no overhead for an estimator', () => {
     expect(messageCost(chars4, { role: 'user', content: 'Hello world' })).toBe(1 + 3)
   })
 })
 
-describe('tools', () => {
-  verifies('C-01', "tools cost what OpenAI's API answered for them: 105 tokens with gpt-4, 101 with gpt-4o", () => {
-    expect(cost(older, asked) + toolsCost(older, [weather])).toBe(105)
-    expect(cost(newer, asked) + toolsCost(newer, [weather])).toBe(101)
+describe('countToolTokens', () => {
+  verifies('C-01', "equals the usage that OpenAI's API reported: 105 tokens for gpt-4, 101 for gpt-4o", () => {
+    expect(cost(older, asked) + countToolTokens(older, [weather])).toBe(105)
+    expect(cost(newer, asked) + countToolTokens(newer, [weather])).toBe(101)
   })
 
-  it('no tools cost nothing', () => {
-    expect(toolsCost(newer, [])).toBe(0)
+  it('without tools is 0', () => {
+    expect(countToolTokens(newer, [])).toBe(0)
   })
 
-  it('nested schemas and keywords the formula does not know are paid for', () => {
+  it('counts nested schemas and keywords that the formula does not cover', () => {
     const nested = (properties: object) => [
       { type: 'function', function: { name: 'f', parameters: { type: 'object', properties } } },
     ]
-    const flat = toolsCost(newer, nested({ a: { type: 'object' } }))
+    const flat = countToolTokens(newer, nested({ a: { type: 'object' } }))
     expect(flat).toBe(12 + 7 + newer.count('f:') + 3 + 3 + newer.count('a:object:'))
     expect(
-      toolsCost(newer, nested({ a: { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] } })),
+      countToolTokens(newer, nested({ a: { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] } })),
     ).toBe(flat + 3 + 3 + newer.count('b:string:'))
-    expect(toolsCost(newer, nested({ a: { type: 'object', pattern: '^x' } }))).toBe(
+    expect(countToolTokens(newer, nested({ a: { type: 'object', pattern: '^x' } }))).toBe(
       flat + newer.count('{"pattern":"^x"}'),
     )
-    expect(toolsCost(newer, nested({ a: { type: 'object', items: { type: 'string', enum: ['x', 1] } } }))).toBe(
+    expect(countToolTokens(newer, nested({ a: { type: 'object', items: { type: 'string', enum: ['x', 1] } } }))).toBe(
       flat + 3 + newer.count('items:string:') - 3 + 3 + newer.count('x') + 3 + newer.count('1'),
     )
   })
 
-  it('what is no function definition costs its JSON text, and nothing makes it fail', () => {
+  it('counts anything but a function definition as JSON text, and never throws', () => {
     const custom = { type: 'web_search', filters: { allowed_domains: ['example.com'] } }
-    expect(toolsCost(newer, [custom])).toBe(12 + 7 + newer.count(JSON.stringify(custom)))
+    expect(countToolTokens(newer, [custom])).toBe(12 + 7 + newer.count(JSON.stringify(custom)))
     const loop: Record<string, unknown> = { type: 'array' }
     loop.items = loop
     loop.properties = { loop }
@@ -151,23 +151,23 @@ describe('tools', () => {
         parameters: { type: 'object', properties: { items: { type: 'array', items: loop.items } } },
       },
     }
-    for (const tool of [...odd, looped]) expect(toolsCost(newer, [tool])).toBeGreaterThanOrEqual(19)
+    for (const tool of [...odd, looped]) expect(countToolTokens(newer, [tool])).toBeGreaterThanOrEqual(19)
   })
 
-  verifies('X-01', 'the bound of tools is never below what either encoding counts', () => {
+  verifies('X-01', 'with the upper bound is never below the count of either encoding', () => {
     for (const tokenizer of [older, newer])
-      expect(toolsCost(upperBound, [weather])).toBeGreaterThanOrEqual(toolsCost(tokenizer, [weather]))
+      expect(countToolTokens(upperBound, [weather])).toBeGreaterThanOrEqual(countToolTokens(tokenizer, [weather]))
   })
 })
 
-describe('instructions and tools together', () => {
-  it('cost what they cost apart', () => {
+describe('countPromptOverhead', () => {
+  it('is the sum of instructions and tools', () => {
     const brief = { role: 'system', content: 'Be brief.' }
     expect(preludeCost(newer, [brief], [])).toBe(7)
-    expect(preludeCost(newer, [brief, brief], [weather])).toBe(14 + toolsCost(newer, [weather]))
+    expect(preludeCost(newer, [brief, brief], [weather])).toBe(14 + countToolTokens(newer, [weather]))
   })
 
-  it('are counted up to 65,536 tokens, and bounded by their bytes from there on', () => {
+  it('counts up to 65,536 tokens and bounds the rest by its bytes', () => {
     const counted: string[] = []
     const count = (text: string): number => {
       counted.push(text)
@@ -175,7 +175,7 @@ describe('instructions and tools together', () => {
     }
     const rule = { role: 'system', content: ' hello'.repeat(1_000) }
     const rules = Array.from({ length: 100 }, () => rule)
-    // 65 rules and the role of the next are counted; of each that follows, the bytes of its role and its text.
+    // Counts 65 rules and the role of the next one; each later rule costs the bytes of its role and text.
     const cost = preludeCost({ ...newer, count }, rules, [])
     expect(cost).toBe(66 * 1_004 + 34 * (3 + 'system'.length + 6_000))
     expect(counted.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(400_000)

@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest'
 import { anchorsIn } from '../../src/text/anchors.ts'
 import { clip, clipMiddle } from '../../src/text/clip.ts'
-import { compress } from '../../src/text/compress.ts'
-import { batchDigest, digest, preservedFacts } from '../../src/text/digest.ts'
+import { stripComments } from '../../src/text/comments.ts'
+import { compress, squeezeSpace } from '../../src/text/compress.ts'
+import { batchDigest, digest, extractFactTexts } from '../../src/text/digest.ts'
 import { linesOf } from '../../src/text/fences.ts'
-import { compactJson } from '../../src/text/json.ts'
-import { isQuestion } from '../../src/text/question.ts'
-import { repairJson } from '../../src/text/repair.ts'
+import { compactJson, repairJson } from '../../src/text/json.ts'
 import { findSecrets } from '../../src/text/secrets.ts'
-import { selectSentences } from '../../src/text/sections.ts'
+import { selectSentences } from '../../src/text/selectSentences.ts'
 import { sentencesOf } from '../../src/text/sentences.ts'
-import { squeezeSpace, stripComments } from '../../src/text/squeeze.ts'
+import { isQuestion } from '../../src/text/signals.ts'
 import { isStopword, stem, termsOf, wordsOf } from '../../src/text/words.ts'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
+import { duration } from './hostileTexts.ts'
 
 const megabyte = 1_000_000
-const seconds = 1_000
 
+/** Repeated to build a text. */
 const units = {
   'one letter': 'a',
   spaces: ' ',
@@ -66,7 +66,7 @@ const functions: Readonly<Record<string, (text: string) => unknown>> = {
   sentencesOf,
   squeezeSpace,
   stripComments: (text) => stripComments(`\`\`\`ts\n${text}`),
-  preservedFacts,
+  extractFactTexts,
   digest: (text) => digest(text, 'user'),
   batchDigest: (text) => batchDigest([{ role: 'user', content: text }]),
   selectSentences: (text) => selectSentences(text, (candidate) => candidate.length <= 8_000),
@@ -76,8 +76,8 @@ const functions: Readonly<Record<string, (text: string) => unknown>> = {
   compress: (text) => compress(text, 2_000, (candidate) => candidate.length / 4),
 }
 
-/** What looks for a meaning, and what begins to have one. */
-const readers: Readonly<Record<string, (text: string) => unknown>> = {
+/** Functions that interpret text. */
+const interpreters: Readonly<Record<string, (text: string) => unknown>> = {
   findSecrets,
   anchorsIn,
   repairJson,
@@ -85,7 +85,8 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   summarise: (text) =>
     summarise([{ id: 'm1', sequence: 1, role: 'user', content: text, at: 0 }], undefined, { words: [100, 150] }),
 }
-const signs = {
+/** Beginnings of constructs that the interpreters look for. */
+const beginnings = {
   assignments: 'token=',
   tokens: '-eyJ',
   keys: '-----BEGIN PRIVATE KEY-----A: ',
@@ -95,51 +96,76 @@ const signs = {
   negations: "don't ",
 }
 
-const filled = (unit: string, length: number): string => `${unit.repeat(Math.floor(length / unit.length))}x`
+const fill = (unit: string, length: number): string => `${unit.repeat(Math.floor(length / unit.length))}x`
 
-function time(run: (text: string) => unknown, text: string): number {
-  const start = performance.now()
-  run(text)
-  return performance.now() - start
-}
+/** Largest growth of the cost when the text grows by a factor of 8. Linear functions grow by 8, quadratic ones by 64. */
+const maxGrowth = 27
+/** CPU time in milliseconds below which growth is not judged: small times are mostly noise and garbage collection. */
+const minMeasuredMs = 5
+const attempts = 4
+
+/** CPU time of one pass of a regular expression with many attempts over a megabyte of prose: the unit of the cost limit. */
+const referenceMs = Math.min(
+  ...Array.from({ length: attempts }, () => {
+    const prose = fill(units.prose, megabyte)
+    return duration(() => prose.replace(/\b[a-z]{1,20}\b|\d{1,4}/gi, (match) => match.toUpperCase()))
+  }),
+)
+/** Limit for functions that are linear but too slow. */
+const maxReferencePasses = 60
 
 /**
- * Whether a function is slow, or eight times the text takes it more than 27 times the time: three doublings that each more
- * than triple it. Over one doubling a busy collector looks like a square; over three it does not, for a square would take
- * 64 times the time. It starts small and stops at the first fault, because nothing can interrupt a function that hangs.
+ * Tells whether the cost of a function grows faster than linearly, or exceeds the cost limit. Compares CPU times at sizes
+ * that differ by a factor of 8, and repeats a measurement that looks bad, so that neither other processes nor a garbage
+ * collection decide. Starts small and stops at the first failure, because nothing can interrupt a function that hangs.
  */
 function isSlow(run: (text: string) => unknown, unit: string, length: number): boolean {
-  let most = seconds / 2
-  for (const part of [64, 8, 1]) {
-    const text = filled(unit, length / part)
-    let took = time(run, text)
-    // The machine may have been busy with something else.
-    for (let chance = 0; chance < 2 && took > most && took < 3 * seconds; chance++)
-      took = Math.min(took, time(run, text))
-    if (took > most) return true
-    // A tenth of a second of grace: small times are noise.
-    most = Math.min(3 * seconds, 27 * took + 100)
+  let limit = maxReferencePasses * referenceMs
+  for (const divisor of [512, 64, 8, 1]) {
+    const text = fill(unit, length / divisor)
+    let cost = Number.POSITIVE_INFINITY
+    for (let attempt = 0; attempt < attempts && cost > limit; attempt++)
+      cost = Math.min(
+        cost,
+        duration(() => run(text)),
+      )
+    if (cost > limit) return true
+    limit = Math.min(maxReferencePasses * referenceMs, maxGrowth * Math.max(cost, minMeasuredMs))
   }
   return false
 }
 
 describe('a megabyte of hostile text', () => {
-  it.each(Object.entries(units))('of %s is dealt with in linear time', (_, unit) => {
+  it.each(Object.entries(units))('of %s is processed in linear time', (_, unit) => {
     const slow = Object.entries(functions).filter(([, run]) => isSlow(run, unit, megabyte))
     expect(slow.map(([name]) => name)).toEqual([])
   })
 
-  it.each(Object.entries({ ...units, ...signs }))('of %s is understood in linear time', (_, unit) => {
-    const slow = Object.entries(readers).filter(([, run]) => isSlow(run, unit, megabyte / 4))
+  it.each(Object.entries({ ...units, ...beginnings }))('of %s is interpreted in linear time', (_, unit) => {
+    const slow = Object.entries(interpreters).filter(([, run]) => isSlow(run, unit, megabyte / 4))
     expect(slow.map(([name]) => name)).toEqual([])
   })
 
   it.each(['js', 'java', 'css', 'sh', 'py', 'sql', 'lua', 'haskell', 'html'])(
-    'written in %s loses its comments in time',
+    'in %s loses its comments in linear time',
     (language) => {
       const hostile = [...Object.values(units), ' #', "'# ", '--', '=/[', '<//</', '{-', '--[[', '$(', '<a', "'"]
       const strip = (text: string): string => stripComments(text, language)
       expect(hostile.filter((unit) => isSlow(strip, unit, megabyte / 4))).toEqual([])
     },
   )
+})
+
+describe('isSlow', () => {
+  it('detects quadratic growth and accepts linear growth', () => {
+    const scan = (text: string, times: number): number => {
+      let sum = 0
+      for (let time = 0; time < times; time++)
+        for (let index = 0; index < text.length; index++) sum += text.charCodeAt(index)
+      return sum
+    }
+    expect(isSlow((text) => scan(text, text.length), 'a', megabyte)).toBe(true)
+    expect(isSlow((text) => /a*b|x$/.exec(text), 'a', megabyte / 8)).toBe(true)
+    expect(isSlow((text) => scan(text, 20), 'a', megabyte)).toBe(false)
+  })
 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { repairJson } from '../../src/text/repair.ts'
+import { repairJson } from '../../src/text/json.ts'
 
-describe('JSON in a model’s answer', () => {
+describe('repairJson', () => {
   it.each([
     ['plain', '{"a": [1, -2.5e3, true, null, "x"]}', { a: [1, -2500, true, null, 'x'] }],
     ['in a code fence with prose around it', 'Sure! Here it is:\n```json\n{"a": 1}\n```\nAnything else?', { a: 1 }],
@@ -25,7 +25,7 @@ describe('JSON in a model’s answer', () => {
     ['with escapes', '{"a": "\\u00e9\\n\\"\\/\\\\", "b": "\\x\\u12"}', { a: 'é\n"/\\', b: 'xu12' }],
     ['empty', '{}', {}],
     ['a list', '[{"a": 1}, 2]', [{ a: 1 }, 2]],
-  ])('is read when it is %s', (_, text, expected) => expect(repairJson(text)).toEqual(expected))
+  ])('parses JSON that is %s', (_, text, expected) => expect(repairJson(text)).toEqual(expected))
 
   it.each([
     ['inside a text', '{"a": ["b", "c', { a: ['b'] }],
@@ -35,7 +35,7 @@ describe('JSON in a model’s answer', () => {
     ['after a name', '{"a": {"b": 1, "c"', { a: { b: 1 } }],
     ['after a comma', '[1, [2, 3], ', [1, [2, 3]]],
     ['before a word that is no JSON', '{"a": 1, "b": what?', { a: 1 }],
-  ])('keeps what is complete when it breaks off %s', (_, text, expected) => expect(repairJson(text)).toEqual(expected))
+  ])('keeps complete values of JSON truncated %s', (_, text, expected) => expect(repairJson(text)).toEqual(expected))
 
   it.each([
     '',
@@ -48,9 +48,9 @@ describe('JSON in a model’s answer', () => {
     '{',
     '[',
     '{"a',
-  ])('is not in %j', (text) => expect(repairJson(text)).toBeUndefined())
+  ])('returns undefined for %j', (text) => expect(repairJson(text)).toBeUndefined())
 
-  it('reaches no prototype', () => {
+  it('drops property names that could reach a prototype', () => {
     const value = repairJson(
       '{"__proto__": {"isAdmin": true}, "constructor": {"prototype": {"x": 1}}, "a": {"prototype": 1, "b": 2}}',
     ) as Record<string, unknown>
@@ -59,7 +59,7 @@ describe('JSON in a model’s answer', () => {
     expect(value.isAdmin).toBeUndefined()
     expect(({} as Record<string, unknown>).isAdmin).toBeUndefined()
   })
-  it('is read 64 levels deep and no deeper', () => {
+  it('parses up to 64 levels', () => {
     const nested = (levels: number): string => `{"kept": 1, "deep": ${'['.repeat(levels)}2${']'.repeat(levels)}}`
     expect(JSON.stringify(repairJson(nested(63)))).toBe(JSON.stringify(JSON.parse(nested(63))))
     expect(JSON.stringify(repairJson(nested(64)))).not.toContain('2')
@@ -67,7 +67,7 @@ describe('JSON in a model’s answer', () => {
   })
 })
 
-/** Whether a value is a beginning of another: lists may lack their end, objects some of their fields. */
+/** Tells whether a value is a prefix of another: lists may lack their end, objects some of their fields. */
 function isBeginning(part: unknown, whole: unknown): boolean {
   if (Array.isArray(part))
     return (
@@ -99,17 +99,17 @@ const { tree } = fc.letrec<{ tree: unknown; leaf: unknown }>((tie) => ({
     fc.dictionary(name, fc.oneof({ maxDepth: 4 }, tie('leaf'), tie('tree')), { maxKeys: 5, noNullPrototype: true }),
   ),
 }))
-/** Without -0, which JSON does not have. */
+/** Excludes -0, which JSON does not have. */
 const plain = tree.map((value) => JSON.parse(JSON.stringify(value)) as unknown)
 
-describe('whatever is repaired', () => {
-  it('is itself when it needs no repair, written densely or not', () =>
+describe('repairJson with generated input', () => {
+  it('returns valid JSON unchanged, compact or indented', () =>
     fc.assert(
       fc.property(plain, fc.constantFrom(0, 2), (value, indent) => {
         expect(repairJson(JSON.stringify(value, undefined, indent))).toEqual(value)
       }),
     ))
-  it('is a beginning of the whole wherever it is cut off', () =>
+  it('returns a prefix of the value wherever the text is truncated', () =>
     fc.assert(
       fc.property(plain, fc.double({ min: 0, max: 1, noNaN: true }), (value, part) => {
         const text = JSON.stringify(value)
@@ -117,7 +117,7 @@ describe('whatever is repaired', () => {
         expect(repaired === undefined || isBeginning(repaired, value)).toBe(true)
       }),
     ))
-  it('never fails', () =>
+  it('never throws', () =>
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom(...'{}[]:,"\'\\/*#\n u1.-eEn', 'true', 'None', '__proto__', '```', '<')),

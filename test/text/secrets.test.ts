@@ -12,13 +12,13 @@ const mask = (text: string): string => {
     masked = `${masked.slice(0, start)}⟨secret:123456⟩${masked.slice(end)}`
   return masked
 }
-/** Every mark as its kind and what it covers. */
-const marks = (text: string): string[] =>
+/** Each secret found, as kind and text. */
+const found = (text: string): string[] =>
   findSecrets(text).map(({ kind, start, end }) => `${kind} ${text.slice(start, end)}`)
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-/** Where one secret may stand. */
-const places: Readonly<Record<string, (secret: string) => string>> = {
+/** Surroundings of a secret. */
+const surroundings: Readonly<Record<string, (secret: string) => string>> = {
   alone: (secret) => secret,
   'in a sentence': (secret) => `Use ${secret}, not the old one.`,
   'at the end of a sentence': (secret) => `The old one was ${secret}.`,
@@ -35,16 +35,16 @@ const places: Readonly<Record<string, (secret: string) => string>> = {
   'after Chinese': (secret) => `钥匙是${secret}。`,
 }
 
-describe('a secret known by how it looks', () => {
-  for (const [place, put] of Object.entries(places))
-    verifies('X-08', `is found ${place}`, () => {
-      const missed = shapes.filter(({ kind, secret }) => marks(put(secret)).join() !== `${kind} ${secret}`)
-      expect(missed.map(({ name, secret }) => [name, marks(put(secret))])).toEqual([])
+describe('findSecrets › known formats', () => {
+  for (const [place, put] of Object.entries(surroundings))
+    verifies('X-08', `finds a secret ${place}`, () => {
+      const missed = shapes.filter(({ kind, secret }) => found(put(secret)).join() !== `${kind} ${secret}`)
+      expect(missed.map(({ name, secret }) => [name, found(put(secret))])).toEqual([])
     })
 
-  it('is one of sixty formats or more', () => expect(shapes.length).toBeGreaterThanOrEqual(60))
+  it('covers at least 60 formats', () => expect(shapes.length).toBeGreaterThanOrEqual(60))
 
-  it('is found between any words', () => {
+  it('finds a secret between any words', () => {
     const words = fc.array(fc.stringMatching(/^[a-zA-Z]{1,10}[,.]?$/), { maxLength: 30 }).map((all) => all.join(' '))
     fc.assert(
       fc.property(fc.constantFrom(...shapes), words, words, ({ kind, secret }, before, after) => {
@@ -55,63 +55,63 @@ describe('a secret known by how it looks', () => {
     )
   })
 
-  it('is none with a character too few, or inside a longer word', () => {
+  it('rejects a value that is too short or inside a longer word', () => {
     const fixed = shapes.filter(({ name }) =>
       ['AWS access key id', 'Twilio', 'Mailgun', 'Databricks', 'Mailchimp', 'Airtable'].includes(name),
     )
     expect(
       fixed
         .flatMap(({ secret }) => [secret.slice(0, -1).replace(/-us1$/, '-us'), `a${secret}`, `${secret}z`])
-        .flatMap(marks),
+        .flatMap(found),
     ).toEqual([])
   })
 })
 
-describe('a secret known by what surrounds it', () => {
+describe('findSecrets › named and stated secrets', () => {
   const all: readonly Format[] = [...contexts, ...sayings, ...cards]
-  verifies('X-08', 'is found without its name, alone and between other text', () => {
+  verifies('X-08', 'finds the value without its name, alone and within other text', () => {
     const texts = (text: string) => [text, `Hello there.\n${text}\nGood bye.`]
     const missed = all.flatMap(({ name, kind, secret, text }) =>
       texts(text)
-        .filter((around) => marks(around).join() !== `${kind} ${secret}`)
+        .filter((around) => found(around).join() !== `${kind} ${secret}`)
         .map(() => name),
     )
     expect(missed).toEqual([])
   })
-  verifies('X-08', 'is found in a tool result', () => {
+  verifies('X-08', 'finds a secret in a tool result', () => {
     const missed = all.filter(
-      ({ kind, secret, text }) => marks(JSON.stringify({ stdout: text })).join() !== `${kind} ${escaped(secret)}`,
+      ({ kind, secret, text }) => found(JSON.stringify({ stdout: text })).join() !== `${kind} ${escaped(secret)}`,
     )
-    expect(missed.map(({ name, text }) => [name, marks(JSON.stringify({ stdout: text }))])).toEqual([])
+    expect(missed.map(({ name, text }) => [name, found(JSON.stringify({ stdout: text }))])).toEqual([])
   })
 
-  it('is covered whole where a quote, a comma or a bracket is part of it', () => {
-    expect(marks('PASSWORD=a,b;c)d&e')).toEqual(['password a,b;c)d&e'])
-    expect(marks('{"password": "a\\"b1c"}')).toEqual(['password a\\"b1c'])
-    expect(marks('{\\"password\\": \\"a\\\\\\"b1c\\", \\"x\\": 1}')).toEqual(['password a\\\\\\"b1c'])
-    expect(marks("password = 'it\\'s1', user = 'b'")).toEqual(["password it\\'s1"])
-    expect(marks('password: hunter2, user: ann')).toEqual(['password hunter2'])
+  it('covers quotes, commas and brackets that are part of the value', () => {
+    expect(found('PASSWORD=a,b;c)d&e')).toEqual(['password a,b;c)d&e'])
+    expect(found('{"password": "a\\"b1c"}')).toEqual(['password a\\"b1c'])
+    expect(found('{\\"password\\": \\"a\\\\\\"b1c\\", \\"x\\": 1}')).toEqual(['password a\\\\\\"b1c'])
+    expect(found("password = 'it\\'s1', user = 'b'")).toEqual(["password it\\'s1"])
+    expect(found('password: hunter2, user: ann')).toEqual(['password hunter2'])
   })
-  it('is covered whole however long it is', () => {
+  it('covers values of any length', () => {
     for (const length of [499, 500, 501, 3_000]) {
       const long = 'aB3-'.repeat(length / 4 + 1).slice(0, length)
       for (const text of [`TOKEN=${long} x`, `api_key: "${long}"`, `PASSWORD=${long}\nPASSWORD=${long}`])
-        expect(new Set(marks(text).map((mark) => mark.split(' ')[1]))).toEqual(new Set([long]))
+        expect(new Set(found(text).map((match) => match.split(' ')[1]))).toEqual(new Set([long]))
     }
   })
-  it('is found twice where there are two', () => {
-    expect(marks('user=a&password=k1tten9&token=4f8a1c9d3e7b5a60&x=1')).toEqual([
+  it('finds both of two secrets', () => {
+    expect(found('user=a&password=k1tten9&token=4f8a1c9d3e7b5a60&x=1')).toEqual([
       'password k1tten9',
       'token 4f8a1c9d3e7b5a60',
     ])
-    expect(marks(`4${'1'.repeat(15)} 123`)).toEqual([`card 4${'1'.repeat(15)}`])
-    expect(marks(`${cards[1]?.secret} ${cards[4]?.secret} CVV 123`)).toEqual([
+    expect(found(`4${'1'.repeat(15)} 123`)).toEqual([`card 4${'1'.repeat(15)}`])
+    expect(found(`${cards[1]?.secret} ${cards[4]?.secret} CVV 123`)).toEqual([
       `card ${cards[1]?.secret}`,
       `card ${cards[4]?.secret}`,
       'password 123',
     ])
   })
-  it('is found under each of its names', () => {
+  it('finds a value under each known name', () => {
     const names = [
       'password',
       'db_passwd',
@@ -128,7 +128,7 @@ describe('a secret known by what surrounds it', () => {
       '密码',
       'パスワード',
     ]
-    expect(names.filter((name) => marks(`${name}: "k1tten99"`).join() !== 'password k1tten99')).toEqual([])
+    expect(names.filter((name) => found(`${name}: "k1tten99"`).join() !== 'password k1tten99')).toEqual([])
     const keys = [
       'secret',
       'API key',
@@ -142,13 +142,13 @@ describe('a secret known by what surrounds it', () => {
       'signingKey',
       'MASTER_KEY',
     ]
-    expect(keys.filter((name) => marks(`${name} = '4f8a1c9d3e7b5a60'`).join() !== 'key 4f8a1c9d3e7b5a60')).toEqual([])
+    expect(keys.filter((name) => found(`${name} = '4f8a1c9d3e7b5a60'`).join() !== 'key 4f8a1c9d3e7b5a60')).toEqual([])
     const endings = ['2', '_1', '_PROD', '_LIVE', '_TEST', '_DEV', '_VALUE']
-    expect(endings.filter((ending) => marks(`DB_PASSWORD${ending}=swordfish`).join() !== 'password swordfish')).toEqual(
+    expect(endings.filter((ending) => found(`DB_PASSWORD${ending}=swordfish`).join() !== 'password swordfish')).toEqual(
       [],
     )
     const owners = ['for', 'to', 'of', 'on', 'at', 'in'].map((word) => `password ${word} the office is k1tten99`)
-    expect(owners.filter((text) => marks(text).join() !== 'password k1tten99')).toEqual([])
+    expect(owners.filter((text) => found(text).join() !== 'password k1tten99')).toEqual([])
     const codes = [
       'PIN',
       'pin code',
@@ -163,13 +163,13 @@ describe('a secret known by what surrounds it', () => {
       'access code',
       'door code',
     ]
-    expect(codes.filter((name) => marks(`the ${name} is 482913`).join() !== 'password 482913')).toEqual([])
+    expect(codes.filter((name) => found(`the ${name} is 482913`).join() !== 'password 482913')).toEqual([])
   })
-  it('is one mark where two rules agree', () =>
-    expect(marks(`PASSWORD="${shapes[0]?.secret}!"`)).toEqual([`password ${shapes[0]?.secret}!`]))
+  it('returns one match where two detectors agree', () =>
+    expect(found(`PASSWORD="${shapes[0]?.secret}!"`)).toEqual([`password ${shapes[0]?.secret}!`]))
 })
 
-describe('not a secret', () => {
+describe('findSecrets › no secret', () => {
   const x = 'x'.repeat(36)
   const cases: Readonly<Record<string, readonly string[]>> = {
     'a placeholder': [
@@ -259,32 +259,32 @@ describe('not a secret', () => {
       'Cookie: sid=⟨secret:123456⟩',
     ],
   }
-  it('is any of the words that describe a password', () => {
+  it('ignores words that describe a password', () => {
     const words =
       'wrong strong correct undefined string number boolean unknown buffer plaintext secure unique random default visible current bearer private'
     const others =
       'changed missing readable invisible useful useless mandatory sensitive dangerous badly invalid optional different base64 sha256 md5hash utf8 8-20'
-    for (const word of `${words} ${others}`.split(' ')) expect(marks(`the password is ${word}.`)).toEqual([])
+    for (const word of `${words} ${others}`.split(' ')) expect(found(`the password is ${word}.`)).toEqual([])
   })
-  it('is any of the words that stand for one', () => {
+  it('ignores words that stand for a password', () => {
     const words =
       'your-key example-1 placeholder1 changeme change-this replace_me redacted dummy-1 fake-key-1 here my-api-1 my_secret_1 my-token-1'
     const names =
       'password passwd pass pwd secret token string value username my-password testpassword newPassword wrong_password mysecretpassword api_key access_token'
-    for (const word of `${words} ${names}`.split(' ')) expect(marks(`PASSWORD="${word}"`)).toEqual([])
+    for (const word of `${words} ${names}`.split(' ')) expect(found(`PASSWORD="${word}"`)).toEqual([])
   })
-  it('is what a cookie says besides its value', () =>
+  it('ignores cookie attributes', () =>
     expect(
-      marks(
+      found(
         'Set-Cookie: lang=en1234; Path=/a/b1c2d3e4f5g6h7i8; Domain=a1.b2.c3.example.org; Max-Age=1234567; SameSite=Strict1234567890',
       ),
     ).toEqual([]))
 
   for (const [name, texts] of Object.entries(cases))
-    it.each(texts)(`is ${name}: %j`, (text) => expect(marks(text)).toEqual([]))
+    it.each(texts)(`ignores ${name}: %j`, (text) => expect(found(text)).toEqual([]))
 })
 
-describe('marks', () => {
+describe('findSecrets › matches', () => {
   const seconds = [
     ...shapes.map(({ secret }) => secret),
     ...[...contexts, ...sayings, ...cards].map(({ text }) => text),
@@ -316,15 +316,15 @@ describe('marks', () => {
     .array(fc.oneof(fc.constantFrom(...seconds), between), { maxLength: 12 })
     .map((parts) => parts.join(''))
 
-  it('are as many as there are secrets', () => {
+  it('returns one match per secret', () => {
     const [one = '', two = ''] = [cards[0]?.secret, shapes[1]?.secret]
-    expect(marks(`https://a:k1tten99@b.org/,${one},${two}`)).toEqual([
+    expect(found(`https://a:k1tten99@b.org/,${one},${two}`)).toEqual([
       'connection k1tten99',
       `card ${one}`,
       `key ${two}`,
     ])
   })
-  it('are in order, apart, within the text and never empty', () => {
+  it('returns ordered, disjoint, non-empty spans within the text', () => {
     fc.assert(
       fc.property(text, (whole) => {
         let reached = 0
@@ -339,19 +339,19 @@ describe('marks', () => {
     )
   })
 
-  verifies('X-08', 'leave nothing to mark a second time', () => {
-    for (const one of seconds) expect(marks(mask(one))).toEqual([])
+  verifies('X-08', 'finds nothing in masked text', () => {
+    for (const one of seconds) expect(found(mask(one))).toEqual([])
     fc.assert(
       fc.property(text, (whole) => {
-        expect(marks(mask(whole))).toEqual([])
+        expect(found(mask(whole))).toEqual([])
       }),
       { numRuns: 500 },
     )
   })
 })
 
-describe('a long text with the names of secrets everywhere and none of them', () => {
-  it('is looked through in little more room than it takes itself', async () => {
+describe('findSecrets › a long text with secret names but no secrets', () => {
+  it('needs little more memory than the text', async () => {
     const secrets = new URL('../../src/text/secrets.ts', import.meta.url).href
     const code = `import(${JSON.stringify(secrets)}).then(({ findSecrets }) => process.exit(findSecrets('pwd '.repeat(1_000_000)).length === 0 ? 7 : 8))`
     const [exit] = await once(new Worker(code, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 48 } }), 'exit')

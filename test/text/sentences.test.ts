@@ -4,8 +4,8 @@ import { sentencesOf } from '../../src/text/sentences.ts'
 
 const split = (text: string): string[] => sentencesOf(text).map((sentence) => sentence.text)
 
-describe('sentences', () => {
-  it('end with their stops and what closes after them', () =>
+describe('splitSentences', () => {
+  it('ends a sentence after its stop and closing characters', () =>
     expect(split('She said "go!" Then what? (He left.) I stayed... And so on')).toEqual([
       'She said "go!"',
       'Then what?',
@@ -13,17 +13,17 @@ describe('sentences', () => {
       'I stayed...',
       'And so on',
     ]))
-  it('do not end at abbreviations, initials, decimals and names of files', () =>
+  it('does not split at abbreviations, initials, decimals and file names', () =>
     expect(split('Dr. J. Wu, e.g. from the U.S. Army, paid 3.50 for a.ts vs. b.ts. Done.')).toEqual([
       'Dr. J. Wu, e.g. from the U.S. Army, paid 3.50 for a.ts vs. b.ts.',
       'Done.',
     ]))
-  it('keep the number of a list item', () =>
+  it('keeps the number of a list item with its sentence', () =>
     expect(split('1. First thing. More.\n2. Second')).toEqual(['1. First thing.', 'More.', '2. Second']))
-  it('end at line breaks', () => expect(split('one\ntwo\r\n\n  three  ')).toEqual(['one', 'two', 'three']))
-  it('end at full-width stops without a space', () =>
+  it('splits at line breaks', () => expect(split('one\ntwo\r\n\n  three  ')).toEqual(['one', 'two', 'three']))
+  it('splits at full-width stops without a space', () =>
     expect(split('今日は雨。「行く？」はい！終わり')).toEqual(['今日は雨。', '「行く？」', 'はい！', '終わり']))
-  it('in fenced code are lines with their indentation, without the fences', () =>
+  it('splits fenced code into indented lines and drops the fences', () =>
     expect(split('Look. Here:\n```ts\nif (a) {\n  b. c. D()\n}\n```\nEnd.')).toEqual([
       'Look.',
       'Here:',
@@ -32,9 +32,9 @@ describe('sentences', () => {
       '}',
       'End.',
     ]))
-  it('of more than 600 characters are taken apart at a space', () =>
+  it('splits a sentence of more than 600 characters at a space', () =>
     expect(split('word '.repeat(300)).map((part) => part.length)).toEqual([599, 599, 299]))
-  it('stand where they say and cover everything but white space and fences', () =>
+  it('returns spans that cover everything but white space and fences', () =>
     fc.assert(
       fc.property(
         fc

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isStopword, stem, termsOf, wordsOf } from '../../src/text/words.ts'
 
-describe('words', () => {
-  it('are in lower case, with the apostrophes inside them', () =>
+describe('splitWords', () => {
+  it('lower-cases words and keeps inner apostrophes', () =>
     expect(wordsOf(`"Don't" SHOUT, it’s Caroline's 'dog'!`)).toEqual(["don't", 'shout', "it's", "caroline's", 'dog']))
-  it('of an identifier are itself and its parts', () => {
+  it('splits an identifier into itself and its parts', () => {
     expect(wordsOf('src/a.ts')).toEqual(['src/a.ts', 'src', 'a', 'ts'])
     expect(wordsOf('snake_case')).toEqual(['snake_case', 'snake', 'case'])
     expect(wordsOf('camelCase')).toEqual(['camelcase', 'camel', 'case'])
@@ -28,28 +28,26 @@ describe('words', () => {
       'com',
     ])
   })
-  it('of all capitals, of a plural of capitals and of emphasis are one', () =>
+  it('keeps acronyms, their plurals and emphasised words as one word', () =>
     expect(wordsOf('HTML URLs _em_ __init__')).toEqual(['html', 'urls', 'em', 'init']))
-  it('keep numbers whole and in parts', () =>
+  it('returns numbers as a whole and in parts', () =>
     expect(wordsOf('v24.21.0 costs 3.14')).toEqual(['v24.21.0', 'v24', '21', '0', 'costs', '3.14', '3', '14']))
-  it('lose their accents, however these are written', () =>
+  it('removes accents in composed and decomposed form', () =>
     expect(wordsOf('Café cafe\u0301 ÜBER İstanbul')).toEqual(['cafe', 'cafe', 'uber', 'istanbul']))
-  it('are found behind an elided article', () => expect(wordsOf("l'homme")).toEqual(["l'homme", 'l', 'homme']))
-  it('of scripts without spaces are characters and pairs', () => {
+  it('splits an elided article from its noun', () => expect(wordsOf("l'homme")).toEqual(["l'homme", 'l', 'homme']))
+  it('returns characters and pairs for scripts without spaces', () => {
     expect(wordsOf('東京へ')).toEqual(['東', '京', '東京', 'へ', '京へ'])
     expect(wordsOf('사과 𠮷野')).toEqual(['사', '과', '사과', '𠮷', '野', '𠮷野'])
     expect(wordsOf('ดีใจ')).toEqual(['ดี', 'ใ', 'ดีใ', 'จ', 'ใจ'])
   })
-  it('of other scripts keep their vowel signs', () =>
-    expect(wordsOf('नमस्ते दुनिया мир')).toEqual(['नमस्ते', 'दुनिया', 'мир']))
-  it('are none in punctuation and emoji', () => expect(wordsOf('-- ... 👍🏽 /// @ \u0301')).toEqual([]))
-  it('longer than 128 characters are known by their beginning', () =>
-    expect(wordsOf(`${'a'.repeat(300)} b`)).toEqual(['a'.repeat(128), 'b']))
-  it('are the same after a lone half of a pair was met', () => {
+  it('keeps vowel signs of other scripts', () => expect(wordsOf('नमस्ते दुनिया мир')).toEqual(['नमस्ते', 'दुनिया', 'мир']))
+  it('finds no words in punctuation and emoji', () => expect(wordsOf('-- ... 👍🏽 /// @ \u0301')).toEqual([]))
+  it('cuts words to 128 characters', () => expect(wordsOf(`${'a'.repeat(300)} b`)).toEqual(['a'.repeat(128), 'b']))
+  it('is not affected by an earlier lone surrogate', () => {
     expect(wordsOf('\ud842')).toEqual([])
     expect(wordsOf('𠮷')).toEqual(['𠮷'])
   })
-  it('of one character never hold white space or capitals and are never empty, whatever the character', () => {
+  it('returns no empty word, white space or capital for any single character', () => {
     const wrong: string[] = []
     for (let code = 0; code <= 0xffff; code++) {
       if (wordsOf(String.fromCharCode(code)).some((word) => word === '' || /[A-Z\s]/.test(word)))
@@ -57,8 +55,9 @@ describe('words', () => {
     }
     expect(wrong).toEqual([])
   })
-  it('that decompose into several stay one', () => expect(wordsOf('ﷺ \u037a')).toEqual(['صلىاللهعليهوسلم', '\u037a']))
-  it('never hold white space or capitals', () =>
+  it('keeps a character that decomposes into several words as one word', () =>
+    expect(wordsOf('ﷺ \u037a')).toEqual(['صلىاللهعليهوسلم', '\u037a']))
+  it('returns no white space or capitals for any text', () =>
     fc.assert(
       fc.property(fc.array(fc.nat(0xffff)), (codes) => {
         const text = String.fromCharCode(...codes)
@@ -67,7 +66,7 @@ describe('words', () => {
     ))
 })
 
-describe('a stem', () => {
+describe('stem', () => {
   it.each([
     ['consistency', 'consist'],
     ['consigned', 'consign'],
@@ -99,16 +98,16 @@ describe('a stem', () => {
     ['sayings', 'say'],
     ["caroline's", 'carolin'],
     ['by', 'by'],
-  ])('of %s is %s', (word, expected) => expect(stem(word)).toBe(expected))
+  ])('stems %s to %s', (word, expected) => expect(stem(word)).toBe(expected))
 
-  it('of what is no English word is the word', () =>
+  it('returns anything but a lower-case English word unchanged', () =>
     expect(['src/runs.ts', 'tests2', '東京', 'naïvely'].map(stem)).toEqual([
       'src/runs.ts',
       'tests2',
       '東京',
       'naïvely',
     ]))
-  it('never grows by more than a letter and is never empty', () =>
+  it('is never empty and at most one letter longer than the word', () =>
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'aeioustnlrydgb'), minLength: 1, maxLength: 12 }), (word) => {
         const found = stem(word)
@@ -117,8 +116,8 @@ describe('a stem', () => {
     ))
 })
 
-describe('terms', () => {
-  it('are the stems of the words that tell texts apart', () =>
+describe('extractTerms', () => {
+  it('returns stems without stopwords', () =>
     expect(termsOf('What did the runners say about running in src/main.ts?')).toEqual([
       'runner',
       'say',
@@ -128,7 +127,7 @@ describe('terms', () => {
       'main',
       'ts',
     ]))
-  it('leave out the commonest words only', () => {
+  it('drops only the most common words', () => {
     expect(['the', "don't", 'which', 'ourselves'].every(isStopword)).toBe(true)
     expect(['wombat', 'monday', 'seven', 'src'].some(isStopword)).toBe(false)
   })

@@ -10,7 +10,7 @@ import { splitPatterns } from '../../src/tokenizers/splitPatterns.ts'
 import { TokenCounter } from '../../src/tokenizers/tokenCounter.ts'
 import { encodingFor, exactTokenizer, tokenizerFor, tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { hostileText, megabytes } from '../text/hostile.ts'
+import { hostileText, megabytes } from '../text/hostileTexts.ts'
 
 const cl100k = await exactTokenizer('cl100k_base')
 const o200k = await exactTokenizer('o200k_base')

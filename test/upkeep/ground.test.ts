@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
-import { repairJson } from '../../src/text/repair.ts'
+import { repairJson } from '../../src/text/json.ts'
 import type { FactMessage } from '../../src/upkeep/extract/fields.ts'
 import { groundFacts } from '../../src/upkeep/extract/ground.ts'
 import { verifies } from '../requirements/verifies.ts'

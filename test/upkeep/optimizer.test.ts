@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Parameters, Snapshot, Tuning } from '../../src/domain/tuning.ts'
+import type { Parameters, Snapshot, Tuning } from '../../src/domain/entry.ts'
 import {
   buildOptimizerStatus,
   initialParameters,

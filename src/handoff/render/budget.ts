@@ -1,5 +1,6 @@
 import type { Tokens } from '../../domain/entry.ts'
-import { squeezeSpace, stripComments } from '../../text/squeeze.ts'
+import { stripComments } from '../../text/comments.ts'
+import { squeezeSpace } from '../../text/compress.ts'
 import { largest } from '../../upkeep/summarise/pack.ts'
 
 /** Tokens per part of a restored text. */

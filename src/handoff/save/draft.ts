@@ -1,7 +1,7 @@
 import type { Json, Message, Millis } from '../../domain/entry.ts'
 import type { Embedder } from '../../domain/ports.ts'
 import { stopIf } from '../../portable/abort.ts'
-import { many } from '../../text/many.ts'
+import { many } from '../../text/formatCount.ts'
 import { summarising } from '../../upkeep/summarise/summarise.ts'
 import { paced } from '../../upkeep/work.ts'
 import { findNamedSessions } from '../chain.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Parsed } from '../../domain/chat.ts'
-import { barringSecrets } from '../../text/secretMark.ts'
+import { barringSecrets } from '../../text/secrets.ts'
 
 type Fingerprinted = Omit<Parsed, 'at'>
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Incoming } from '../../domain/chat.ts'
 import type { Appended, Reading } from '../../handoff/monitor.ts'
 import { idIn, keyOf, notFound } from '../../handoff/sessions.ts'
-import { many } from '../../text/many.ts'
+import { many } from '../../text/formatCount.ts'
 import { transcriptUri } from '../resources/uris.ts'
 import {
   additive,

@@ -6,7 +6,7 @@ import { notDurable } from '../../handoff/restore/record.ts'
 import type { SaveRequest } from '../../handoff/save/request.ts'
 import type { SaveResult } from '../../handoff/save/save.ts'
 import { clip } from '../../text/clip.ts'
-import { many } from '../../text/many.ts'
+import { many } from '../../text/formatCount.ts'
 import { sessionsUri, sessionUri } from '../resources/uris.ts'
 import {
   additive,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Incoming } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
-import { barringSecrets } from '../../text/secretMark.ts'
+import { barringSecrets } from '../../text/secrets.ts'
 import { ConversationCollector, type ForeignData, parseJsonLines } from './conversations.ts'
 
 /**

@@ -1,7 +1,7 @@
+import type { Parameters, Snapshot, Tuning } from '../../domain/entry.ts'
 import { type Item, type Message, type Millis, type Notes, promotedId, type Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { type Head, isWithin } from '../../domain/session.ts'
-import type { Parameters, Snapshot, Tuning } from '../../domain/tuning.ts'
 import { digest } from '../../text/digest.ts'
 import { addToRuns } from '../runs.ts'
 import { type TriageActions, type TriageMarks, triage } from './triage.ts'

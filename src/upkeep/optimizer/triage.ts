@@ -1,6 +1,5 @@
-import type { Message, Millis, Notes, Role } from '../../domain/entry.ts'
+import type { Message, Millis, Notes, Parameters, Role } from '../../domain/entry.ts'
 import { isWithin } from '../../domain/session.ts'
-import type { Parameters } from '../../domain/tuning.ts'
 import { redundantOlder } from './redundancy.ts'
 
 /** Messages marked by earlier runs. */

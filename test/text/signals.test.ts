@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { isQuestion } from '../../src/text/question.ts'
+import { isQuestion } from '../../src/text/signals.ts'
 
-describe('a question', () => {
+describe('isQuestion', () => {
   it.each([
     'What is my cat called?',
     'when did Caroline go to the support group',
@@ -10,7 +10,7 @@ describe('a question', () => {
     'Wie heißt meine Katze?',
     '私の猫の名前は？',
     'ما اسم قطتي؟',
-  ])('is told from %j', (text) => expect(isQuestion(text)).toBe(true))
+  ])('is true for %j', (text) => expect(isQuestion(text)).toBe(true))
 
   it.each([
     'make the commands take a session name',
@@ -21,5 +21,5 @@ describe('a question', () => {
     '',
     'Is done. Now write the tests.',
     `${'x '.repeat(500)}\nfix it`,
-  ])('is not %j', (text) => expect(isQuestion(text)).toBe(false))
+  ])('is false for %j', (text) => expect(isQuestion(text)).toBe(false))
 })

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { whenIn } from '../../src/text/when.ts'
+import { whenIn } from '../../src/text/dates.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-/** A Wednesday, in a year without a leap day. */
+/** A Wednesday in a year without a leap day. */
 const now = Date.parse('2026-05-20T15:30:00Z')
 const ever = -8.64e15
 
-/** What is found, as the days or times it lies between. */
-function told(text: string, at = now, offset = 0): string {
+/** Formats the range found as days or times. */
+function describePeriod(text: string, at = now, offset = 0): string {
   const found = whenIn(text, at, offset)
   if (found === undefined) return 'nothing'
   return `${shown(found.from)} ${shown(found.to)}`
@@ -17,7 +17,7 @@ function told(text: string, at = now, offset = 0): string {
 const shown = (at: number): string =>
   at === ever ? 'ever' : new Date(at).toISOString().replace('T00:00:00.000Z', '').replace(':00.000Z', '')
 
-describe('a time that a question names', () => {
+describe('findPeriod', () => {
   it.each([
     ['what did I say today?', '2026-05-20 2026-05-21'],
     ["what is on today's list?", '2026-05-20 2026-05-21'],
@@ -84,7 +84,7 @@ describe('a time that a question names', () => {
     ['after 3 May', '2026-05-04 2026-05-20T15:30'],
     ['I left it there. In March, I think', '2026-03-01 2026-04-01'],
     ['was it yesterday or in March?', '2026-05-19 2026-05-20'],
-  ])('in %j is %s', (text, expected) => expect(told(text)).toBe(expected))
+  ])('reads %j as %s', (text, expected) => expect(describePeriod(text)).toBe(expected))
 
   it.each([
     ['the end of a leap February', 'last month', '2024-03-31T12:00:00Z', '2024-02-01 2024-03-01'],
@@ -114,13 +114,13 @@ describe('a time that a question names', () => {
       '2024-11-01 2025-03-01',
     ],
     ['weekdays of the week before', 'between Monday and Wednesday', '2026-05-19T00:00:00Z', '2026-05-11 2026-05-14'],
-  ])('knows %s', (_, text, at, expected) => expect(told(text, Date.parse(at))).toBe(expected))
+  ])('handles %s', (_, text, at, expected) => expect(describePeriod(text, Date.parse(at))).toBe(expected))
 
-  it('is a day of whoever asks: 20 May has begun in Auckland, and not in Los Angeles', () => {
+  it('uses the offset: 20 May has begun in Auckland, but not in Los Angeles', () => {
     const late = Date.parse('2026-05-19T22:00:00Z')
-    expect(told('today', late, 12 * 60)).toBe('2026-05-19T12:00 2026-05-20T12:00')
-    expect(told('today', late, -7 * 60)).toBe('2026-05-19T07:00 2026-05-20T07:00')
-    expect(told('before today', late, 12 * 60)).toBe('ever 2026-05-19T12:00')
+    expect(describePeriod('today', late, 12 * 60)).toBe('2026-05-19T12:00 2026-05-20T12:00')
+    expect(describePeriod('today', late, -7 * 60)).toBe('2026-05-19T07:00 2026-05-20T07:00')
+    expect(describePeriod('before today', late, 12 * 60)).toBe('ever 2026-05-19T12:00')
   })
 
   it.each([
@@ -130,10 +130,12 @@ describe('a time that a question names', () => {
     ['between 3 May and 5 May, please', 'between 3 May and 5 May'],
     ['since Monday: nothing', 'since Monday'],
     ["today's plan", "today's"],
-  ])('stands in %j as %j', (text, said) => expect(text.slice(...(whenIn(text, now)?.said ?? []))).toBe(said))
+  ])('locates the phrase of %j as %j', (text, said) =>
+    expect(text.slice(...(whenIn(text, now)?.said ?? []))).toBe(said),
+  )
 })
 
-describe('no time', () => {
+describe('findPeriod without a date', () => {
   it.each([
     'May I ask something?',
     'you may 3 times refuse',
@@ -182,7 +184,7 @@ describe('no time', () => {
     'between us. And in the end',
     'the meeting in. March on',
     '',
-  ])('is named in %j', (text) => expect(told(text)).toBe('nothing'))
+  ])('finds none in %j', (text) => expect(describePeriod(text)).toBe('nothing'))
 })
 
 const pieces = fc.constantFrom(
@@ -194,19 +196,19 @@ const pieces = fc.constantFrom(
 const questions = fc.array(pieces, { maxLength: 12 }).map((words) => words.join(' '))
 const times = fc.integer({ min: Date.UTC(1900, 0, 1), max: Date.UTC(2100, 0, 1) })
 
-describe('whatever is asked', () => {
-  verifies('T-14', 'a time that is found has a beginning before its end, and stands where it says', () => {
+describe('findPeriod with generated input', () => {
+  verifies('T-14', 'returns a non-empty range and a span within the text', () => {
     const property = fc.property(fc.oneof(questions, fc.string()), times, (text, at) => {
       const found = whenIn(text, at)
       if (found === undefined) return
       const { from, to, said } = found
       expect(from).toBeLessThan(to)
-      expect(told(text.slice(...said), at)).toBe(told(text, at))
+      expect(describePeriod(text.slice(...said), at)).toBe(describePeriod(text, at))
     })
     fc.assert(property, { numRuns: 5_000 })
   })
 
-  verifies('T-14', 'what somebody ahead of UTC means is what somebody in UTC means so much later, moved back', () => {
+  verifies('T-14', 'with an offset equals the result in UTC at the shifted time, shifted back', () => {
     const property = fc.property(questions, times, fc.integer({ min: -720, max: 840 }), (text, at, offset) => {
       const [here, there] = [whenIn(text, at, offset), whenIn(text, at + offset * 60_000)]
       expect(here?.to).toBe(there && there.to - offset * 60_000)
@@ -214,10 +216,10 @@ describe('whatever is asked', () => {
     fc.assert(property, { numRuns: 2_000 })
   })
 
-  verifies('T-14', 'every day of two hundred years is found by its date, and yesterday ends where today begins', () => {
+  verifies('T-14', 'finds every day of 200 years by its date, and yesterday ends where today begins', () => {
     const property = fc.property(times, (at) => {
       const date = new Date(at).toISOString().slice(0, 10)
-      expect(told(`on ${date}`, at)).toBe(told('today', at))
+      expect(describePeriod(`on ${date}`, at)).toBe(describePeriod('today', at))
       expect(whenIn('yesterday', at)?.to).toBe(whenIn('today', at)?.from)
       expect(whenIn('last week', at)?.to).toBe(whenIn('this week', at)?.from)
       expect(whenIn('last month', at)?.to).toBe(whenIn('this month', at)?.from)
@@ -226,17 +228,17 @@ describe('whatever is asked', () => {
     fc.assert(property, { numRuns: 2_000 })
   })
 
-  it('is looked for in the first 2,000 characters, and not where it may go on behind them', () => {
-    expect(told(`Look: ${'a'.repeat(1_880)}. What did I say in March 2024?`)).toBe('2024-03-01 2024-04-01')
-    expect(told(`Look: ${'a'.repeat(1_970)}. What did I say in March 2024?`)).toBe('nothing')
-    expect(told(`Look: ${'a'.repeat(3_000)}. What did I say in March 2024?`)).toBe('nothing')
-    expect(told(`What did I say in March 2024?\n${'a'.repeat(1_000_000)}`)).toBe('2024-03-01 2024-04-01')
+  it('reads only the first 2,000 characters and rejects a phrase that may continue after them', () => {
+    expect(describePeriod(`Look: ${'a'.repeat(1_880)}. What did I say in March 2024?`)).toBe('2024-03-01 2024-04-01')
+    expect(describePeriod(`Look: ${'a'.repeat(1_970)}. What did I say in March 2024?`)).toBe('nothing')
+    expect(describePeriod(`Look: ${'a'.repeat(3_000)}. What did I say in March 2024?`)).toBe('nothing')
+    expect(describePeriod(`What did I say in March 2024?\n${'a'.repeat(1_000_000)}`)).toBe('2024-03-01 2024-04-01')
   })
 
-  it('is read once: a megabyte of almost-dates is no trouble', () => {
+  it('reads a megabyte of almost-dates only up to its limit', () => {
     for (const almost of ['between 3 and ', 'the last ', '2024-', '....', 'in the past 3 ', "'", ', ', '1,'])
-      expect(told(almost.repeat(100_000))).toBe('nothing')
+      expect(describePeriod(almost.repeat(100_000))).toBe('nothing')
   })
 
-  it('is nothing where there is no time', () => expect(told('today', Number.NaN)).toBe('nothing'))
+  it('finds nothing if now is not a number', () => expect(describePeriod('today', Number.NaN)).toBe('nothing'))
 })

@@ -27,7 +27,7 @@ const decision: Derived = {
   importance: 5,
   sources,
 }
-const story: Derived = {
+const summary: Derived = {
   kind: 'summary',
   id: 's1',
   at: 3,
@@ -41,7 +41,7 @@ const story: Derived = {
   lost: [],
 }
 
-async function summarised() {
+async function openSummarisedSession() {
   const store = ramStore()
   const memory = await openMemory({ profile: 'summary', store, upkeep: false })
   await memory.append(key, [
@@ -56,7 +56,7 @@ async function summarised() {
     at: 4,
     epoch: 0,
     append: [],
-    put: [decision, theme, story],
+    put: [decision, theme, summary],
     drop: [],
     expiresAt: never,
   })
@@ -66,9 +66,9 @@ async function summarised() {
 describe('the summary profile', () => {
   verifies(
     'C-09',
-    'orders system, important data, summary and recent messages under the headings of the document',
+    'orders system, important data, summary and recent messages under the documented headings',
     async () => {
-      const { memory } = await summarised()
+      const { memory } = await openSummarisedSession()
       const { messages, text } = await memory.context(key)
       expect(messages).toEqual([
         { role: 'system', content: 'You are a helpful assistant.' },
@@ -103,8 +103,8 @@ User: What comes first?`)
     },
   )
 
-  it('says which messages a summary stands for', async () => {
-    const { memory } = await summarised()
+  it('reports messages covered by a summary', async () => {
+    const { memory } = await openSummarisedSession()
     await memory.append(key, [
       { role: 'assistant', content: `An outline. ${'Then another section. '.repeat(800)}` },
       { role: 'user', content: 'Shorter, please.' },
@@ -114,26 +114,26 @@ User: What comes first?`)
     expect(covered).toMatchObject({ entries: ['m2', 'm2'], count: 1, why: 'summary' })
   })
 
-  it('gives important data no more than its share', async () => {
-    const { memory, store } = await summarised()
-    const many = Array.from(
+  it('limits important data to its maximum', async () => {
+    const { memory, store } = await openSummarisedSession()
+    const facts = Array.from(
       { length: 200 },
-      (_, at): Derived =>
+      (_, index): Derived =>
         ({
           ...theme,
-          id: `x${at}`,
-          key: `setting ${at}`,
+          id: `x${index}`,
+          key: `setting ${index}`,
           value: 'a value of some length '.repeat(3),
-          importance: at % 10,
+          importance: index % 10,
         }) as Derived,
     )
     await store.commit({
-      id: 'many',
+      id: 'facts',
       key: parseKey(key),
       at: 5,
       epoch: 0,
       append: [],
-      put: many,
+      put: facts,
       drop: [],
       expiresAt: never,
     })

@@ -1,45 +1,45 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { selectSentences } from '../../src/text/sections.ts'
+import { selectSentences } from '../../src/text/selectSentences.ts'
 import { sentencesOf } from '../../src/text/sentences.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const within = (most: number) => (text: string) => text.length <= most
 
-describe('selecting sentences', () => {
+describe('selectSentences', () => {
   const talk =
     'Hey there! Good to see you. I moved to Lisbon on 3 May 2023. That sounds really great. My sister Ana did not come. Well, anyway.'
 
-  verifies('H-13', 'what is kept says most: dates, numbers, names, the speaker, what is not so', () => {
+  verifies('H-13', 'prefers dates, numbers, names, first person and negations', () => {
     expect(selectSentences(talk, within(50))).toBe('... I moved to Lisbon on 3 May 2023. ...')
     expect(selectSentences(talk, within(75))).toBe(
       '... I moved to Lisbon on 3 May 2023. ... My sister Ana did not come. ...',
     )
   })
-  it('keeps a text that fits as it is', () => expect(selectSentences(`\n${talk}\n`, () => true)).toBe(`\n${talk}\n`))
+  it('returns a text that fits unchanged', () => expect(selectSentences(`\n${talk}\n`, () => true)).toBe(`\n${talk}\n`))
   it('keeps the white space between neighbours', () =>
     expect(selectSentences('Okay with me.\n\nUse port 9100 today.\n\nNever use 9200. Ok then.', within(48))).toBe(
       '... Use port 9100 today.\n\nNever use 9200. ...',
     ))
-  it('does not say the same twice', () =>
+  it('selects a repeated sentence once', () =>
     expect(selectSentences('Deploy at 9. Deploy at 9. Deploy at 9. Hm.', within(39))).toBe('Deploy at 9. ... Hm.'))
-  it('drops the fences around lines of code it keeps', () => {
+  it('drops the fences around selected lines of code', () => {
     const text = 'Intro words.\n```ts\nconst port = 9100\n```\nOutro words here.'
     expect(selectSentences(text, within(40))).toBe('Intro words.\nconst port = 9100 ...')
   })
-  it('passes over a sentence that is too long', () => {
+  it('skips a sentence that is too long', () => {
     const text = `On 3 May 2023 Ana and I signed 40 of 50 papers in Lisbon ${'and Porto '.repeat(20)}. Short one.`
     expect(selectSentences(text, within(20))).toBe('... Short one.')
   })
-  it('finds the one sentence that fits behind many that do not', () => {
+  it('finds the only sentence that fits after many that do not', () => {
     const text = `${Array.from({ length: 50 }, (_, place) => `On ${place} May 2023 Ana ${'signed papers '.repeat(5)}${place}.`).join(' ')} Fine.`
     expect(selectSentences(text, within(12))).toBe('... Fine.')
   })
-  it('is empty if nothing fits', () => {
+  it('returns an empty text if nothing fits', () => {
     expect(selectSentences(talk, () => false)).toBe('')
     expect(selectSentences(' \n', () => true)).toBe('')
   })
-  it('asks a few times only', () => {
+  it('calls fits only a few times', () => {
     let asked = 0
     const text = Array.from({ length: 20_000 }, (_, place) => `Line ${place} has word${place} in it.`).join('\n')
     selectSentences(text, (candidate) => {
@@ -48,7 +48,7 @@ describe('selecting sentences', () => {
     })
     expect(asked).toBeLessThan(80)
   })
-  verifies('H-13', 'what is kept are sentences of the source in their order, and it fits', () => {
+  verifies('H-13', 'returns sentences of the source in their order that fit', () => {
     const bits = [
       'I went to Rome.',
       'Yes.',
