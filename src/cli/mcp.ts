@@ -70,7 +70,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
     import('../index.ts'),
     import('../mcp/services.ts'),
     import('../mcp/transports/stdio.ts'),
-    import('../server/receipts/receipts.ts'),
+    import('../server/receipts.ts'),
     import('../server/http/httpError.ts'),
   ])
   await using memory = await openMemory({ profile: plan.profile, ...place })

@@ -44,13 +44,12 @@ export function formatKey({ scope, id }: Pick<Key, 'scope' | 'id'>): string {
 /** Returns the key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
 
-// Keys of internal sessions: files and outbox of a scope, persons, and the receipts and branches of a session.
+// Keys of internal sessions: files and outbox of a scope, persons, and the branches of a session.
 // `parseKey` rejects a colon in the session part, so clients cannot name them.
 export const filesKey = (scope: Scope): Key => makeKey(scope, ':files')
 export const outboxKey = (scope: Scope): Key => makeKey(scope, ':outbox')
 export const personKey = (scope: Scope, person: string): Key =>
   makeKey(scope, `:person:${checkPart('session', person, person)}`)
-export const receiptsKey = (key: Key): Key => makeKey(key.scope, `${key.id}:receipts`)
 export const branchKey = (key: Key, number: number): Key => makeKey(key.scope, `${key.id}:${number}`)
 
 /** Tells whether a key names an internal session of the engine. */

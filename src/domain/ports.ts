@@ -19,6 +19,23 @@ export type Erasure =
   | { readonly expiredBy: Millis }
   /** Erases data of the whole scope that is stored beside entries: damaged rows that were set aside, and indexes. */
   | { readonly remains: true }
+  /** Erases only the auxiliary records of the session. */
+  | { readonly records: true }
+
+/**
+ * A record stored beside a session, such as a receipt. It is erased and moved with its session, and is not part of its
+ * transcript, of session lists and counts, or of search.
+ */
+export type AuxiliaryRecord = {
+  /** Unique within the session. */
+  readonly id: string
+  readonly at: Millis
+  /** JSON. */
+  readonly body: string
+}
+/** A stored record; numbers ascend within a session and may have gaps. */
+export type StoredRecord = AuxiliaryRecord & { readonly number: number }
+export type RecordRange = { readonly before?: number; readonly limit: number }
 
 /** Storage of sessions. An adapter implements every method. */
 export interface Store {
@@ -48,6 +65,13 @@ export interface Store {
    * With `expiredBy`, does nothing if the session was started again in the meantime. Resolves to the erased ids.
    */
   erase(key: Key, only?: Erasure): Promise<readonly string[]>
+  /**
+   * Appends a record beside a session and drops the oldest records beyond `keep`. Resolves to false, storing nothing, if
+   * the session does not exist.
+   */
+  appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean>
+  /** Reads records, newest first, that are older than the one with the number `before`. */
+  records(key: Key, range: RecordRange): Promise<readonly StoredRecord[]>
   close(): Promise<void>
 }
 

@@ -3,13 +3,13 @@ import type { Store } from '../domain/ports.ts'
 
 const pageSize = 100
 
-/** Returns the session that a branch or receipt key belongs to; undefined for other keys, such as the files of a tenant. */
+/** Returns the session that a branch belongs to; undefined for other keys, such as the files of a tenant. */
 export function ownerOf({ scope, id }: Key): Key | undefined {
-  const owner = /^([^:]*):(?:\d+|receipts)$/.exec(id)?.[1]
+  const owner = /^([^:]*):\d+$/.exec(id)?.[1]
   return owner === undefined ? undefined : parseKey(owner === '' ? scope : `${scope}:${owner}`)
 }
 
-/** Lists the auxiliary keys of a session or of a tenant's own conversation: its branches and receipts. */
+/** Lists the branches of a session or of a tenant's own conversation. */
 export async function auxiliaryKeysOf(store: Store, key: Key): Promise<readonly Key[]> {
   if (isInner(key)) return []
   const found: Key[] = []

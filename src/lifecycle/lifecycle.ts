@@ -141,7 +141,7 @@ export class Lifecycle {
     await this.sessionTransfer.transfer(from, to, now)
   }
 
-  /** Lists the data to forget with a session: branches, receipts and pending end events. */
+  /** Lists the data to forget with a session: branches and pending end events. */
   async beside(store: Store, key: Key): Promise<readonly { readonly key: Key; readonly only?: Erasure }[]> {
     const auxiliary = (await auxiliaryKeysOf(store, key)).map((auxiliaryKey) => ({ key: auxiliaryKey }))
     // A tenant's own conversation has no end events.

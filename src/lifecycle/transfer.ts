@@ -91,6 +91,7 @@ export class SessionTransfer {
         : { put: [{ ...applyMetadataUpdate(about, {}, now), movedTo: to.id }], drop: [] }
     })
     await this.drain(from, to)
+    await this.moveRecords(from, to)
     for (const auxiliaryKey of await auxiliaryKeysOf(sessions, from)) {
       await this.drainAuxiliary(
         auxiliaryKey,
@@ -114,6 +115,17 @@ export class SessionTransfer {
       if (drop !== undefined) await tryCommit(sessions, head, { put: [], drop })
     }
     throw new MemoryError('conflict', `Too many concurrent writes to ${formatKey(from)}. Try again.`)
+  }
+
+  /** Moves the auxiliary records. A record that is at the new key already, after an interruption, is not copied again. */
+  private async moveRecords(from: Key, to: Key): Promise<void> {
+    const { sessions } = this.deps
+    const records = await sessions.records(from, { limit: noLimit })
+    if (records.length === 0) return
+    const moved = new Set((await sessions.records(to, { limit: noLimit })).map(({ id }) => id))
+    for (const { id, at, body } of records.toReversed())
+      if (!moved.has(id)) await sessions.appendRecord(to, { id, at, body }, noLimit)
+    await sessions.erase(from, { records: true })
   }
 
   /** Copies and erases an auxiliary key. */

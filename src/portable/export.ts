@@ -14,7 +14,7 @@ const pageSize = 500
 
 /**
  * Exports the contents of a store as a bundle: sessions in the order of their keys, each with its messages, derived
- * entries and graph rows, as of the moment it is read. Expired sessions that are not yet erased are included.
+ * entries, auxiliary records and graph rows, as of the moment it is read. Expired sessions that are not yet erased are included.
  *
  * @throws MemoryError `conflict` when messages are erased during the export, `aborted`, or `bad-option`/`bad-secret` for
  * an invalid lock.
@@ -57,6 +57,8 @@ async function* createBodies(store: Store, options: ExportOptions): AsyncGenerat
     }
     const derived = [...head.derived].sort((a, b) => (a.id < b.id ? -1 : 1))
     if (derived.length > 0) yield derived.map((entry) => ({ entry }))
+    const records = await store.records(key, { limit: Number.MAX_SAFE_INTEGER })
+    if (records.length > 0) yield records.toReversed().map(({ id, at, body }) => ({ record: { id, at, body } }))
     for (let start = 0; start < rows.length; start += pageSize)
       yield rows.slice(start, start + pageSize).map(({ row }) => ({ graph: row }))
     totals.sessions++

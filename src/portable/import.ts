@@ -6,8 +6,8 @@ import {
   type Tended,
 } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, parseKey, type Scope } from '../domain/key.ts'
-import type { Store } from '../domain/ports.ts'
+import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
+import type { AuxiliaryRecord, Store } from '../domain/ports.ts'
 import { emptyHead } from '../domain/session.ts'
 import { stopIf } from './abort.ts'
 import { type BundleComparison, compareBundle, type SessionComparison, targetKey } from './compare.ts'
@@ -117,6 +117,7 @@ async function writeRecords(
   const result: MutableResult = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
   const reportProgress = () => options.progress?.({ sessions: result.sessions, messages: result.messages })
   const graphImporter = new GraphImporter(store, graph, options.onExisting)
+  const recordImporter = new RecordImporter(store)
   let writer: SessionWriter | GraphImporter | undefined
   for await (const verified of records) {
     const { record } = verified
@@ -125,6 +126,7 @@ async function writeRecords(
         await writer.finish()
         result.sessions++
       }
+      await recordImporter.finish()
       writer = undefined
       const nextScope = 'session' in record ? targetKey(options.scope, record.session).scope : undefined
       countGraph(result, await graphImporter.finish(nextScope))
@@ -135,12 +137,43 @@ async function writeRecords(
       writer = isGraphKey(key)
         ? graphImporter.begin(key, record.session, verified.hash)
         : await createWriter(store, verified, sessions.get(formatKey(key)), options, result)
-    } else await writer?.add(verified)
+      if (!result.skipped.includes(formatKey(key))) recordImporter.begin(key)
+    } else if ('record' in record) recordImporter.add(record.record)
+    else await writer?.add(verified)
     if (!(writer instanceof SessionWriter)) continue
     if ('message' in record && ++result.messages % progressInterval === 0) reportProgress()
     if ('entry' in record) result.entries++
   }
   return result
+}
+
+/** Appends the auxiliary records of a session that the store lacks, also to a session that was imported before. */
+class RecordImporter {
+  private readonly store: Store
+  private key: Key | undefined
+  private records: AuxiliaryRecord[] = []
+
+  constructor(store: Store) {
+    this.store = store
+  }
+
+  begin(key: Key): void {
+    this.key = key
+  }
+
+  add(record: AuxiliaryRecord): void {
+    if (this.key !== undefined) this.records.push(record)
+  }
+
+  async finish(): Promise<void> {
+    const { key, records } = this
+    this.key = undefined
+    this.records = []
+    if (key === undefined || records.length === 0) return
+    const stored = new Set((await this.store.records(key, { limit: Number.MAX_SAFE_INTEGER })).map(({ id }) => id))
+    for (const record of records)
+      if (!stored.has(record.id)) await this.store.appendRecord(key, record, Number.MAX_SAFE_INTEGER)
+  }
 }
 
 /** Counts a graph as the session that holds it. */

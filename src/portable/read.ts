@@ -121,6 +121,11 @@ function advance(state: ReaderState, record: BundleRecord): ReaderState {
     require(id > state.lastEntryId, `has the entry ${JSON.stringify(id)}, which is out of order`)
     return { ...withEntry, lastEntryId: id }
   }
+  if ('record' in record) {
+    require(session?.messages === state.messages &&
+      session.entries === state.entries, 'is a record before the end of the entries')
+    return state
+  }
   if ('graph' in record) {
     require(session !== undefined && isGraphKey(parseStoredKey(session.key)), 'is a row of a graph outside a graph')
     return withEntry

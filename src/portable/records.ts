@@ -15,6 +15,7 @@ import type {
 import { MemoryError } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
+import type { AuxiliaryRecord } from '../domain/ports.ts'
 import type { GraphRow } from '../graph/archive.ts'
 import type { Link, Node } from '../graph/graph.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
@@ -44,6 +45,7 @@ export type BundleRecord =
   | { readonly session: SessionRecord }
   | { readonly message: MessageRecord }
   | { readonly entry: Derived }
+  | { readonly record: AuxiliaryRecord }
   | { readonly graph: GraphRow }
   | { readonly end: Totals }
 
@@ -210,7 +212,8 @@ const graph: Check = (value, at) => {
   graphRows[kind as string]?.((value as Readonly<Record<string, unknown>>)[kind as string], `${at}.${kind}`)
 }
 
-const records: Readonly<Record<string, Check>> = { session, message, entry, graph, end }
+const record = shaped<AuxiliaryRecord>({ id: text, at: number, body: text })
+const records: Readonly<Record<string, Check>> = { session, message, entry, record, graph, end }
 
 /** Validates the body of a line. */
 export function parseRecord(body: LineBody, lineNumber: number): BundleRecord {

@@ -28,7 +28,7 @@ export function heard<S extends Store>(store: S): S & Heard {
   const listeners = new Set<Listener>()
   const erase = async (key: Key, only?: Erasure): Promise<readonly string[]> => {
     const erasedIds = await store.erase(key, only)
-    if (only !== undefined && 'remains' in only) return erasedIds
+    if (only !== undefined && ('remains' in only || 'records' in only)) return erasedIds
     const entries = only !== undefined && 'entries' in only ? only.entries : undefined
     // An expired session may have been written to again, in which case nothing was erased.
     const wasErased = entries !== undefined || (await store.head(key, 0)).revision === 0

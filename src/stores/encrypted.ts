@@ -40,6 +40,8 @@ export async function sealedStore(inner: Store & Index, keyring: Keyring): Promi
       vectors.delete(key, erasedIds)
       return erasedIds
     },
+    appendRecord: (key, record, keep) => sessions.appendRecord(key, record, keep),
+    records: (key, range) => sessions.records(key, range),
     search: (where, query) => finder.search(where, query),
     changes: (where, since) => inner.changes(where, since),
     unembedded: (model, after, limit) => vectors.unembedded(model, after, limit),

@@ -19,6 +19,8 @@ export function borrowed(store: Store & Index): Store & Index {
     commit: (change) => store.commit(change),
     list: (filter) => store.list(filter),
     erase: (key, only) => store.erase(key, only),
+    appendRecord: (key, record, keep) => store.appendRecord(key, record, keep),
+    records: (key, range) => store.records(key, range),
     search: (where, query) => store.search(where, query),
     changes: (where, since) => store.changes(where, since),
     unembedded: (model, after, limit) => store.unembedded(model, after, limit),

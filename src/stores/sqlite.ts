@@ -4,7 +4,21 @@ import { backup, type DatabaseSync } from 'node:sqlite'
 import { type Message, messageId } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import type { Changes, Embedded, Erasure, Hit, Index, Query, Range, Store, Unembedded, Where } from '../domain/ports.ts'
+import type {
+  AuxiliaryRecord,
+  Changes,
+  Embedded,
+  Erasure,
+  Hit,
+  Index,
+  Query,
+  Range,
+  RecordRange,
+  Store,
+  StoredRecord,
+  Unembedded,
+  Where,
+} from '../domain/ports.ts'
 import type { Change, Head, Listed } from '../domain/session.ts'
 import type { Held } from '../search/scopeIndex.ts'
 import { Finder } from '../search/storeSearch.ts'
@@ -115,6 +129,15 @@ export class SqliteStore implements Store, Index {
       this.finder.drop(key.scope)
       this.headCache.drop(key)
     }
+  }
+
+  async appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean> {
+    const { storedCount } = (await this.queue.submit({ appendRecord: record, key, keep })) as { storedCount: number }
+    return storedCount > 0
+  }
+
+  records(key: Key, { before = Number.MAX_SAFE_INTEGER, limit }: RecordRange): Promise<readonly StoredRecord[]> {
+    return this.read(() => this.reader.records(key, before, limit))
   }
 
   search(where: Where, query: Query): Promise<readonly Hit[]> {

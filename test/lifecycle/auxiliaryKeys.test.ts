@@ -1,14 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  branchKey,
-  filesKey,
-  formatKey,
-  type Key,
-  outboxKey,
-  parseKey,
-  personKey,
-  receiptsKey,
-} from '../../src/domain/key.ts'
+import { branchKey, filesKey, formatKey, type Key, outboxKey, parseKey, personKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
 import { type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
@@ -18,6 +9,7 @@ import { appendUser } from './fixtures.ts'
 
 const start = 1_800_000_000_000
 const hour = 3_600_000
+const record = { id: 'r1', at: start, body: '{}' }
 const [tenant, ann] = [parseKey('acme'), parseKey('acme:ann')]
 
 const put = (store: Store, key: Key, expiresAt = never) =>
@@ -35,11 +27,11 @@ async function openTestMemory(options: MemoryOptions = {}) {
     filesKey('acme'),
     outboxKey('acme'),
     personKey('acme', 'ann'),
-    receiptsKey(tenant),
     branchKey(tenant, 3),
     branchKey(tenant, 12),
   ]
-  for (const key of [...ofTenant, receiptsKey(ann), branchKey(ann, 2)]) await put(store, key)
+  for (const key of [...ofTenant, branchKey(ann, 2)]) await put(store, key)
+  for (const key of [tenant, ann]) await store.appendRecord(key, record, 10)
   return { memory, clock, store }
 }
 
@@ -47,14 +39,7 @@ describe('auxiliary data of a tenant conversation', () => {
   verifies('X-05', 'is forgotten with it: branches and receipts, but not files, people or sessions', async () => {
     const { memory, store } = await openTestMemory()
     await memory.forget({ key: 'acme' })
-    expect(await keysIn(store)).toEqual([
-      'acme::files',
-      'acme::outbox',
-      'acme::person:ann',
-      'acme:ann',
-      'acme:ann:2',
-      'acme:ann:receipts',
-    ])
+    expect(await keysIn(store)).toEqual(['acme::files', 'acme::outbox', 'acme::person:ann', 'acme:ann', 'acme:ann:2'])
     await memory.close()
   })
 
@@ -70,7 +55,7 @@ describe('auxiliary data of a tenant conversation', () => {
     for (let number = 100; number < 330; number++) await put(store, branchKey(tenant, number))
     for (let number = 100; number < 330; number++) await put(store, personKey('acme', `p${number}`))
     await memory.forget({ key: 'acme' })
-    expect((await keysIn(store)).filter((key) => /::\d|::receipts/.test(key))).toEqual([])
+    expect((await keysIn(store)).filter((key) => /::\d/.test(key))).toEqual([])
     await memory.close()
   })
 })
@@ -89,7 +74,6 @@ describe('auxiliary data of a session', () => {
       'acme:ann',
       'acme:ann:2',
       'acme:ann:7',
-      'acme:ann:receipts',
     ])
     clock.now += 14 * hour
     await memory.sweep()
@@ -106,7 +90,6 @@ describe('auxiliary data of a session', () => {
       branchOf: { session: 'ann', after: 1 },
       sources: [],
     } as const
-    const packed = { kind: 'about', id: 'r1-8', at: start, metadata: 'eight receipts', sources: [] } as const
     await store.commit({
       key: branchKey(ann, 2),
       at: start,
@@ -116,21 +99,13 @@ describe('auxiliary data of a session', () => {
       drop: [],
       expiresAt: never,
     })
-    await store.commit({
-      key: receiptsKey(ann),
-      at: start,
-      epoch: 0,
-      append: [],
-      put: [packed],
-      drop: [],
-      expiresAt: never,
-    })
     await memory.transfer('acme:ann', 'acme:ben')
     const ben = parseKey('acme:ben')
     expect((await store.head(branchKey(ben, 2), 0)).derived).toEqual([
       { ...about, branchOf: { session: 'ben', after: 1 } },
     ])
-    expect((await store.head(receiptsKey(ben), 0)).derived).toEqual([packed])
+    expect(await store.records(ben, { limit: 9 })).toEqual([{ ...record, number: 1 }])
+    expect(await store.records(ann, { limit: 9 })).toEqual([])
     await memory.close()
   })
 
@@ -146,7 +121,6 @@ describe('auxiliary data of a session', () => {
       'acme::files',
       'acme::outbox',
       'acme::person:ann',
-      'acme::receipts',
     ])
     await memory.close()
   })
@@ -158,7 +132,7 @@ describe('auxiliary data of a session', () => {
     const durable = await openMemory({ profile: 'thread', store: { ...store, durability: 'durable' } })
     const left = async () => (await keysIn(store)).filter((key) => key.startsWith('acme:ann'))
     await durable.sweep()
-    expect(await left()).toEqual(['acme:ann:2', 'acme:ann:receipts'])
+    expect(await left()).toEqual(['acme:ann:2'])
     await durable.sweep()
     expect(await left()).toEqual([])
     await memory.close()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { branchKey, filesKey, parseKey, receiptsKey } from '../../src/domain/key.ts'
+import { branchKey, filesKey, parseKey } from '../../src/domain/key.ts'
 import type { Lifetime } from '../../src/domain/profile.ts'
 import { never } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
@@ -197,7 +197,7 @@ describe('session limits', () => {
   it('do not count auxiliary keys', async () => {
     const store = ramStore()
     const { memory, ends } = await openTestMemory({ sessionsPerScope: 1 }, { sessions: store })
-    const auxiliary = [filesKey('acme'), receiptsKey(parseKey('acme:a')), branchKey(parseKey('acme:a'), 1)]
+    const auxiliary = [filesKey('acme'), branchKey(parseKey('acme:a'), 1)]
     for (const key of auxiliary)
       await store.commit({ key, at: start, epoch: 0, append: [stored('x')], put: [], drop: [], expiresAt: never })
     await appendUser(memory, 'acme:a')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { branchKey, outboxKey, parseKey, receiptsKey } from '../../src/domain/key.ts'
+import { branchKey, outboxKey, parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { never } from '../../src/domain/session.ts'
 import {
@@ -180,10 +180,7 @@ describe('onSessionEnd', () => {
   it('erases auxiliary data, and leaves an outbox that is erased a day later', async () => {
     const { received, onSessionEnd } = createListener()
     const { memory, clock, sessions } = await openTestMemory(onSessionEnd)
-    const auxiliaryKeys = (key: string) => [
-      receiptsKey(parseKey(key)),
-      ...[1, 2, 3].map((number) => branchKey(parseKey(key), number)),
-    ]
+    const auxiliaryKeys = (key: string) => [1, 2, 3].map((number) => branchKey(parseKey(key), number))
     for (const name of ['acme:ann', 'acme:ann2']) {
       await appendUser(memory, name)
       for (const key of auxiliaryKeys(name))
@@ -192,7 +189,7 @@ describe('onSessionEnd', () => {
     await memory.end('acme:ann')
     await memory.lifecycle.settled()
     const ids = async () => (await sessions.list({ limit: 99 })).map(({ key }) => key.id)
-    expect(await ids()).toEqual([':outbox', 'ann2', 'ann2:1', 'ann2:2', 'ann2:3', 'ann2:receipts'])
+    expect(await ids()).toEqual([':outbox', 'ann2', 'ann2:1', 'ann2:2', 'ann2:3'])
     clock.now += day
     expect((await memory.sweep()).ended).toEqual(['acme:ann2'])
     await memory.lifecycle.settled()

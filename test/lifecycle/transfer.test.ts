@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Fact, Summary } from '../../src/domain/entry.ts'
-import { branchKey, parseKey, receiptsKey } from '../../src/domain/key.ts'
+import { branchKey, parseKey } from '../../src/domain/key.ts'
 import { never } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { said as stored } from '../../src/stores/conformance/fixtures.ts'
@@ -43,6 +43,8 @@ function failingStore(inner: ReturnType<typeof ramStore>) {
   return { store, left }
 }
 
+const record = { id: 'r1', at: start, body: '{}' }
+
 /** Opens a memory with a session that has messages with gaps, derived entries, receipts and a branch. */
 async function openTestMemory(options: MemoryOptions = {}) {
   const clock = { now: start }
@@ -66,17 +68,16 @@ async function openTestMemory(options: MemoryOptions = {}) {
     drop: [],
     expiresAt,
   })
-  for (const key of [receiptsKey(phone), branchKey(phone, 1)]) {
-    await inner.commit({
-      key,
-      at: start,
-      epoch: 0,
-      append: [stored(`of ${key.id}`)],
-      put: [],
-      drop: [],
-      expiresAt: never,
-    })
-  }
+  await inner.appendRecord(phone, record, 10)
+  await inner.commit({
+    key: branchKey(phone, 1),
+    at: start,
+    epoch: 0,
+    append: [stored('of phone:1')],
+    put: [],
+    drop: [],
+    expiresAt: never,
+  })
   return { memory, open, clock, inner, left }
 }
 
@@ -110,12 +111,10 @@ async function expectMoved(memory: Memory, inner: ReturnType<typeof ramStore>): 
   expect((await inner.list({ scope: 'acme', limit: 99 })).map(({ key, messages }) => `${key.id} ${messages}`)).toEqual([
     'chat 3',
     'chat:1 1',
-    'chat:receipts 1',
     'phone 0',
   ])
-  expect((await inner.page(receiptsKey(chat), { limit: 9 })).map(({ content }) => content)).toEqual([
-    'of phone:receipts',
-  ])
+  expect(await inner.records(chat, { limit: 9 })).toEqual([{ ...record, number: 1 }])
+  expect(await inner.records(phone, { limit: 9 })).toEqual([])
 }
 
 describe('transfer', () => {
@@ -174,7 +173,7 @@ describe('transfer', () => {
     await memory.transfer('acme:phone', 'acme:chat')
     expect((await memory.context('acme:chat', { budget: 4_000 })).text).toContain('correct-horse-battery-9')
     const receipt = await memory.forget({ key: 'acme:chat' })
-    expect(receipt.sessions.map(({ key }) => key)).toEqual(['acme', 'acme:chat', 'acme:chat:1', 'acme:chat:receipts'])
+    expect(receipt.sessions.map(({ key }) => key)).toEqual(['acme', 'acme:chat', 'acme:chat:1'])
     expect(await memory.search('acme', 'order 4471')).toEqual([])
     await memory.close()
   })
@@ -212,7 +211,7 @@ describe('transfer', () => {
         expect(head.derived.filter(({ kind }) => kind !== 'about')).toEqual([fact, summary])
         expect(
           (await inner.list({ scope: 'acme', limit: 99 })).map(({ key, messages }) => `${key.id} ${messages}`),
-        ).toEqual(['chat 3', 'chat:1 1', 'chat:receipts 1', 'phone 0'])
+        ).toEqual(['chat 3', 'chat:1 1', 'phone 0'])
         await next.close()
       }
       expect(resumedTransfers).toBeGreaterThan(6)

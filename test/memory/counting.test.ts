@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseKey, receiptsKey } from '../../src/domain/key.ts'
+import { branchKey, parseKey } from '../../src/domain/key.ts'
 import { never } from '../../src/domain/session.ts'
 import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { said } from '../../src/stores/conformance/fixtures.ts'
@@ -37,7 +37,7 @@ describe('the number of sessions that a scope has in RAM', () => {
     await say(second, 'acme:b')
     // What is kept beside a session is none.
     await ram.commit({
-      key: receiptsKey(parseKey('acme:a')),
+      key: branchKey(parseKey('acme:a'), 1),
       at: start,
       epoch: 0,
       append: [said('x')],

@@ -73,6 +73,6 @@ export const surfaces: readonly Row[] = [
     behaviour:
       'Money: each receipt tells the tokens saved and cacheable, and the cost by a price table the user can replace.',
     status: 'kept',
-    in: ['src/server/receipts/receipts.ts', 'src/server/observability/prices.ts', 'src/server/turn/accounting.ts'],
+    in: ['src/server/receipts.ts', 'src/server/observability/prices.ts', 'src/server/turn/accounting.ts'],
   },
 ]

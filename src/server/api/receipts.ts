@@ -1,7 +1,7 @@
 import { internalsOf } from '../../memory.ts'
 import { notFound } from '../http/httpError.ts'
 import { checkScope, type Handlers, send } from '../http/requestContext.ts'
-import { findReceipt, keyOfReceipt, listReceipts } from '../receipts/receipts.ts'
+import { findReceipt, keyOfReceipt, listReceipts } from '../receipts.ts'
 import { checkQuery, limitIn, placeIn } from './query.ts'
 import { ofSession, withSession } from './session.ts'
 

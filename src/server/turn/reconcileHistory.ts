@@ -4,7 +4,7 @@ import { type Head, isExpired } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { barringSecrets, marksIn } from '../../text/secrets.ts'
 import type { Sent } from '../protocols/protocol.ts'
-import { hasReceiptBetween } from '../receipts/receipts.ts'
+import { hasReceiptBetween } from '../receipts.ts'
 import { type ComparableMessage, isIdentical, isUser } from './messageEquality.ts'
 import { type HistoryChange, reconcile } from './reconcile.ts'
 

@@ -1,6 +1,7 @@
 import { type Derived, isBlank, type Message, type Said, type Sealed, type Source } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
+import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
 import type { BoxKey } from './cipher.ts'
 
 /** Fields of a message that are encrypted. */
@@ -51,6 +52,21 @@ export function decryptDerived(entry: Derived, key: Key, cipher: BoxKey): Derive
   if (content === undefined) throw corruptEntryError(`Entry ${entry.id}`, key)
   return JSON.parse(content.toString()) as Derived
 }
+
+/** Encrypts the body of an auxiliary record. */
+export const encryptRecord = (record: AuxiliaryRecord, key: Key, cipher: BoxKey): AuxiliaryRecord => ({
+  ...record,
+  body: cipher.seal(record.body, recordAssociatedData(key, record)),
+})
+
+export function decryptRecord(record: StoredRecord, key: Key, cipher: BoxKey): StoredRecord {
+  const body = cipher.open(record.body, recordAssociatedData(key, record))
+  if (body === undefined) throw corruptEntryError(`Record ${record.id}`, key)
+  return { ...record, body: body.toString() }
+}
+
+const recordAssociatedData = (key: Key, { id, at }: AuxiliaryRecord): string =>
+  JSON.stringify(['record', key.scope, key.id, id, at])
 
 /**
  * Binds a ciphertext to its session and to all fields in the clear beside it: it cannot be moved to another session,

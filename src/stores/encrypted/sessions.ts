@@ -2,10 +2,17 @@ import { randomBytes } from 'node:crypto'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { Erasure, Range, Store } from '../../domain/ports.ts'
+import type { AuxiliaryRecord, Erasure, Range, RecordRange, Store, StoredRecord } from '../../domain/ports.ts'
 import type { Change, Head } from '../../domain/session.ts'
 import { BoxKey, keyLength, storeClosedError } from './cipher.ts'
-import { decryptDerived, decryptMessage, encryptDerived, encryptMessage } from './entryCipher.ts'
+import {
+  decryptDerived,
+  decryptMessage,
+  decryptRecord,
+  encryptDerived,
+  encryptMessage,
+  encryptRecord,
+} from './entryCipher.ts'
 import { isKeyEntry, keyEntryOf, unwrapped, wrapped } from './keyEntry.ts'
 import { copyOf, type Keyring, wipe } from './keyring.ts'
 
@@ -87,6 +94,19 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
     )
     if (!isPartial) this.ciphers.delete(formatKey(key))
     return erasedIds.filter((id) => !isKeyEntry({ id }))
+  }
+
+  async appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean> {
+    const { cipher } = this.ciphers.get(formatKey(key)) ?? (await this.loadCipher(key)) ?? {}
+    if (cipher === undefined) return false
+    return this.openInner().appendRecord(key, encryptRecord(record, key, cipher), keep)
+  }
+
+  async records(key: Key, range: RecordRange): Promise<readonly StoredRecord[]> {
+    const records = await this.openInner().records(key, range)
+    // Loaded after the read: a session that was erased and created again has another key.
+    const cipher = records.length === 0 ? undefined : (await this.loadCipher(key))?.cipher
+    return cipher === undefined ? [] : records.map((record) => decryptRecord(record, key, cipher))
   }
 
   /** Copies the keys for data stored beside the sessions; the caller wipes the copy. */

@@ -29,7 +29,14 @@ type SerializedSession = readonly [
   appliedChanges: readonly (readonly [id: string, run: readonly [first: number, last: number]])[],
 ]
 
-/** Serializes and compresses a session into a string with one character per byte: V8 strings have less overhead than byte arrays. */
+/** Compresses a text into a string with one character per byte: V8 strings have less overhead than byte arrays. */
+export const compressText = (text: string, compressor: Pack): string =>
+  bytesToString(compressor.pack(new TextEncoder().encode(text)))
+
+export const decompressText = (text: string, compressor: Pack): string =>
+  new TextDecoder().decode(compressor.unpack(stringToBytes(text)))
+
+/** Serializes and compresses a session. */
 export function serialize({ messages, gaps, derived, appliedChanges }: SessionContent, compressor: Pack): string {
   const session: SerializedSession = [
     messages.map(toRow),
@@ -37,13 +44,12 @@ export function serialize({ messages, gaps, derived, appliedChanges }: SessionCo
     [...(derived?.values() ?? [])],
     [...(appliedChanges ?? [])],
   ]
-  return bytesToString(compressor.pack(new TextEncoder().encode(JSON.stringify(session))))
+  return compressText(JSON.stringify(session), compressor)
 }
 
 /** Restores the session that `serialize` was given. */
 export function deserialize(text: string, compressor: Pack): SessionContent {
-  const json = new TextDecoder().decode(compressor.unpack(stringToBytes(text)))
-  const [rows, gaps, derived, appliedChanges] = JSON.parse(json) as SerializedSession
+  const [rows, gaps, derived, appliedChanges] = JSON.parse(decompressText(text, compressor)) as SerializedSession
   const messages = rows.map(fromRow)
   return {
     messages,

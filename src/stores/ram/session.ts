@@ -10,6 +10,7 @@ import {
 } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { type Change, type Gap, placeOf, withGap, withGaps } from '../../domain/session.ts'
+import type { RecordLog } from './recordLog.ts'
 
 /** Entries of a session. The maps are created on first use, because most sessions need none. */
 export type SessionContent = {
@@ -43,6 +44,8 @@ export type Session = {
   newerUsed: Session | undefined
   olderUncompressed: Session | undefined
   newerUncompressed: Session | undefined
+  /** Auxiliary records; created with the first one. */
+  records: RecordLog | undefined
   /** Exactly one of the two is defined. */
   content: SessionContent | undefined
   compressed: string | undefined
@@ -77,6 +80,7 @@ export const createSession = ({ key, epoch, at, expiresAt }: Change): Session =>
   newerUsed: undefined,
   olderUncompressed: undefined,
   newerUncompressed: undefined,
+  records: undefined,
   content: emptyContent(),
   compressed: undefined,
 })

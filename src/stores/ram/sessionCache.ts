@@ -96,6 +96,14 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
     this.uncompressed.delete(session)
   }
 
+  onRecordsChanged(session: Session, bytesBefore: number): void {
+    this.setSize(session, session.bytes + recordBytes(session) - bytesBefore)
+  }
+
+  get compressor(): Pack | undefined {
+    return this.options.pack
+  }
+
   candidates({ scope, expiredBy }: SessionFilter): Iterable<Session> {
     if (expiredBy !== undefined) return this.expiries.listExpired(expiredBy)
     return scope === undefined ? this.allSessions() : (this.scopes.get(scope) ?? [])
@@ -143,10 +151,10 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
   private compress(session: Session, compressor: Pack): void {
     this.uncompressed.delete(session)
     this.uncompressedBytes -= compressibleBytes(session)
-    if (session.bytes <= sessionOverheadBytes) return
+    if (session.bytes - recordBytes(session) <= sessionOverheadBytes) return
     session.compressed = serialize(session.content as SessionContent, compressor)
     session.content = undefined
-    this.setSize(session, sessionOverheadBytes + session.compressed.length)
+    this.setSize(session, sessionOverheadBytes + session.compressed.length + recordBytes(session))
   }
 
   private *allSessions(): Iterable<Session> {
@@ -159,7 +167,7 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
     session.compressed = undefined
     this.lastRead = undefined
     const { messages, derived } = session.content as SessionContent
-    return sessionOverheadBytes + sumBytes([...messages, ...(derived?.values() ?? [])])
+    return sessionOverheadBytes + recordBytes(session) + sumBytes([...messages, ...(derived?.values() ?? [])])
   }
 
   private adjustCount({ key }: Session, delta: number): void {
@@ -181,6 +189,8 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
 /** Bytes that count towards inline compression. Scope data counts as 0: it is read whenever one of the scope's sessions is used. */
 const compressibleBytes = ({ key, bytes }: Session): number => (belongsToScope(key) ? 0 : inlineBytes(bytes))
 const inlineBytes = (bytes: number): number => (bytes > maxInlineCompressBytes ? 0 : bytes)
+
+const recordBytes = ({ records }: Session): number => records?.bytes ?? 0
 
 function sumBytes(entries: readonly Entry[]): number {
   let bytes = 0

@@ -1,8 +1,10 @@
 import type { Entry, Message, Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, type Scope } from '../../domain/key.ts'
-import type { Changes, Erasure, Range, Store, Where } from '../../domain/ports.ts'
+import type { AuxiliaryRecord, Changes, Erasure, Range, Store, StoredRecord, Where } from '../../domain/ports.ts'
 import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
+import { RecordLog } from './recordLog.ts'
+import type { Pack } from './serialize.ts'
 import {
   appendMessages,
   createSession,
@@ -24,8 +26,12 @@ export interface SessionCache {
   onErased(session: Session): void
   /** Returns at least the sessions that match the filter. */
   candidates(filter: SessionFilter): Iterable<Session>
+  /** Called after the records of a session changed. */
+  onRecordsChanged(session: Session, bytesBefore: number): void
   /** Reads the content of a compressed session, which stays compressed. */
   readContent(session: Session): SessionContent
+  /** Compresses records; undefined to keep them as they are. */
+  readonly compressor: Pack | undefined
 }
 
 export type SessionFilter = { readonly scope?: Scope | undefined; readonly expiredBy?: Millis | undefined }
@@ -126,6 +132,7 @@ export class RamShelf {
     const name = formatKey(key)
     const session = this.sessions.get(name)
     if (only !== undefined && 'remains' in only) return []
+    if (only !== undefined && 'records' in only) return this.eraseRecords(session)
     if (only !== undefined && 'entries' in only)
       return session === undefined ? [] : this.eraseEntries(session, only.entries)
     if (only !== undefined && (session === undefined || !isExpired(session, only.expiredBy))) return []
@@ -136,6 +143,28 @@ export class RamShelf {
     this.sessions.delete(name)
     this.cache?.onErased(session)
     return [...messages.map((message) => message.id), ...(derived?.keys() ?? [])]
+  }
+
+  appendRecord(key: Key, record: AuxiliaryRecord, keep: number): boolean {
+    const session = this.sessions.get(formatKey(key))
+    if (session === undefined) return false
+    session.records ??= new RecordLog()
+    const bytesBefore = session.records.bytes
+    session.records.append(record, keep, this.cache?.compressor)
+    this.cache?.onRecordsChanged(session, bytesBefore)
+    return true
+  }
+
+  records(key: Key, before: number, limit: number): readonly StoredRecord[] {
+    return this.sessions.get(formatKey(key))?.records?.list(before, limit, this.cache?.compressor) ?? []
+  }
+
+  private eraseRecords(session: Session | undefined): readonly string[] {
+    if (session?.records === undefined) return []
+    const bytesBefore = session.records.bytes
+    session.records = undefined
+    this.cache?.onRecordsChanged(session, bytesBefore)
+    return []
   }
 
   private eraseEntries(session: Session, entries: readonly string[]): readonly string[] {

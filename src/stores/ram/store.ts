@@ -21,6 +21,8 @@ export function ramStoreOn(table: RamShelf, vectors?: RamVectors): Store & Index
       vectors?.delete(key, erasedIds)
       return erasedIds
     },
+    appendRecord: async (key, record, keep) => table.appendRecord(key, record, keep),
+    records: async (key, { before = Number.POSITIVE_INFINITY, limit }) => table.records(key, before, limit),
     search: (where, query) => finder.search(where, query),
     changes: async (where, since) => table.changes(where, since),
     unembedded: async (model, after, limit) =>

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
-import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
+import type { AuxiliaryRecord, Embedded, Erasure, Where } from '../../domain/ports.ts'
 import type { Change } from '../../domain/session.ts'
 import { connectWriter, patience, syncFile } from './connect.ts'
 import { faultOf, isBusy, isDiskFault } from './errors.ts'
@@ -11,6 +11,7 @@ import { type CommitResult, Writer } from './write.ts'
 export type WriteTask =
   | { readonly commit: Change }
   | { readonly erase: Key; readonly only: Erasure | undefined }
+  | { readonly appendRecord: AuxiliaryRecord; readonly key: Key; readonly keep: number }
   | { readonly embed: readonly Embedded[]; readonly model: string }
   /** Removes erased data from the write-ahead log. */
   | { readonly truncateLog: true }
@@ -118,6 +119,8 @@ function runTask(writer: Writer, task: WriteTask): WriteResult {
     if ('commit' in task) return { committed: writer.commit(task.commit) }
     if ('erase' in task) return { erasedIds: writer.erase(task.erase, task.only) }
     if ('truncateLog' in task) return { erasedIds: [] }
+    if ('appendRecord' in task)
+      return { storedCount: writer.appendRecord(task.key, task.appendRecord, task.keep) ? 1 : 0 }
     if ('embed' in task) return { storedCount: writer.embed(task.model, task.embed) }
     if ('snapshot' in task) return { storedCount: writer.snapshot(task.snapshot, task) ? 1 : 0 }
     return { erasedIds: writer.quarantine(task.key, task.quarantine, task.reason) }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Derived, type Entry, type Message, messageId, sequenceOf } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import type { Changes, Range, Store, Where } from '../../domain/ports.ts'
+import type { Changes, Range, Store, StoredRecord, Where } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
 import type { Indexed } from '../../search/scopeIndex.ts'
 import { nameOf } from '../../search/storeSearch.ts'
@@ -37,6 +37,8 @@ const statements = {
   ofScope: `SELECT ${listedColumns} FROM session WHERE scope = ? AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
   expired: `SELECT ${listedColumns} FROM session WHERE expires <= ? AND (?2 IS NULL OR scope = ?2) AND (scope, name) > (?, ?) ORDER BY scope, name LIMIT ?`,
   changed: 'SELECT scope, name FROM session WHERE scope = ? AND stamp > ? ORDER BY stamp, name',
+  records:
+    'SELECT r.number, r.id, r.at, r.body FROM session s JOIN record r ON r.session = s.id WHERE s.scope = ? AND s.name = ? AND r.number < ? ORDER BY r.number DESC LIMIT ?',
   snapshot: 'SELECT data FROM snapshot WHERE name = ?',
   indexed: 'SELECT sequence, at, name, terms FROM message WHERE session = ? AND sequence > ? ORDER BY sequence LIMIT ?',
 } as const
@@ -156,6 +158,16 @@ export class Reader {
   snapshot(where: Where): Uint8Array | undefined {
     const row = this.sql.snapshot.get(hashName(nameOf(where)))
     return row === undefined ? undefined : (cells(row)[0] as Uint8Array)
+  }
+
+  records(key: Key, before: number, limit: number): readonly StoredRecord[] {
+    const rows = this.sql.records.all(key.scope, key.id, clampInteger(before), clampInteger(limit)) as unknown as [
+      number,
+      string,
+      number,
+      string,
+    ][]
+    return rows.map(([number, id, at, body]) => ({ number, id, at, body }))
   }
 
   indexed(key: Key, after: number, limit: number): readonly Indexed[] {

@@ -12,7 +12,7 @@ const orderedTables = [
   ['quarantine', 'place'],
 ] as const
 /** Small tables without an ordering column; they are copied up to the first unreadable row. */
-const unorderedTables = ['tombstone', 'removal', 'operation'] as const
+const unorderedTables = ['tombstone', 'removal', 'operation', 'record'] as const
 
 /** Number of copied rows, and of row ranges that could not be read. */
 export type SalvageResult = { readonly kept: number; readonly lost: number }
@@ -35,6 +35,7 @@ export function salvage(from: string, to: string): SalvageResult {
       unreadable += result.lost
     }
     target.exec('DELETE FROM operation WHERE session NOT IN (SELECT id FROM session)')
+    target.exec('DELETE FROM record WHERE session NOT IN (SELECT id FROM session)')
     target.exec(
       "UPDATE meta SET value = (SELECT coalesce(max(stamp), 0) + 1 FROM session) WHERE name = 'stamp'; COMMIT",
     )

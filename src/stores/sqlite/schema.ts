@@ -75,6 +75,16 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (session, id)
   ) STRICT, WITHOUT ROWID;
 
+  -- Auxiliary records of a session, such as receipts.
+  CREATE TABLE record (
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    at REAL NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (session, number)
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE vector (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Entry, isBlank, messageId, type Said, sequenceOf, textOf } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { Embedded, Erasure, Where } from '../../domain/ports.ts'
+import type { AuxiliaryRecord, Embedded, Erasure, Where } from '../../domain/ports.ts'
 import { type Change, isExpired, withGap, withGaps } from '../../domain/session.ts'
 import { nameOf } from '../../search/storeSearch.ts'
 import { searchTerms } from '../../search/terms.ts'
@@ -54,6 +54,11 @@ const statements = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   putDerived: `INSERT INTO derived (session, id, kind, at, body, sum) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (session, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, body = excluded.body, sum = excluded.sum`,
+  insertRecord: `INSERT INTO record (session, number, id, at, body)
+    SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM record WHERE session = ?1`,
+  pruneRecords:
+    'DELETE FROM record WHERE session = ?1 AND number <= (SELECT max(number) FROM record WHERE session = ?1) - ?2',
+  deleteRecords: 'DELETE FROM record WHERE session = ?',
   deleteMessage: 'DELETE FROM message WHERE session = ? AND sequence = ?',
   deleteDerived: 'DELETE FROM derived WHERE session = ? AND id = ?',
   deleteVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
@@ -176,6 +181,10 @@ export class Writer {
       this.recordRemoval(key)
       return []
     }
+    if (only !== undefined && 'records' in only) {
+      if (row !== undefined) this.sql.deleteRecords.run(row.id)
+      return []
+    }
     if (only !== undefined && 'entries' in only)
       return row === undefined ? [] : this.eraseEntries(row, key, only.entries)
     if (
@@ -193,6 +202,15 @@ export class Writer {
       this.dirty.delete(row)
     }
     return erasedIds
+  }
+
+  /** Appends a record; false if the session does not exist. */
+  appendRecord(key: Key, { id, at, body }: AuxiliaryRecord, keep: number): boolean {
+    const row = this.findSession(key)
+    if (row === undefined) return false
+    this.sql.insertRecord.run(row.id, id, at, body)
+    this.sql.pruneRecords.run(row.id, Math.min(keep, Number.MAX_SAFE_INTEGER))
+    return true
   }
 
   /** Stores vectors of entries that still have the same text; returns their number. */

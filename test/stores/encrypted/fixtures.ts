@@ -58,6 +58,8 @@ export function remoteStore(store: Store & Index): Store & Index {
     commit: (change) => callRemotely(() => store.commit(JSON.parse(JSON.stringify(change)))),
     list: (filter) => callRemotely(() => store.list(filter)),
     erase: (key, only) => callRemotely(() => store.erase(key, only)),
+    appendRecord: (key, record, keep) => callRemotely(() => store.appendRecord(key, record, keep)),
+    records: (key, range) => callRemotely(() => store.records(key, range)),
     search: (where, query) => callRemotely(() => store.search(where, query)),
     changes: (where, since) => callRemotely(() => store.changes(where, since)),
     unembedded: (model, after, limit) => callRemotely(() => store.unembedded(model, after, limit)),

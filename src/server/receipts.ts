@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto'
+import type { Millis, Tokens } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key, parseKey } from '../domain/key.ts'
+import type { Ledger } from '../domain/ledger.ts'
+import type { Store, StoredRecord } from '../domain/ports.ts'
+
+/** Explains one reply: which entries its model was shown and why, and their cost. Ids and numbers, never text. */
+export type Receipt = {
+  readonly id: string
+  readonly key: string
+  readonly at: Millis
+  /** Id of the request, and the id that the upstream gave its response. */
+  readonly request: string
+  readonly response: string | null
+  /** Sequence number of the reply in the transcript. */
+  readonly sequence: number | null
+  readonly protocol: string
+  readonly model: string
+  readonly upstream: string
+  /** Relation of the client's history to the stored one: continued, edited, regenerated and so on. */
+  readonly how: string
+  readonly tokens: {
+    readonly shown: Tokens
+    /** Cost of the whole history, and the tokens saved against it. */
+    readonly history: Tokens
+    readonly saved: Tokens
+    /** Tokens that a provider can cache, and their share of those shown. */
+    readonly cacheable: Tokens
+    readonly cacheableShare: number
+    /** Counts reported by the upstream. */
+    readonly prompt: Tokens | null
+    readonly completion: Tokens | null
+    readonly cached: Tokens | null
+  }
+  readonly cost: unknown
+  readonly degraded: readonly string[]
+  readonly ledger: Ledger | null
+}
+
+/** Receipts kept per session. */
+const maxReceipts = 1_000
+/** Receipts read at a time. */
+const pageSize = 64
+const suffixLength = 16
+
+/** Creates a receipt id, which contains the session's key. */
+export const receiptId = (key: Key): string => formatReceiptId(key, takeRandomSuffix())
+
+/** URL-safe without escaping: keys consist of characters whose Base64 has no `+` or `/`. */
+const formatReceiptId = (key: Key, suffix: string): string => {
+  const name = formatKey(key)
+  return `rc_${btoa(name).slice(0, Math.ceil((name.length * 4) / 3))}_${suffix}`
+}
+
+/** Random hex digits for ids, drawn in bulk because each draw has a fixed cost. */
+let randomDigits = ''
+
+function takeRandomSuffix(): string {
+  if (randomDigits === '') randomDigits = randomBytes(2_048).toString('hex')
+  const suffix = randomDigits.slice(0, suffixLength)
+  randomDigits = randomDigits.slice(suffixLength)
+  return suffix
+}
+
+/** The session that a receipt id names; undefined when it is not a receipt id. */
+export function keyOfReceipt(id: string): Key | undefined {
+  const name = /^rc_([\w-]{1,300})_[0-9a-f]{16}$/.exec(id)?.[1]
+  try {
+    return name === undefined ? undefined : parseKey(Buffer.from(name, 'base64url').toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** Stores a receipt beside its session; does nothing if the session was erased meanwhile. */
+export async function keepReceipt(store: Store, key: Key, receipt: Receipt): Promise<void> {
+  const { id, key: _key, at, ...body } = receipt
+  await store.appendRecord(key, { id: id.slice(-suffixLength), at, body: JSON.stringify(body) }, maxReceipts)
+}
+
+/** Finds a receipt by its id or by the upstream's response id. */
+export async function findReceipt(
+  store: Store,
+  key: Key,
+  wanted: { readonly id: string } | { readonly response: string },
+): Promise<Receipt | undefined> {
+  for await (const receipt of newestFirst(store, key)) {
+    if ('response' in wanted ? receipt.response === wanted.response : receipt.id === wanted.id) return receipt
+  }
+  return undefined
+}
+
+/** True when a receipt belongs to a reply with `from <= sequence < before`. */
+export async function hasReceiptBetween(store: Store, key: Key, from: number, before: number): Promise<boolean> {
+  for await (const { sequence } of newestFirst(store, key)) {
+    if (sequence !== null && sequence >= from && sequence < before) return true
+  }
+  return false
+}
+
+/** A page of receipts, newest first. `next` is the `before` of the next page. */
+export async function listReceipts(
+  store: Store,
+  key: Key,
+  limit: number,
+  before = Number.MAX_SAFE_INTEGER,
+): Promise<{ readonly items: readonly Receipt[]; readonly next: string | null }> {
+  const records = await store.records(key, { before, limit })
+  const last = records.at(-1)
+  return {
+    items: records.map((record) => toReceipt(key, record)),
+    next: last === undefined || records.length < limit ? null : String(last.number),
+  }
+}
+
+async function* newestFirst(store: Store, key: Key): AsyncIterable<Receipt> {
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const records = await store.records(key, { before, limit: pageSize })
+    for (const record of records) yield toReceipt(key, record)
+    const last = records.at(-1)
+    if (last === undefined) return
+    before = last.number
+  }
+}
+
+function toReceipt(key: Key, { id, at, body }: StoredRecord): Receipt {
+  try {
+    const fields = JSON.parse(body) as Omit<Receipt, 'id' | 'key' | 'at'>
+    return { id: formatReceiptId(key, id), key: formatKey(key), at, ...fields }
+  } catch (cause) {
+    throw new MemoryError(
+      'corrupt',
+      `Receipt ${id} of ${formatKey(key)} is damaged. Run threadkeep doctor to find other damage.`,
+      { cause },
+    )
+  }
+}
