@@ -1,4 +1,5 @@
 import type { Index, Store } from '../domain/ports.ts'
+import { recordChecks } from './conformance/records.ts'
 import { searchChecks } from './conformance/search.ts'
 import { erasureChecks, sessionChecks } from './conformance/sessions.ts'
 
@@ -13,15 +14,17 @@ export type ConformanceCheck = { readonly name: string; readonly run: () => Prom
  * for (const { name, run } of storeConformance(() => openMyStore())) it(name, run)
  */
 export function storeConformance(open: () => Promise<Store & Index>): readonly ConformanceCheck[] {
-  return Object.entries({ ...sessionChecks, ...erasureChecks, ...searchChecks }).map(([name, check]) => ({
-    name,
-    run: async () => {
-      const store = await open()
-      try {
-        await check(store)
-      } finally {
-        await store.close()
-      }
-    },
-  }))
+  return Object.entries({ ...sessionChecks, ...erasureChecks, ...recordChecks, ...searchChecks }).map(
+    ([name, check]) => ({
+      name,
+      run: async () => {
+        const store = await open()
+        try {
+          await check(store)
+        } finally {
+          await store.close()
+        }
+      },
+    }),
+  )
 }

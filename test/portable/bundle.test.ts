@@ -51,6 +51,19 @@ describe('exportBundle', () => {
     ])
   })
 
+  it('with auxiliary records › carries them, and importing twice stores them once', async () => {
+    const store = await createStoreWith(conversation('acme:ann', ['a']), conversation('acme:bob', ['b']))
+    const ann = parseKey('acme:ann')
+    for (const id of ['r1', 'r2', 'r3', 'r4', 'r5'])
+      await store.appendRecord(ann, { id, at: 5, body: `{"of":"${id}"}` }, 100)
+    const bytes = await gathered(exportBundle(store))
+    const target = ramStore()
+    await importBundle(target, openChunks(bytes))
+    await importBundle(target, openChunks(bytes))
+    expect((await target.records(ann, { limit: 9 })).map(({ id }) => id)).toEqual(['r5', 'r4', 'r3', 'r2', 'r1'])
+    expect(await gathered(exportBundle(target))).toEqual(bytes)
+  })
+
   it('writes hashes that SHA-256 alone verifies', async () => {
     let previous = ''
     for (const line of (await gathered(exportBundle(await createStoreWith(conversation('acme:ann', ['ü', 'b'])))))
