@@ -2,8 +2,10 @@ import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
 import { utf8Length } from '../../text/utf8.ts'
 import { compressText, decompressText, type Pack } from './serialize.ts'
 
-/** Records compressed together. Four similar receipts take about as much memory as one. */
+/** Records compressed together while a session is in use. Four similar receipts take about as much memory as one. */
 const blockSize = 4
+/** Records compressed together once the session is idle. */
+const idleBlockSize = 64
 /** Memory of a record besides its text: measured, rounded up. */
 const recordOverheadBytes = 150
 
@@ -22,14 +24,22 @@ export class RecordLog {
     const { id, at, body } = record
     this.recent.push({ id, at, body, number: ++this.lastNumber })
     if (compressor !== undefined && this.recent.length === blockSize) {
-      this.blocks.push({
-        last: this.lastNumber,
-        count: this.recent.length,
-        compressed: compressText(JSON.stringify(this.recent), compressor),
-      })
+      this.blocks.push(toBlock(this.recent, compressor))
       this.recent = []
     }
     this.dropOldest(keep)
+    this.bytes = this.measure()
+  }
+
+  /** Compresses all records in larger blocks, for an idle session. */
+  compact(compressor: Pack): void {
+    const full = this.blocks.filter(({ count }) => count === idleBlockSize)
+    const rest = this.blocks.slice(full.length).flatMap((block) => fromBlock(block, compressor))
+    const loose = [...rest, ...this.recent]
+    for (let from = 0; from < loose.length; from += idleBlockSize)
+      full.push(toBlock(loose.slice(from, from + idleBlockSize), compressor))
+    this.blocks = full
+    this.recent = []
     this.bytes = this.measure()
   }
 
@@ -37,15 +47,15 @@ export class RecordLog {
   list(before: number, limit: number, compressor: Pack | undefined): readonly StoredRecord[] {
     const found = this.recent.filter(({ number }) => number < before).reverse()
     for (let index = this.blocks.length - 1; index >= 0 && found.length < limit; index--) {
-      const { last, count, compressed } = this.blocks[index] as RecordBlock
-      if (last - count + 1 >= before) continue
-      const records = JSON.parse(decompressText(compressed, compressor as Pack)) as StoredRecord[]
+      const block = this.blocks[index] as RecordBlock
+      if (block.last - block.count + 1 >= before) continue
+      const records = fromBlock(block, compressor as Pack)
       found.push(...records.filter(({ number }) => number < before).reverse())
     }
     return found.slice(0, limit)
   }
 
-  /** Drops whole blocks, so that up to `blockSize - 1` more records than `keep` may remain. */
+  /** Drops whole blocks only, so that some more records than `keep` may remain. */
   private dropOldest(keep: number): void {
     const oldestKept = this.lastNumber - keep + 1
     if (this.blocks[0] !== undefined && this.blocks[0].last < oldestKept) this.blocks.shift()
@@ -59,3 +69,14 @@ export class RecordLog {
     return bytes
   }
 }
+
+function toBlock(records: readonly StoredRecord[], compressor: Pack): RecordBlock {
+  return {
+    last: records.at(-1)?.number ?? 0,
+    count: records.length,
+    compressed: compressText(JSON.stringify(records), compressor),
+  }
+}
+
+const fromBlock = ({ compressed }: RecordBlock, compressor: Pack): readonly StoredRecord[] =>
+  JSON.parse(decompressText(compressed, compressor)) as StoredRecord[]

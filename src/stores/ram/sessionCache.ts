@@ -151,6 +151,9 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
   private compress(session: Session, compressor: Pack): void {
     this.uncompressed.delete(session)
     this.uncompressedBytes -= compressibleBytes(session)
+    const bytesBefore = recordBytes(session)
+    session.records?.compact(compressor)
+    this.setSize(session, session.bytes + recordBytes(session) - bytesBefore)
     if (session.bytes - recordBytes(session) <= sessionOverheadBytes) return
     session.compressed = serialize(session.content as SessionContent, compressor)
     session.content = undefined
