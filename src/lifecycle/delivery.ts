@@ -2,8 +2,8 @@ import type { Millis } from '../domain/entry.ts'
 import type { Scope } from '../domain/key.ts'
 import type { Clock, Store } from '../domain/ports.ts'
 import { rejectOnAbort } from '../upkeep/modelCall.ts'
+import type { OnSessionEnd } from './endEvent.ts'
 import type { Outbox, PendingEnd, SessionEndEvent } from './outbox.ts'
-import type { OnSessionEnd } from './sessionEnd.ts'
 
 type DeliveryDeps = {
   readonly outbox: Outbox

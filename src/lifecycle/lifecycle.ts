@@ -8,10 +8,11 @@ import type { Barrier } from '../memory/secretMasker.ts'
 import { tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, findOrphans, ownerOf } from './auxiliaryKeys.ts'
 import { SessionEndDelivery } from './delivery.ts'
+import type { OnSessionEnd, Reason } from './endEvent.ts'
 import { isBounded, SessionLimits } from './limits.ts'
 import { applyMetadataUpdate, type Description, parseMetadataUpdate } from './metadata.ts'
 import { Outbox, pendingEntriesOf } from './outbox.ts'
-import { type OnSessionEnd, type Reason, SessionEnder } from './sessionEnd.ts'
+import { SessionEnder } from './sessionEnd.ts'
 import { SessionTransfer } from './transfer.ts'
 
 export type LifecycleOptions = {

@@ -3,7 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, outboxKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Gap, Head } from '../domain/session.ts'
-import { type Reason, type SessionEnd, sessionEndId } from './sessionEnd.ts'
+import { type Reason, type SessionEnd, sessionEndId } from './endEvent.ts'
 
 /** A pending end event: its location in the outbox, the attempts so far and the time of the next one. */
 export type PendingEnd = {

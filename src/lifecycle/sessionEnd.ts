@@ -1,30 +1,13 @@
 import { isSession } from '../domain/admission.ts'
-import { aboutIn, type Message, type Millis, type Summary } from '../domain/entry.ts'
+import { aboutIn, type Millis } from '../domain/entry.ts'
 import { formatKey, isInner, type Key, outboxKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { type Head, isExpired } from '../domain/session.ts'
 import type { Barrier } from '../memory/secretMasker.ts'
 import { tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, ownerOf } from './auxiliaryKeys.ts'
+import type { Reason } from './endEvent.ts'
 import type { Outbox } from './outbox.ts'
-
-/** Reason of an end: lifetime exceeded, evicted to make room, or ended explicitly. */
-export type Reason = 'expired' | 'evicted' | 'ended'
-
-/** Content of a session at its end, with secrets masked. */
-export type SessionEnd = {
-  readonly messages: readonly Message[]
-  readonly summaries: readonly Pick<Summary, 'text' | 'covers' | 'tier'>[]
-  readonly createdAt: Millis
-  readonly lastAccessed: Millis
-  readonly messageCount: number
-}
-
-/** Identifies an end. After a crash the same end may be delivered again with the same `id`. */
-export type EndMeta = { readonly id: string; readonly reason: Reason }
-
-/** Called when a session has ended. If it throws, rejects or takes too long, it is called again with increasing delays. */
-export type OnSessionEnd = (fullId: string, data: SessionEnd, meta: EndMeta) => void | Promise<void>
 
 type SessionEnderDeps = {
   readonly sessions: Store
@@ -99,6 +82,3 @@ export class SessionEnder {
 }
 
 const noChanges = { put: [], drop: [] }
-
-/** Id of the end of one session lifetime, the same for all processes that detect it. */
-export const sessionEndId = ({ key, epoch, startedAt }: Head): string => `end:${formatKey(key)}:${epoch}:${startedAt}`

@@ -25,5 +25,5 @@ export function ramStore(options: Room = {}): Store & Index & Bounded & Counted 
   }
 }
 
-export type { Pack } from './ram/serialize.ts'
+export type { Pack } from './ram/compression.ts'
 export type { Bounded, Room } from './ram/sessionCache.ts'

@@ -1,5 +1,5 @@
 import zlib from 'node:zlib'
-import type { Pack } from './ram/serialize.ts'
+import type { Pack } from './ram/compression.ts'
 
 /** Sizes zlib's output chunks to the expected result: each chunk is a separate buffer that stays alive until garbage collection. */
 const chunkSizeFor = (bytes: number): number => Math.min(16_384, Math.max(1_024, bytes))

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import type { OnSessionEnd } from '../../lifecycle/sessionEnd.ts'
+import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
 import { parseJson } from '../../providers/json.ts'
 import { endpoint } from '../../providers/url.ts'
 import { fileOf } from '../../stores/open.ts'

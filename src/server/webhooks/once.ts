@@ -1,4 +1,4 @@
-import type { OnSessionEnd } from '../../lifecycle/sessionEnd.ts'
+import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
 
 /** So many ends are known to have been told. */
 const most = 10_000

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Millis } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
-import type { OnSessionEnd } from '../../lifecycle/sessionEnd.ts'
+import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
 import { shownAddress } from '../../providers/url.ts'
 import { isLoopback } from '../http/hostPolicy.ts'
 

@@ -1,6 +1,6 @@
 import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
 import { utf8Length } from '../../text/utf8.ts'
-import { compressText, decompressText, type Pack } from './serialize.ts'
+import { compressText, decompressText, type Pack } from './compression.ts'
 
 /** Records compressed together while a session is in use. Four similar receipts take about as much memory as one. */
 const blockSize = 4

@@ -1,9 +1,7 @@
 import type { Derived, Message, Said } from '../../domain/entry.ts'
 import type { Gap } from '../../domain/session.ts'
+import { compressText, decompressText, type Pack } from './compression.ts'
 import { createMessage, isVisibleUserMessage, type SessionContent } from './session.ts'
-
-/** Lossless compression of idle sessions. `unpack` must restore exactly what `pack` was given. */
-export type Pack = { pack(bytes: Uint8Array): Uint8Array; unpack(bytes: Uint8Array): Uint8Array }
 
 /** Fields that few messages have. */
 type OptionalFields = Pick<Said, 'name' | 'calls' | 'answers'>
@@ -28,13 +26,6 @@ type SerializedSession = readonly [
   derived: readonly Derived[],
   appliedChanges: readonly (readonly [id: string, run: readonly [first: number, last: number]])[],
 ]
-
-/** Compresses a text into a string with one character per byte: V8 strings have less overhead than byte arrays. */
-export const compressText = (text: string, compressor: Pack): string =>
-  bytesToString(compressor.pack(new TextEncoder().encode(text)))
-
-export const decompressText = (text: string, compressor: Pack): string =>
-  new TextDecoder().decode(compressor.unpack(stringToBytes(text)))
 
 /** Serializes and compresses a session. */
 export function serialize({ messages, gaps, derived, appliedChanges }: SessionContent, compressor: Pack): string {
@@ -80,20 +71,3 @@ const fromRow = ([
   optional,
 ]: MessageRow): Message =>
   createMessage({ at, role, content, tokens, lineTokens, tokenizer, weight, ...optional }, sequence, offset)
-
-/** Engines limit the number of arguments of a call. */
-const maxCharsPerCall = 8_192
-
-function bytesToString(bytes: Uint8Array): string {
-  let text = ''
-  // Reflect.apply takes the bytes as a list; spreading them would iterate one by one.
-  for (let from = 0; from < bytes.length; from += maxCharsPerCall)
-    text += Reflect.apply(String.fromCharCode, null, bytes.subarray(from, from + maxCharsPerCall))
-  return text
-}
-
-function stringToBytes(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length)
-  for (let at = 0; at < bytes.length; at++) bytes[at] = text.charCodeAt(at)
-  return bytes
-}

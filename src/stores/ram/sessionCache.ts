@@ -1,9 +1,10 @@
 import type { Entry, Millis } from '../../domain/entry.ts'
 import { isInner, type Key, type Scope } from '../../domain/key.ts'
 import { bytesOf, utf8Length } from '../../text/utf8.ts'
+import type { Pack } from './compression.ts'
 import { ExpiryHeap } from './expiryHeap.ts'
 import { LruList } from './lruList.ts'
-import { deserialize, type Pack, serialize } from './serialize.ts'
+import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
 

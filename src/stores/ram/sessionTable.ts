@@ -3,8 +3,8 @@ import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, type Scope } from '../../domain/key.ts'
 import type { AuxiliaryRecord, Changes, Erasure, Range, Store, StoredRecord, Where } from '../../domain/ports.ts'
 import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
+import type { Pack } from './compression.ts'
 import { RecordLog } from './recordLog.ts'
-import type { Pack } from './serialize.ts'
 import {
   appendMessages,
   createSession,

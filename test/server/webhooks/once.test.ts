@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import type { OnSessionEnd, SessionEnd } from '../../../src/lifecycle/sessionEnd.ts'
+import type { OnSessionEnd, SessionEnd } from '../../../src/lifecycle/endEvent.ts'
 import { toldOnce } from '../../../src/server/webhooks/once.ts'
 import { verifies } from '../../requirements/verifies.ts'
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { openMemory } from '../../../src/index.ts'
-import type { OnSessionEnd } from '../../../src/lifecycle/sessionEnd.ts'
+import type { OnSessionEnd } from '../../../src/lifecycle/endEvent.ts'
 import { keyOf, signature, webhook } from '../../../src/server/webhooks/webhook.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
