@@ -4,13 +4,13 @@ import { type Key, parseKey } from '../src/domain/key.ts'
 import type { Store } from '../src/domain/ports.ts'
 import { type Change, never } from '../src/domain/session.ts'
 
-/** Some 20,000 English words, the commonest first. */
+/** About 20,000 English words, most frequent first. */
 export const vocabulary = Array.from({ length: 85_000 }, (_, token) => decode([token + 256])).flatMap((text) =>
   /^ [a-z]{3,12}$/.test(text) ? [text.slice(1)] : [],
 )
 
-/** Numbers from 0 to 1 that are the same in every run. */
-export function seeded(seed: number): () => number {
+/** Creates a deterministic generator of numbers from 0 to 1. */
+export function createRandom(seed: number): () => number {
   let state = seed
   return () => {
     state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
@@ -18,9 +18,9 @@ export function seeded(seed: number): () => number {
   }
 }
 
-/** Sentences of 10 to 40 words, each word as common as its rank makes it (Zipf). */
-export function sentences(count: number, seed = 42): string[] {
-  const random = seeded(seed)
+/** Creates sentences of 10 to 40 words with Zipf-distributed word frequencies. */
+export function createSentences(count: number, seed = 42): string[] {
+  const random = createRandom(seed)
   const word = (): string => vocabulary[Math.floor(vocabulary.length ** random()) - 1] as string
   return Array.from(
     { length: count },
@@ -28,12 +28,12 @@ export function sentences(count: number, seed = 42): string[] {
   )
 }
 
-/** A message as a store takes it; `place` is its place in the conversation. */
-export function spoken(content: string, place: number): Said {
+/** Creates a message in the form that a store accepts; `index` is its position in the conversation. */
+export function createMessage(content: string, index: number): Said {
   const tokens = Math.ceil(content.length / 4)
   return {
-    at: place * 60_000,
-    role: place % 2 === 0 ? 'user' : 'assistant',
+    at: index * 60_000,
+    role: index % 2 === 0 ? 'user' : 'assistant',
     content,
     tokens,
     lineTokens: tokens,
@@ -42,7 +42,7 @@ export function spoken(content: string, place: number): Said {
   }
 }
 
-export const changeOf = (key: Key, id: string, append: readonly Said[]): Change => ({
+export const createChange = (key: Key, id: string, append: readonly Said[]): Change => ({
   key,
   id,
   at: append.at(-1)?.at ?? 0,
@@ -54,18 +54,23 @@ export const changeOf = (key: Key, id: string, append: readonly Said[]): Change 
 })
 
 export const scope = 'bench'
-export const sessionKey = (session: number): Key => parseKey(`${scope}:s${session}`)
+export const benchKey = (session: number): Key => parseKey(`${scope}:s${session}`)
 
-/** Writes so many sessions of so many messages each, the sentences in order and from the start again when they end. */
-export async function fill(store: Store, sessions: number, each: number, texts: readonly string[]): Promise<void> {
+/** Writes sessions with `messagesEach` messages, cycling through the texts. */
+export async function fillStore(
+  store: Store,
+  sessions: number,
+  messagesEach: number,
+  texts: readonly string[],
+): Promise<void> {
   for (let from = 0; from < sessions; from += 8) {
-    const some = Array.from({ length: Math.min(8, sessions - from) }, (_, at) => from + at)
+    const batch = Array.from({ length: Math.min(8, sessions - from) }, (_, offset) => from + offset)
     await Promise.all(
-      some.map((session) => {
-        const append = Array.from({ length: each }, (_, place) =>
-          spoken(texts[(session * each + place) % texts.length] as string, place),
+      batch.map((session) => {
+        const append = Array.from({ length: messagesEach }, (_, index) =>
+          createMessage(texts[(session * messagesEach + index) % texts.length] as string, index),
         )
-        return store.commit(changeOf(sessionKey(session), `fill${session}`, append))
+        return store.commit(createChange(benchKey(session), `fill${session}`, append))
       }),
     )
   }

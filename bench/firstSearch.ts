@@ -1,25 +1,26 @@
-// node bench/firstSearch.ts ours|fts5 FILE QUESTION: how long the first search of a process takes, with opening the file.
+// Prints the time of the first search of a process, including opening the file.
+// Usage: node bench/firstSearch.ts ours|fts5 FILE QUERY
 import { DatabaseSync } from 'node:sqlite'
 import { sqliteStore } from '../src/stores/sqlite.ts'
 
-/** The ten best by FTS5 alone: texts that have any of the words. */
-export function bareSearch(database: DatabaseSync): (question: string) => unknown[] {
+/** Returns the ten best FTS5 matches of any word in the query. */
+export function createFts5Search(database: DatabaseSync): (query: string) => unknown[] {
   const statement = database.prepare(
     'SELECT rowid, content, bm25(found) AS score FROM found WHERE found MATCH ? ORDER BY bm25(found) LIMIT 10',
   )
-  return (question) => statement.all(question.replaceAll(' ', ' OR '))
+  return (query) => statement.all(query.replaceAll(' ', ' OR '))
 }
 
-async function ours(path: string, text: string): Promise<void> {
+async function searchStore(path: string, text: string): Promise<void> {
   const store = sqliteStore(path)
-  // the scope of corpus.ts, which is not loaded here: its vocabulary would take longer than the search
+  // The scope of corpus.ts, which is not imported because building its vocabulary takes longer than the search.
   await store.search({ scope: 'bench' }, { text, limit: 10 })
 }
 
 if (import.meta.main) {
-  const [kind, path = '', question = ''] = process.argv.slice(2)
+  const [kind, path = '', query = ''] = process.argv.slice(2)
   const start = performance.now()
-  if (kind === 'ours') await ours(path, question)
-  else bareSearch(new DatabaseSync(path))(question)
+  if (kind === 'ours') await searchStore(path, query)
+  else createFts5Search(new DatabaseSync(path))(query)
   console.log(performance.now() - start)
 }

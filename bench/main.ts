@@ -1,20 +1,20 @@
-// npm run bench -- NAME [--data DIR]: runs one benchmark.
-const names = [
-  'context',
-  'recall',
-  'prefix',
-  'future',
-  'store',
-  'upkeep',
-  'redundancy',
-  'secrets',
-  'proxy',
-  'handoff',
-  'mcp',
-]
-const name = process.argv[2]
-if (name === undefined || !names.includes(name)) {
-  console.error(`Which benchmark? npm run bench -- ${names.join(' | ')} [--data DIR]`)
+// Runs one benchmark: npm run bench -- NAME [--data DIR]
+const modules: Readonly<Record<string, string>> = {
+  context: './turnLatency.ts',
+  recall: './evidenceRecall.ts',
+  prefix: './prefixStability.ts',
+  future: './futureReference.ts',
+  store: './sqliteStore.ts',
+  upkeep: './summaryQuality.ts',
+  redundancy: './redundancyScaling.ts',
+  secrets: './secretDetection.ts',
+  proxy: './proxyOverhead.ts',
+  handoff: './handoffRecall.ts',
+  mcp: './mcpTools.ts',
+}
+const module = modules[process.argv[2] ?? '']
+if (module === undefined) {
+  console.error(`Name a benchmark: npm run bench -- ${Object.keys(modules).join(' | ')} [--data DIR]`)
   process.exit(2)
 }
-await import(`./${name}.ts`)
+await import(module)

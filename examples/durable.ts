@@ -1,21 +1,24 @@
-// Memory in a file: it outlives the process, is found again by its words, and is forgotten for good.
+// Memory in a SQLite file: it survives restarts, can be searched, and can be deleted permanently.
 // Run it twice: node examples/durable.ts
 import { openMemory } from '../src/index.ts'
 
 await using memory = await openMemory({ store: `sqlite:${process.argv[2] ?? 'example.db'}` })
 
-const before = await memory.transcript('acme:ann')
-console.log(`Known from before: ${before.length} messages.`)
+const earlier = await memory.transcript('acme:ann')
+console.log(`Messages from earlier runs: ${earlier.length}`)
 
-// The same operation twice is once, also across restarts: a retry never says a thing twice.
+// An operationId makes an append idempotent, also across restarts: a retry stores the message once.
 await memory.append('acme:ann', [{ role: 'user', content: 'My cat is called Miso.' }], { operationId: 'first' })
 await memory.append('acme:bob', [{ role: 'user', content: 'The safe opens with 4711.' }], { operationId: 'second' })
+
+// Knowledge is shared by all sessions of the scope "acme".
 await memory.remember('acme', { category: 'user_preference', key: 'language', value: 'English' })
 
-const [found] = await memory.search('acme', 'what is the cat called?', { limit: 1 })
-console.log(`Found in ${found?.key}: ${found?.entry.kind === 'message' ? found.entry.content : ''}`)
+// Search covers all sessions of a scope.
+const [result] = await memory.search('acme', 'what is the cat called?', { limit: 1 })
+console.log(`Found in ${result?.key}: ${result?.entry.kind === 'message' ? result.entry.content : ''}`)
 
+// Forgetting deletes matching messages and everything derived from them, also from the free pages of the file.
 const { sessions } = await memory.forget({ scope: 'acme', text: '4711' })
-console.log(
-  `Forgotten for good: ${sessions.map(({ key, entries }) => `${entries.join(', ')} of ${key}`).join('; ') || 'nothing was left'}`,
-)
+const deleted = sessions.map(({ key, entries }) => `${entries.join(', ')} of ${key}`)
+console.log(`Deleted: ${deleted.join('; ') || 'nothing'}`)

@@ -1,25 +1,27 @@
 /**
- * Writes src/text/frequentWords.ts from the rank tables of cl100k_base and o200k_base: everything the upper bound knows
- * about them. Run it with `npx node scripts/frequent-words.ts`.
+ * Generates src/text/frequentWords.ts, the word list of the token upper bound, from the rank tables of cl100k_base and
+ * o200k_base. Run: `npx node scripts/frequent-words.ts`.
  */
 import { writeFileSync } from 'node:fs'
 import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
 import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
 import { countMerged, readRanks, toBytes } from '../src/tokenizers/bytePairs.ts'
 
-const largest = 13_900
+const maxFileCharacters = 13_925
 const target = new URL('../src/text/frequentWords.ts', import.meta.url)
-const [old, young] = [readRanks(cl100k), readRanks(o200k)]
-const lower = [...'abcdefghijklmnopqrstuvwxyz']
-const letters = [...lower.map((letter) => letter.toUpperCase()), ...lower]
+const [cl100kRanks, o200kRanks] = [readRanks(cl100k), readRanks(o200k)]
+const lowercase = [...'abcdefghijklmnopqrstuvwxyz']
+const letters = [...lowercase.map((letter) => letter.toUpperCase()), ...lowercase]
 
-const isToken = (text: string): boolean => old.get(text) !== undefined && young.get(text) !== undefined
-const rankOf = (text: string): number => Math.max(old.get(text) ?? 0, young.get(text) ?? 0)
-const capitalised = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
-const most = (text: string): number => Math.max(countMerged(toBytes(text), old), countMerged(toBytes(text), young))
+const isToken = (text: string): boolean => cl100kRanks.get(text) !== undefined && o200kRanks.get(text) !== undefined
+const rankOf = (text: string): number => Math.max(cl100kRanks.get(text) ?? 0, o200kRanks.get(text) ?? 0)
+const capitalise = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
+/** Returns the higher of the two token counts. */
+const maxTokens = (text: string): number =>
+  Math.max(countMerged(toBytes(text), cl100kRanks), countMerged(toBytes(text), o200kRanks))
 
-/** What may stand before a word and be taken into its first token; each costs its bytes in the bound. */
-const glue = [
+/** Characters that can merge with the word after them into one token; the bound counts each as its number of bytes. */
+const mergingCharacters = [
   ...Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)).filter((char) =>
     /[^A-Za-z0-9 \r\n']/.test(char),
   ),
@@ -27,75 +29,85 @@ const glue = [
 ]
 const contractions = ["'s", "'t", "'m", "'d", "'ll", "'ve", "'re"]
 
-const holdsAfterSpace = (form: string): boolean =>
-  isToken(` ${form}`) && contractions.every((ending) => most(` ${form}${ending}`) <= 2)
-const holdsAlone = (form: string): boolean =>
+/** True if the form after a space is one token, and two at most with a contraction. */
+const isTokenAfterSpace = (form: string): boolean =>
+  isToken(` ${form}`) && contractions.every((ending) => maxTokens(` ${form}${ending}`) <= 2)
+/** True if the same holds without a space, and after every merging character. */
+const isTokenAnywhere = (form: string): boolean =>
   isToken(form) &&
-  contractions.every((ending) => most(form + ending) <= 2) &&
-  glue.every((char) => most(char + form) <= 1 + toBytes(char).length)
+  contractions.every((ending) => maxTokens(form + ending) <= 2) &&
+  mergingCharacters.every((char) => maxTokens(char + form) <= 1 + toBytes(char).length)
 
-/** Of the shortest tokens, those that are words rather than beginnings of words. */
-const short = new Set('a i am an as at be by do go he hi if in is it me my no of oh ok on or so to up us we'.split(' '))
+/** Tokens of one or two letters that are words, not only prefixes of words. */
+const shortWords = new Set(
+  'a i am an as at be by do go he hi if in is it me my no of oh ok on or so to up us we'.split(' '),
+)
 
 type Word = { readonly text: string; readonly alone: boolean; readonly rank: number }
 
-/** Words from the most common on: the tables are in the order of how often a token was met. */
-function candidates(): readonly Word[] {
+/** Returns all words that qualify, most frequent first: ranks follow token frequency. */
+function findWords(): readonly Word[] {
   const words: Word[] = []
-  for (const token of old.keys()) {
+  for (const token of cl100kRanks.keys()) {
     const text = token.slice(1)
-    if (!/^ [a-z]+$/.test(token) || (text.length < 3 && !short.has(text))) continue
-    const forms = [text, capitalised(text)]
-    if (!forms.every(holdsAfterSpace)) continue
-    words.push({ text, alone: forms.every(holdsAlone), rank: rankOf(token) })
+    if (!/^ [a-z]+$/.test(token) || (text.length < 3 && !shortWords.has(text))) continue
+    const forms = [text, capitalise(text)]
+    if (!forms.every(isTokenAfterSpace)) continue
+    words.push({ text, alone: forms.every(isTokenAnywhere), rank: rankOf(token) })
   }
   return words.sort((one, other) => one.rank - other.rank)
 }
 
-/** Sorted, each word without what it shares with the one before; the sign between says how much that is and where it holds. */
-function packed(words: readonly Word[]): string {
-  let before = ''
+/**
+ * Front-codes the sorted words: each is a character and the letters that differ from the word before. The character is
+ * the number of shared letters, as 0–9 for a word that is one token anywhere or A–J for one that is so only after a
+ * space.
+ */
+function packWords(words: readonly Word[]): string {
+  let previous = ''
   return [...words]
     .sort((one, other) => (one.text < other.text ? -1 : 1))
     .map(({ text, alone }) => {
       let shared = 0
-      while (shared < 9 && shared < text.length - 1 && before[shared] === text[shared]) shared++
-      before = text
+      while (shared < 9 && shared < text.length - 1 && previous[shared] === text[shared]) shared++
+      previous = text
       return `${(alone ? '0123456789' : 'ABCDEFGHIJ')[shared]}${text.slice(shared)}`
     })
     .join('')
 }
 
-const followers = (first: string, among: readonly string[]): string =>
+const findFollowers = (first: string, among: readonly string[]): string =>
   among.filter((letter) => isToken(first + letter)).join('')
-const pairs = [' ', ...letters].map((first) => followers(first, letters)).join(',')
-const triples = [' ', ...lower]
-  .flatMap((first) => lower.map((second) => (isToken(first + second) ? followers(first + second, lower) : '')))
+const pairs = [' ', ...letters].map((first) => findFollowers(first, letters)).join(',')
+const triples = [' ', ...lowercase]
+  .flatMap((first) =>
+    lowercase.map((second) => (isToken(first + second) ? findFollowers(first + second, lowercase) : '')),
+  )
   .join(',')
 
 const render = (
   words: readonly Word[],
-): string => `// Written by scripts/frequent-words.ts from the tables of cl100k_base and o200k_base.
+): string => `// Generated by scripts/frequent-words.ts from the rank tables of cl100k_base and o200k_base.
 
 /**
- * Common words in alphabetical order, each without the letters it shares with the one before. The sign before it tells
- * how many those are: 0–9 for a word that is one token in both encodings with or without a space before it and with or
- * without a capital, A–J for one that is so only after a space.
+ * Common words in alphabetical order, each without the prefix it shares with the previous one. The character before it
+ * gives the length of that prefix: 0–9 for a word that is one token in both encodings with or without a space before it
+ * and capitalised or not, A–J for a word that is one token only after a space.
  */
 export const words =
-  '${packed(words)}'
+  '${packWords(words)}'
 
-/** For space, A–Z and a–z in this order: the letters that make a token of both encodings together with it. */
+/** For space, A–Z and a–z in this order: the letters that form a token of both encodings after it. */
 export const pairs =
   '${pairs}'
 
-/** The same for every pair of space or a small letter with a small letter. */
+/** The same for every pair of a space or lower-case letter with a lower-case letter. */
 export const triples =
   '${triples}'
 `
 
-const all = candidates()
+const all = findWords()
 let count = all.length
-while (render(all.slice(0, count)).length > largest) count -= count > 4000 ? 500 : 5
+while (render(all.slice(0, count)).length > maxFileCharacters) count -= count > 4000 ? 500 : 5
 writeFileSync(target, render(all.slice(0, count)))
 console.log(`${count} words, ${all.slice(0, count).filter((word) => word.alone).length} of them anywhere`)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
 import { seed } from './context/campaign.ts'
 
-// The same cases each time, so that a change is judged by what it changes; a campaign is there to find new ones.
+// A fixed seed gives the same cases in every run; a campaign uses random seeds to find new ones.
 fc.configureGlobal({ seed })

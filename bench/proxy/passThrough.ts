@@ -1,4 +1,4 @@
-// The least a proxy can do that writes messages anew: read JSON, rewrite its messages, send JSON, pass the answer on as it comes.
+// Minimal proxy that rewrites messages: parses JSON, copies its messages, sends JSON and streams the response through.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
@@ -8,12 +8,12 @@ const agent = new Agent()
 
 type Body = { readonly messages: readonly { readonly role: string; readonly content: string }[] }
 
-function rewritten(text: string): string {
+function rewriteBody(text: string): string {
   const body = JSON.parse(text) as Body
   return JSON.stringify({ ...body, messages: body.messages.map(({ role, content }) => ({ role, content })) })
 }
 
-const passing = (response: ServerResponse): Dispatcher.DispatchHandler => ({
+const createRelay = (response: ServerResponse): Dispatcher.DispatchHandler => ({
   onRequestStart: () => undefined,
   onResponseStart(_, status, { 'content-type': type, 'content-length': length }) {
     response.writeHead(status, {
@@ -32,16 +32,16 @@ const passing = (response: ServerResponse): Dispatcher.DispatchHandler => ({
   },
 })
 
-async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
-  const body = rewritten(Buffer.concat(chunks).toString())
+  const body = rewriteBody(Buffer.concat(chunks).toString())
   agent.dispatch(
     { origin, path: '/v1/chat/completions', method: 'POST', headers: { 'content-type': 'application/json' }, body },
-    passing(response),
+    createRelay(response),
   )
 }
 
-const server = createServer((request, response) => void pass(request, response))
+const server = createServer((request, response) => void handleRequest(request, response))
 server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))

@@ -1,57 +1,57 @@
-// A model server that answers at once: some two hundred characters, each time others, in one or as a stream.
+// Model server that responds immediately with about 200 characters of varying text, buffered or streamed.
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { sentences } from '../corpus.ts'
+import { createSentences } from '../corpus.ts'
 
-const replies = sentences(20_000, 8)
+const replies = createSentences(20_000, 8)
 const header = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'bench' }
-/** A stream comes in so many parts, with time between them for whoever passes it on. */
-const parts = 4
+/** Writes per stream, each in its own event-loop turn, so that a proxy can relay in between. */
+const writesPerStream = 4
 const wordsPerEvent = 2
 
-const completion = (content: string): string =>
+const createCompletion = (content: string): string =>
   JSON.stringify({
     ...header,
     object: 'chat.completion',
     choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
   })
 
-const event = (delta: object, reason: string | null): string =>
+const createEvent = (delta: object, reason: string | null): string =>
   `data: ${JSON.stringify({ ...header, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`
 
-function eventsOf(content: string): string[] {
+function createEvents(content: string): string[] {
   const words = content.split(/(?= )/)
-  const pieces = Array.from({ length: Math.ceil(words.length / wordsPerEvent) }, (_, at) =>
-    words.slice(at * wordsPerEvent, (at + 1) * wordsPerEvent).join(''),
+  const chunks = Array.from({ length: Math.ceil(words.length / wordsPerEvent) }, (_, index) =>
+    words.slice(index * wordsPerEvent, (index + 1) * wordsPerEvent).join(''),
   )
   return [
-    event({ role: 'assistant', content: '' }, null),
-    ...pieces.map((piece) => event({ content: piece }, null)),
-    event({}, 'stop'),
+    createEvent({ role: 'assistant', content: '' }, null),
+    ...chunks.map((chunk) => createEvent({ content: chunk }, null)),
+    createEvent({}, 'stop'),
     'data: [DONE]\n\n',
   ]
 }
 
-function stream(response: ServerResponse, events: readonly string[]): void {
-  const each = Math.ceil(events.length / parts)
+function sendStream(response: ServerResponse, events: readonly string[]): void {
+  const eventsPerWrite = Math.ceil(events.length / writesPerStream)
   const send = (from: number): void => {
-    response.write(events.slice(from, from + each).join(''))
-    if (from + each < events.length) setImmediate(send, from + each)
+    response.write(events.slice(from, from + eventsPerWrite).join(''))
+    if (from + eventsPerWrite < events.length) setImmediate(send, from + eventsPerWrite)
     else response.end()
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   send(0)
 }
 
-let asked = 0
+let requestCount = 0
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (bytes: Buffer) => chunks.push(bytes))
   request.once('end', () => {
-    const content = replies[asked++ % replies.length] as string
-    // Where the flag stands is up to whoever wrote the body; no question holds it.
-    if (Buffer.concat(chunks).includes('"stream":true')) return stream(response, eventsOf(content))
-    const body = Buffer.from(completion(content))
+    const content = replies[requestCount++ % replies.length] as string
+    // A byte search avoids parsing; no query contains the flag.
+    if (Buffer.concat(chunks).includes('"stream":true')) return sendStream(response, createEvents(content))
+    const body = Buffer.from(createCompletion(content))
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
   })
 })

@@ -1,67 +1,69 @@
 import type { Command } from 'commander'
 import type { Settings } from '../server/config/settings.ts'
-import { exitCodes } from './failure.ts'
-import { type ConfigFlags, saidOf, withConfig } from './given.ts'
-import { aligned, say } from './say.ts'
+import { addConfigOptions, type ConfigFlags, readConfigSources } from './configOptions.ts'
+import { exitCodesHelp } from './errors.ts'
+import { formatTable, printResult } from './output.ts'
 
 type Flags = ConfigFlags & { readonly json?: boolean }
 
 const help = `
-Both take the flags of threadkeep serve and look where it would: print tells every value that would hold and where it comes
-from, with *** in the place of secrets; check says whether all of it is in order.
+Both commands take the flags of threadkeep serve and read the same files. print shows every effective setting and its
+source, with secrets as ***. check validates the configuration.
+Precedence: flags, environment, file. Unknown fields are errors.
 
 Examples:
   threadkeep config print
   threadkeep config print --port 8080 --json
   threadkeep config check --config threadkeep.config.json
 
-${exitCodes} A configuration with a mistake counts as wrong usage.`
+${exitCodesHelp} An invalid configuration is a usage error.`
 
-/** The commands that show and check the configuration of the server. */
-export function addConfig(program: Command): void {
+export function addConfigCommand(program: Command): void {
   const config = program
     .command('config')
-    .description('show or check the configuration of the server')
+    .description('print or check the configuration of the server')
     .addHelpText('after', help)
-  withConfig(config.command('print'))
-    .description('print what would hold, and where each value comes from')
-    .option('--json', 'answer in JSON')
+  addConfigOptions(config.command('print'))
+    .description('print every effective setting and its source')
+    .option('--json', 'print JSON')
     .addHelpText('after', help)
-    .action(print)
-  withConfig(config.command('check'))
-    .description('say whether it is in order')
-    .option('--json', 'answer in JSON')
+    .action(printSettings)
+  addConfigOptions(config.command('check'))
+    .description('check the configuration')
+    .option('--json', 'print JSON')
     .addHelpText('after', help)
-    .action(checkIt)
+    .action(checkSettings)
 }
 
-async function print(flags: Flags): Promise<void> {
+async function printSettings(flags: Flags): Promise<void> {
   const { shownSettings } = await import('../server/config/shown.ts')
-  const settings = await checked(flags)
+  const settings = await loadValidSettings(flags)
   const shown = [...shownSettings(settings)]
   const rows = shown.map(([field, { value, from, name }]) => [
     field,
     name ?? (from === 'file' ? (settings.file ?? from) : from),
     JSON.stringify(value),
   ])
-  say(flags.json, { file: settings.file ?? null, settings: Object.fromEntries(shown) }, aligned(rows))
+  printResult(flags.json, { file: settings.file ?? null, settings: Object.fromEntries(shown) }, formatTable(rows))
 }
 
-async function checkIt(flags: Flags): Promise<void> {
-  const { file = null, ways } = await checked(flags)
+async function checkSettings(flags: Flags): Promise<void> {
+  const { file = null, ways } = await loadValidSettings(flags)
   const [profile, templates] = [ways.session?.name ?? null, Object.keys(ways.templates)]
-  const about = `profile ${profile ?? 'none: sessions are not remembered'}, templates ${templates.length === 0 ? 'none' : templates.join(', ')}`
-  say(flags.json, { ok: true, file, profile, templates }, [`${file ?? 'The configuration'} is in order: ${about}.`])
+  const details = `profile ${profile ?? 'none (session memory is off)'}, templates ${templates.length === 0 ? 'none' : templates.join(', ')}`
+  printResult(flags.json, { ok: true, file, profile, templates }, [
+    `${file ?? 'The configuration'} is valid: ${details}.`,
+  ])
 }
 
-/** Settings in which nothing is wrong. */
-async function checked(flags: Flags): Promise<Settings> {
-  const said = await saidOf(flags, process.env)
+/** Loads the settings. Throws when one is invalid. */
+async function loadValidSettings(flags: Flags): Promise<Settings> {
+  const sources = await readConfigSources(flags, process.env)
   const [{ loadSettings }, { planOf }] = await Promise.all([
     import('../server/config/load.ts'),
     import('../server/config/plan.ts'),
   ])
-  const { settings } = await loadSettings(said)
+  const { settings } = await loadSettings(sources)
   planOf(settings, process.env)
   return settings
 }

@@ -1,83 +1,84 @@
 import type { Command } from 'commander'
 import type { Findings } from '../stores/sqlite/examine.ts'
-import { exitCodes } from './failure.ts'
-import { many, progressLine, say } from './say.ts'
-import { existingFile, type StoreFlags, storeSettings, withStore } from './store.ts'
+import { many } from '../text/formatCount.ts'
+import { exitCodesHelp } from './errors.ts'
+import { addStoreOptions, requireStoreFile, resolveStore, type StoreFlags } from './openStore.ts'
+import { createProgressLine, printResult } from './output.ts'
 
 type Flags = StoreFlags & { readonly repair?: boolean; readonly backup?: string; readonly rotateKey?: boolean }
 
 const help = `
-Looks at every entry of a store and says what is damaged. --repair puts damaged entries aside, makes what can be made
-from messages anew, and if the file itself is broken moves what can be read to a new one; the old file is kept. Stop
-whatever uses the store before a repair. --backup works while the store is in use.
+Checks every entry of a store and reports damage. --repair moves damaged entries to quarantine, derives again what can be
+derived from messages, and copies the readable part of a corrupt file to a new one; the old file is kept. Stop all
+processes that use the store before a repair. --backup works while the store is in use.
 
 Examples:
   threadkeep doctor
   threadkeep doctor --backup memory-$(date +%F).db
   threadkeep doctor --store sqlite:memory.db --repair
 
-${exitCodes} A store that is damaged counts as failed.`
+${exitCodesHelp} A damaged store is a failure.`
 
-/** The command that examines, repairs and copies a store. */
-export function addDoctor(program: Command): void {
-  withStore(program.command('doctor'))
-    .description('examine a store, repair it, or copy it while it is in use')
-    .option('--repair', 'repair what is damaged')
-    .option('--backup <file>', 'first copy the store to this file')
-    .option('--rotate-key', 'wrap the keys of an encrypted store under the first key of --store-key')
+export function addDoctorCommand(program: Command): void {
+  addStoreOptions(program.command('doctor'))
+    .description('check a store, repair it, or back it up while it is in use')
+    .option('--repair', 'repair damaged entries')
+    .option('--backup <file>', 'copy the store to this file first')
+    .option('--rotate-key', 'wrap the keys of an encrypted store with the first key of --store-key')
     .addHelpText('after', help)
     .action(run)
 }
 
 async function run(flags: Flags): Promise<void> {
-  const file = await existingFile(flags, process.env)
-  const line = progressLine()
+  const file = await requireStoreFile(flags, process.env)
+  const progress = createProgressLine()
   try {
-    if (flags.backup !== undefined) await backUp(file, flags.backup, line.tell)
-    if (flags.rotateKey === true) return await rotateKeys(file, flags, line.tell)
-    if (flags.repair === true) return await repairFile(file, flags, line.tell)
+    if (flags.backup !== undefined) await backUp(file, flags.backup, progress.update)
+    if (flags.rotateKey === true) return await rotateKeys(file, flags, progress.update)
+    if (flags.repair === true) return await repairFile(file, flags, progress.update)
     const { examineFile } = await import('../stores/sqlite/repair.ts')
-    const found = await examineFile(file, (done, total) => line.tell(`examined ${done} of ${total}`))
-    line.end()
-    say(flags.json, found, [...(flags.backup === undefined ? [] : [`Copied to ${flags.backup}.`]), ...report(found)])
-    if (found.faults.length > 0) process.exitCode = 1
+    const findings = await examineFile(file, (done, total) => progress.update(`checked ${done} of ${total}`))
+    progress.clear()
+    const copied = flags.backup === undefined ? [] : [`Copied the store to ${flags.backup}.`]
+    printResult(flags.json, findings, [...copied, ...formatFindings(findings)])
+    if (findings.faults.length > 0) process.exitCode = 1
   } finally {
-    line.end()
+    progress.clear()
   }
 }
 
-async function backUp(file: string, target: string, tell: (text: string) => void): Promise<void> {
+async function backUp(file: string, target: string, onProgress: (text: string) => void): Promise<void> {
   const { sqliteStore } = await import('../stores/sqlite.ts')
   const store = sqliteStore(file)
   try {
-    await store.backup(target, (done, total) => tell(`copied ${done} of ${total} pages`))
+    await store.backup(target, (done, total) => onProgress(`copied ${done} of ${total} pages`))
   } finally {
     await store.close()
   }
 }
 
-async function repairFile(file: string, flags: Flags, tell: (text: string) => void): Promise<void> {
+async function repairFile(file: string, flags: Flags, onProgress: (text: string) => void): Promise<void> {
   const { repair } = await import('../stores/sqlite/repair.ts')
-  const repaired = await repair(file, (done, total) => tell(`examined ${done} of ${total}`))
-  say(flags.json, repaired, [
-    ...report(repaired.before),
+  const repaired = await repair(file, (done, total) => onProgress(`checked ${done} of ${total}`))
+  printResult(flags.json, repaired, [
+    ...formatFindings(repaired.before),
     ...repaired.done,
-    ...(repaired.done.length === 0 ? [] : ['Afterwards:', ...report(repaired.after)]),
+    ...(repaired.done.length === 0 ? [] : ['After the repair:', ...formatFindings(repaired.after)]),
   ])
   if (repaired.after.faults.length > 0) process.exitCode = 1
 }
 
-async function rotateKeys(file: string, flags: Flags, tell: (text: string) => void): Promise<void> {
+async function rotateKeys(file: string, flags: Flags, onProgress: (text: string) => void): Promise<void> {
   const [{ sqliteStore }, { loadKeyring, rotate }, { MemoryError }] = await Promise.all([
     import('../stores/sqlite.ts'),
     import('../stores/encrypted.ts'),
     import('../domain/error.ts'),
   ])
-  const { key } = storeSettings(flags, process.env)
+  const { key } = resolveStore(flags, process.env)
   if (key === undefined)
     throw new MemoryError(
       'bad-option',
-      'rotate-key needs the keys: --store-key with the new key first, then the old one.',
+      '--rotate-key needs both keys. Pass --store-key with the new key first, then the old one.',
       { param: 'store-key' },
     )
   const store = sqliteStore(file)
@@ -85,17 +86,17 @@ async function rotateKeys(file: string, flags: Flags, tell: (text: string) => vo
     let sessions = 0
     await rotate(store, await loadKeyring(key), (done) => {
       sessions = done.sessions
-      tell(`${many(sessions, 'session')} wrapped`)
+      onProgress(`rotated the keys of ${many(sessions, 'session')}`)
     })
-    say(flags.json, { sessions }, [
-      `The keys of ${many(sessions, 'session')} are wrapped under the new key; the old one is no longer needed.`,
+    printResult(flags.json, { sessions }, [
+      `Rotated the keys of ${many(sessions, 'session')}. The old key is no longer needed.`,
     ])
   } finally {
     await store.close()
   }
 }
 
-function report({
+function formatFindings({
   path,
   format,
   bytes,
@@ -112,24 +113,20 @@ function report({
     many(derived, 'derived entry', 'derived entries'),
     many(vectors, 'vector'),
   ]
-  const aside =
+  const quarantine =
     quarantined === 0
       ? []
-      : [
-          `${many(quarantined, 'entry was', 'entries were')} put aside earlier because of damage; their remains are in the table quarantine.`,
-        ]
-  const wrong = faults.map(
+      : [`${many(quarantined, 'damaged entry', 'damaged entries')} from earlier repairs in the table quarantine.`]
+  const damage = faults.map(
     ({ what, key, id, why }) =>
-      `damaged: ${[what, id, key === undefined ? undefined : `of ${key}`].filter((one) => one !== undefined).join(' ')}: ${why}`,
+      `damaged: ${[what, id, key === undefined ? undefined : `of ${key}`].filter((part) => part !== undefined).join(' ')}: ${why}`,
   )
-  const verdict =
-    faults.length === 0
-      ? 'Everything is sound.'
-      : `${many(faults.length, 'fault')}. threadkeep doctor --repair repairs what can be repaired.`
+  const conclusion =
+    faults.length === 0 ? 'No damage found.' : `${many(faults.length, 'fault')}. Run threadkeep doctor --repair.`
   return [
     `${path}: format ${format}, ${(bytes / 1_048_576).toFixed(1)} MB, ${counts.join(', ')}`,
-    ...aside,
-    ...wrong,
-    verdict,
+    ...quarantine,
+    ...damage,
+    conclusion,
   ]
 }

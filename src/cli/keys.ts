@@ -2,25 +2,24 @@ import type { Command } from 'commander'
 import { check } from '../domain/error.ts'
 import type { Credential } from '../server/auth/credential.ts'
 import type { Credentials } from '../server/auth/credentials.ts'
-import { exitCodes } from './failure.ts'
-import { aligned, say, timeOf } from './say.ts'
-import { dateOf, type Environment, setting } from './settings.ts'
+import { exitCodesHelp } from './errors.ts'
+import { collectValues, type Environment, parseDate, readOption } from './options.ts'
+import { formatTable, formatTime, printResult } from './output.ts'
 
 type Flags = { readonly file?: string; readonly json?: boolean }
-type Wishes = Flags & {
+type CreateFlags = Flags & {
   readonly scope: readonly string[]
   readonly name?: string
   readonly admin?: boolean
   readonly expires?: string
 }
 
-/** Where keys are kept unless somebody says otherwise. */
 const defaultKeyFile = 'threadkeep-keys.json'
 
 const help = `
-From the first key on, the server asks every client for one, and a client sees nothing but the scopes of its key. Keys are
-sent as Authorization: Bearer tk_…, as x-api-key, or as x-threadkeep-api-key. A running server takes note within a second.
-Only hashes of keys are kept: a key is shown once, when it is made.
+Once the first key exists, the server requires a key from every client, and a client sees only the scopes of its key.
+Clients send keys as Authorization: Bearer tk_…, as x-api-key, or as x-threadkeep-api-key. A running server picks up
+changes within a second. The file stores only hashes: a key is shown once, when it is created.
 
 Examples:
   threadkeep keys create --scope acme --name 'web shop' --expires 90d
@@ -28,96 +27,102 @@ Examples:
   threadkeep keys list
   threadkeep keys revoke 7fK2mQ9x
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The commands that make, list and revoke API keys. */
-export function addKeys(program: Command): void {
+export function addKeysCommand(program: Command): void {
   const keys = program
     .command('keys')
-    .description('make, list and revoke the API keys of the server')
+    .description('create, list and revoke the API keys of the server')
     .addHelpText('after', help)
-  withFile(keys.command('create'))
-    .description('make a key for one or more scopes')
-    .requiredOption(
-      '--scope <scope>',
-      'a scope it opens, or * for all; may be given several times',
-      (scope: string, before: readonly string[] = []) => [...before, scope],
-    )
-    .option('--name <text>', 'what it is for')
-    .option('--admin', 'let it do what concerns the server as a whole, too')
-    .option('--expires <when>', 'after 90d, 12h or 30m, or on a date such as 2027-01-31 (never)')
-    .action((flags: Wishes) => create(flags, process.env))
-  withFile(keys.command('list'))
+  addFileOptions(keys.command('create'))
+    .description('create a key for one or more scopes')
+    .requiredOption('--scope <scope>', 'scope the key opens, or * for all; repeatable', collectValues)
+    .option('--name <text>', 'name of the key')
+    .option('--admin', 'also allow administration of the server')
+    .option('--expires <when>', 'expiry after 90d, 12h or 30m, or on a date such as 2027-01-31 (never)')
+    .action((flags: CreateFlags) => create(flags, process.env))
+  addFileOptions(keys.command('list'))
     .description('list all keys')
     .action((flags: Flags) => list(flags, process.env))
-  withFile(keys.command('revoke'))
-    .description('make a key good for nothing, at once and for good')
-    .argument('<id>', 'the key, by the part between tk_ and the next _')
+  addFileOptions(keys.command('revoke'))
+    .description('revoke a key permanently')
+    .argument('<id>', 'id of the key: the part between tk_ and the next _')
     .action((id: string, flags: Flags) => revoke(id, flags, process.env))
 }
 
-const withFile = (command: Command): Command =>
+const addFileOptions = (command: Command): Command =>
   command
-    .option('--file <path>', `where keys are kept (THREADKEEP_KEYS; ${defaultKeyFile})`)
-    .option('--json', 'answer in JSON')
+    .option('--file <path>', `key file (THREADKEEP_KEYS; ${defaultKeyFile})`)
+    .option('--json', 'print JSON')
     .addHelpText('after', help)
 
-async function create(flags: Wishes, environment: Environment): Promise<void> {
+async function create(flags: CreateFlags, environment: Environment): Promise<void> {
   const now = Date.now()
-  const credentials = await keysIn(flags, environment)
+  const credentials = await openCredentials(flags, environment)
   const { key, credential } = await credentials.create(
     {
       scopes: flags.scope,
       rights: flags.admin === true ? 'admin' : 'use',
       ...(flags.name === undefined ? {} : { name: flags.name }),
-      ...(flags.expires === undefined ? {} : { expiresAt: expiryOf(flags.expires, now) }),
+      ...(flags.expires === undefined ? {} : { expiresAt: parseExpiry(flags.expires, now) }),
     },
     now,
   )
-  say(flags.json, { key, ...credential }, [
+  printResult(flags.json, { key, ...credential }, [
     key,
-    `This key is shown this once; ${credentials.file} keeps only its hash. ${described(credential)}.`,
+    `Created key ${credential.id}: ${describeCredential(credential)}. Copy it now; ${credentials.file} stores only its hash.`,
   ])
 }
 
 async function list(flags: Flags, environment: Environment): Promise<void> {
   const now = Date.now()
-  const credentials = await keysIn(flags, environment)
+  const credentials = await openCredentials(flags, environment)
   const items = credentials.list(now)
-  const lines = aligned(
-    items.map((key) => [key.id, key.scopes.join(' '), key.rights, stateOf(key, now), useOf(key), key.name]),
+  const lines = formatTable(
+    items.map((key) => [
+      key.id,
+      key.scopes.join(' '),
+      key.rights,
+      formatStatus(key, now),
+      formatLastUse(key),
+      key.name,
+    ]),
   )
-  say(flags.json, { items }, items.length === 0 ? [`There are no keys in ${credentials.file}.`] : lines)
+  printResult(flags.json, { items }, items.length === 0 ? [`No keys in ${credentials.file}.`] : lines)
 }
 
 async function revoke(id: string, flags: Flags, environment: Environment): Promise<void> {
-  const revoked = await (await keysIn(flags, environment)).revoke(id, Date.now())
-  say(flags.json, revoked, [`Key ${id} is good for nothing from now on.`])
+  const credentials = await openCredentials(flags, environment)
+  const revoked = await credentials.revoke(id, Date.now())
+  printResult(flags.json, revoked, [`Revoked key ${id}.`])
 }
 
-async function keysIn(flags: Flags, environment: Environment): Promise<Credentials> {
+async function openCredentials(flags: Flags, environment: Environment): Promise<Credentials> {
   const { Credentials } = await import('../server/auth/credentials.ts')
-  return new Credentials(setting(flags.file, environment, 'THREADKEEP_KEYS') ?? defaultKeyFile)
+  return new Credentials(readOption(flags.file, environment, 'THREADKEEP_KEYS') ?? defaultKeyFile)
 }
 
-const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** The end of a time that begins now, or a date. */
-function expiryOf(text: string, now: number): number {
+/** Parses a duration from now, such as `90d`, or a date. */
+function parseExpiry(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text.trim()) ?? []
-  const at = count === undefined ? dateOf(text, 'expires') : now + Number(count) * (units[unit] ?? 0)
-  check('expires', text, at > now, 'a time to come, such as 90d, 12h, 30m or a date')
+  const at = count === undefined ? parseDate(text, 'expires') : now + Number(count) * (unitMs[unit] ?? 0)
+  check('expires', text, at > now, 'in the future, such as 90d, 12h, 30m or a date')
   return at
 }
 
-const described = ({ id, scopes, rights, expiresAt }: Credential): string =>
-  `It is key ${id}, opens ${scopes.includes('*') ? 'every scope' : scopes.join(', ')}${rights === 'admin' ? ', may administer the server' : ''} and ${expiresAt === undefined ? 'never expires' : `expires ${timeOf(expiresAt)}`}`
-
-function stateOf({ revokedAt, expiresAt }: Credential, now: number): string {
-  if (revokedAt !== undefined) return `revoked ${timeOf(revokedAt)}`
-  if (expiresAt === undefined) return 'good'
-  return expiresAt <= now ? `expired ${timeOf(expiresAt)}` : `good until ${timeOf(expiresAt)}`
+function describeCredential({ scopes, rights, expiresAt }: Credential): string {
+  const access = `opens ${scopes.includes('*') ? 'every scope' : scopes.join(', ')}`
+  const admin = rights === 'admin' ? ', administers the server' : ''
+  return `${access}${admin}, ${expiresAt === undefined ? 'never expires' : `expires ${formatTime(expiresAt)}`}`
 }
 
-const useOf = ({ lastUsedAt }: Credential): string =>
-  lastUsedAt === undefined ? 'never used' : `last used ${timeOf(lastUsedAt)}`
+function formatStatus({ revokedAt, expiresAt }: Credential, now: number): string {
+  if (revokedAt !== undefined) return `revoked ${formatTime(revokedAt)}`
+  if (expiresAt === undefined) return 'valid'
+  return expiresAt <= now ? `expired ${formatTime(expiresAt)}` : `valid until ${formatTime(expiresAt)}`
+}
+
+const formatLastUse = ({ lastUsedAt }: Credential): string =>
+  lastUsedAt === undefined ? 'never used' : `last used ${formatTime(lastUsedAt)}`

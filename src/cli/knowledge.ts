@@ -3,94 +3,97 @@ import type { Knowledge } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey, type Scope } from '../domain/key.ts'
 import type { Memory } from '../memory.ts'
-import { exitCodes } from './failure.ts'
-import { aligned, glimpse, say, statement, timeOf } from './say.ts'
-import { existingStore, type StoreFlags, withStore } from './store.ts'
+import { exitCodesHelp } from './errors.ts'
+import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
+import { formatStatement, formatTable, formatTime, printResult, truncateLine } from './output.ts'
 
 const help = `
-What a model claims waits for approval, and is shown to no model until then. What is rejected is forgotten for good.
+Knowledge stated by a model is pending, and not shown to any model until it is approved. Rejected knowledge is deleted
+permanently.
 
 Examples:
   threadkeep knowledge list acme
   threadkeep knowledge approve acme k3
   threadkeep knowledge reject acme k3
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The commands that show what a scope knows, and decide on what waits for approval. */
-export function addKnowledge(program: Command): void {
+export function addKnowledgeCommand(program: Command): void {
   const knowledge = program
     .command('knowledge')
-    .description('list what a scope knows, approve it or reject it')
+    .description('list, approve or reject the knowledge of a scope')
     .addHelpText('after', help)
-  withStore(knowledge.command('list'))
-    .description('list what every session of a scope knows, the surest first')
-    .argument('<scope>', 'the scope')
+  addStoreOptions(knowledge.command('list'))
+    .description('list the knowledge shared by all sessions of a scope, highest confidence first')
+    .argument('<scope>', 'scope')
     .addHelpText('after', help)
     .action(list)
-  withStore(knowledge.command('approve'))
-    .description('let knowledge that waits for approval be shown')
-    .argument('<scope>', 'the scope')
-    .argument('<id>', 'the id it is listed with')
+  addStoreOptions(knowledge.command('approve'))
+    .description('approve pending knowledge')
+    .argument('<scope>', 'scope')
+    .argument('<id>', 'id shown by knowledge list')
     .addHelpText('after', help)
     .action(approve)
-  withStore(knowledge.command('reject'))
-    .description('forget knowledge for good')
-    .argument('<scope>', 'the scope')
-    .argument('<id>', 'the id it is listed with')
+  addStoreOptions(knowledge.command('reject'))
+    .description('delete knowledge permanently')
+    .argument('<scope>', 'scope')
+    .argument('<id>', 'id shown by knowledge list')
     .addHelpText('after', help)
     .action(reject)
 }
 
 async function list(text: string, flags: StoreFlags): Promise<void> {
-  const scope = scopeOf(text)
-  await using memory = await opened(flags)
+  const scope = parseScope(text)
+  await using memory = await openExistingMemory(flags)
   const items = [...(await memory.upkeep.knowledge(scope))].sort((a, b) => b.confidence - a.confidence)
-  say(flags.json, { scope, items }, items.length === 0 ? [`${scope} knows nothing.`] : aligned(items.map(rowOf)))
+  const lines = items.length === 0 ? [`No knowledge in ${scope}.`] : formatTable(items.map(toRow))
+  printResult(flags.json, { scope, items }, lines)
 }
 
-function rowOf(known: Knowledge): readonly string[] {
-  const pending = known.pending === true ? ' (pending)' : ''
+function toRow(knowledge: Knowledge): readonly string[] {
+  const pending = knowledge.pending === true ? ' (pending)' : ''
   return [
-    known.id,
-    known.confidence.toFixed(2),
-    known.category,
-    `last used ${timeOf(known.usedAt)}`,
-    `${glimpse(statement(known))}${pending}`,
+    knowledge.id,
+    knowledge.confidence.toFixed(2),
+    knowledge.category,
+    `last used ${formatTime(knowledge.usedAt)}`,
+    `${truncateLine(formatStatement(knowledge))}${pending}`,
   ]
 }
 
 async function approve(text: string, id: string, flags: StoreFlags): Promise<void> {
-  const scope = scopeOf(text)
-  await using memory = await opened(flags)
-  const known = await memory.upkeep.approve(scope, id)
-  say(flags.json, known, [
-    `${scope} knows ${known.key} (${known.category}, confidence ${Number(known.confidence.toFixed(2))}).`,
+  const scope = parseScope(text)
+  await using memory = await openExistingMemory(flags)
+  const knowledge = await memory.upkeep.approve(scope, id)
+  printResult(flags.json, knowledge, [
+    `Approved ${knowledge.key} in ${scope} (${knowledge.category}, confidence ${Number(knowledge.confidence.toFixed(2))}).`,
   ])
 }
 
 async function reject(text: string, id: string, flags: StoreFlags): Promise<void> {
-  const scope = scopeOf(text)
-  await using memory = await opened(flags)
-  const known = (await memory.upkeep.knowledge(scope)).find((one) => one.id === id)
-  // Forgetting takes any entry of the scope's own memory, and this command is not to take another.
-  if (known === undefined)
-    throw new MemoryError('bad-option', `${scope} knows nothing with the id ${id}.`, { param: 'id' })
+  const scope = parseScope(text)
+  await using memory = await openExistingMemory(flags)
+  const knowledge = (await memory.upkeep.knowledge(scope)).find((entry) => entry.id === id)
+  // memory.forget() accepts the id of any entry in the scope's own memory; this command deletes only knowledge.
+  if (knowledge === undefined)
+    throw new MemoryError('bad-option', `No knowledge ${id} in ${scope}. Run threadkeep knowledge list ${scope}.`, {
+      param: 'id',
+    })
   const forgotten = await memory.forget({ key: scope, messageId: id })
-  say(flags.json, forgotten, [`${scope} has forgotten ${known.key}, for good.`])
+  printResult(flags.json, forgotten, [`Rejected ${knowledge.key} and deleted it from ${scope}.`])
 }
 
-/** With a session in its place, an id would be that of one of its messages. */
-function scopeOf(text: string): Scope {
+/** Parses a scope. Rejects a session key, in which the id would name a message. */
+function parseScope(text: string): Scope {
   const { scope, id } = parseKey(text)
   if (id === '') return scope
-  throw new MemoryError('bad-option', `Knowledge belongs to a scope: write ${scope} instead of ${text}.`, {
+  throw new MemoryError('bad-option', `Knowledge belongs to a scope. Use ${scope} instead of ${text}.`, {
     param: 'scope',
   })
 }
 
-async function opened(flags: StoreFlags): Promise<Memory> {
-  const store = await existingStore(flags, process.env)
+async function openExistingMemory(flags: StoreFlags): Promise<Memory> {
+  const store = await openExistingStore(flags, process.env)
   const { openMemory } = await import('../index.ts')
   return openMemory({ store })
 }

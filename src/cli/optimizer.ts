@@ -4,28 +4,27 @@ import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Head } from '../domain/session.ts'
 import type { OptimizerStatus } from '../upkeep/optimizer/optimizer.ts'
-import { exitCodes } from './failure.ts'
-import { aligned, say, timeOf } from './say.ts'
-import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
+import { exitCodesHelp } from './errors.ts'
+import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
+import { formatTable, formatTime, printResult } from './output.ts'
 
 type Flags = StoreFlags & { readonly snapshots?: boolean }
 
 const help = `
-The parameters are those of the session that was optimized last; a session that never was has the first ones.
+Shows the parameters of the session that was optimized last; a session that was never optimized has the defaults.
 
 Examples:
   threadkeep optimizer
   threadkeep optimizer acme --json
   threadkeep optimizer acme:ann --snapshots
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The command that shows what the optimizer has saved, and what it has learnt. */
-export function addOptimizer(program: Command): void {
-  withStore(program.command('optimizer'))
-    .description('show how the optimizer is doing in a session, in those of a scope, or in all')
-    .argument('[key]', 'the session, as scope:session, or a scope')
-    .option('--snapshots', 'what each run found and did in a session, the newest last')
+export function addOptimizerCommand(program: Command): void {
+  addStoreOptions(program.command('optimizer'))
+    .description('show optimizer results of a session, a scope or the whole store')
+    .argument('[key]', 'session, as scope:session, or a scope')
+    .option('--snapshots', 'show every run in a session, newest last')
     .addHelpText('after', help)
     .action(run)
 }
@@ -34,45 +33,45 @@ async function run(text: string | undefined, flags: Flags): Promise<void> {
   const key = text === undefined ? undefined : parseKey(text)
   const session = key === undefined || key.id === '' ? undefined : key
   if (flags.snapshots === true && session === undefined)
-    throw new MemoryError('bad-option', '--snapshots goes with a session: write it as scope:session.', { param: 'key' })
-  const store = await existingStore(flags, process.env)
+    throw new MemoryError('bad-option', '--snapshots needs a session. Write it as scope:session.', { param: 'key' })
+  const store = await openExistingStore(flags, process.env)
   const { openMemory } = await import('../index.ts')
   await using memory = await openMemory({ store })
-  const head = session && (await existingSession(store, session))
+  const head = session && (await requireSession(store, session))
   const status = await memory.upkeep.optimizer(text)
-  if (flags.snapshots !== true || head === undefined) return say(flags.json, status, statusLines(status))
-  const snapshots = snapshotsOf(head)
-  say(flags.json, { ...status, snapshots }, snapshots.length === 0 ? ['No runs.'] : table(snapshots))
+  if (flags.snapshots !== true || head === undefined) return printResult(flags.json, status, formatStatus(status))
+  const snapshots = findSnapshots(head)
+  printResult(flags.json, { ...status, snapshots }, snapshots.length === 0 ? ['No runs.'] : formatSnapshots(snapshots))
 }
 
-function statusLines({
+function formatStatus({
   totalOptimizations,
   totalTokensSaved,
   avgSavingsPerRun,
-  currentParameters: now,
+  currentParameters: parameters,
 }: OptimizerStatus): string[] {
-  return aligned([
+  return formatTable([
     ['runs', `${totalOptimizations}`],
-    ['tokens saved', `${totalTokensSaved}, ${avgSavingsPerRun} in a run`],
-    ['trigger', `${now.compressionTrigger} of the budget`],
-    ['window', `${now.fullMessageWindow} messages always whole`],
-    ['minimum relevance', `${now.minRelevance}`],
-    ['target', `${now.targetUsageRatio} of the budget`],
+    ['tokens saved', `${totalTokensSaved}, ${avgSavingsPerRun} per run`],
+    ['trigger', `${parameters.compressionTrigger} of the budget`],
+    ['window', `${parameters.fullMessageWindow} messages always shown in full`],
+    ['minimum relevance', `${parameters.minRelevance}`],
+    ['target', `${parameters.targetUsageRatio} of the budget`],
   ])
 }
 
-const snapshotsOf = ({ derived }: Head): readonly Snapshot[] =>
+const findSnapshots = ({ derived }: Head): readonly Snapshot[] =>
   derived.flatMap((entry) => (entry.kind === 'notes' ? (entry.tuning?.snapshots ?? []) : []))
 
-const titles = ['time', 'before', 'after', 'compressed', 'dropped', 'promoted', 'trigger', 'window', 'relevance']
-const numbers: ReadonlySet<number> = new Set(titles.map((_, at) => at).slice(1))
+const columns = ['time', 'before', 'after', 'compressed', 'dropped', 'promoted', 'trigger', 'window', 'relevance']
+const numericColumns: ReadonlySet<number> = new Set(columns.map((_, column) => column).slice(1))
 
-function table(snapshots: readonly Snapshot[]): string[] {
+function formatSnapshots(snapshots: readonly Snapshot[]): string[] {
   const rows = snapshots.map(
     ({ at, tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance }) => [
-      timeOf(at),
+      formatTime(at),
       ...[tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance].map(String),
     ],
   )
-  return aligned([titles, ...rows], numbers)
+  return formatTable([columns, ...rows], numericColumns)
 }

@@ -3,9 +3,9 @@ import type { Json } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
 import { type Category, categories } from '../domain/knowledge.ts'
 import type { Learning } from '../domain/profile.ts'
-import { exitCodes } from './failure.ts'
-import { say } from './say.ts'
-import { type StoreFlags, storeSettings, withStore } from './store.ts'
+import { exitCodesHelp } from './errors.ts'
+import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
+import { printResult } from './output.ts'
 
 type Flags = StoreFlags & {
   readonly category: string
@@ -20,22 +20,21 @@ Examples:
   threadkeep remember acme language '"German"' --category user_preference --confidence 0.9
   threadkeep remember acme 'opening hours' 'ten to six' --by assistant --session ann
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The command that keeps something for all sessions of a scope. */
-export function addRemember(program: Command): void {
-  withStore(program.command('remember'))
-    .description('keep something that every session of a scope should know')
-    .argument('<scope>', 'the scope')
-    .argument('<key>', 'what it is about')
+export function addRememberCommand(program: Command): void {
+  addStoreOptions(program.command('remember'))
+    .description('store knowledge that all sessions of a scope share')
+    .argument('<scope>', 'scope')
+    .argument('<key>', 'subject of the knowledge')
     .argument('<value>', 'text, or JSON')
     .option('--category <name>', categories.join(', '), 'domain')
-    .option('--confidence <number>', 'how sure it is, from 0 to 1 (0.5, a little more each time it is told)')
+    .option('--confidence <number>', 'confidence from 0 to 1 (0.5, higher each time it is stated again)')
     .option(
-      '--by <who>',
-      'who says so: user, assistant or tool; what an assistant says waits for approval, what a tool says is refused (user)',
+      '--by <source>',
+      'source: user, assistant or tool; with the default policy, an assistant needs approval and a tool is refused (user)',
     )
-    .option('--session <id>', 'the session of the scope in which it was said: however often it says so, it counts once')
+    .option('--session <id>', 'session of the scope that states it; repeated statements of one session count once')
     .addHelpText('after', help)
     .action(run)
 }
@@ -43,26 +42,23 @@ export function addRemember(program: Command): void {
 async function run(scope: string, key: string, value: string, flags: Flags): Promise<void> {
   const session = flags.session === undefined ? undefined : parseKey(`${scope}:${flags.session}`).id
   const { openMemory } = await import('../index.ts')
-  const { url, key: storeKey } = storeSettings(flags, process.env)
+  const { url, key: storeKey } = resolveStore(flags, process.env)
   await using memory = await openMemory({ store: url, ...(storeKey === undefined ? {} : { storeKey }) })
-  const given = {
+  const knowledge = await memory.remember(scope, {
+    category: flags.category as Category,
+    key,
+    value: parseValue(value),
     ...(flags.confidence === undefined ? {} : { confidence: Number(flags.confidence) }),
     ...(flags.by === undefined ? {} : { by: flags.by as keyof Learning }),
     ...(session === undefined ? {} : { session }),
-  }
-  const known = await memory.remember(scope, {
-    category: flags.category as Category,
-    key,
-    value: parsed(value),
-    ...given,
   })
-  const belief = `(${known.category}, confidence ${Number(known.confidence.toFixed(2))})`
-  const waits = `${scope} will know ${key} ${belief} once it is approved: threadkeep knowledge approve ${scope} ${known.id}`
-  say(flags.json, known, [known.pending === true ? waits : `${scope} knows ${key} ${belief}.`])
+  const details = `(${knowledge.category}, confidence ${Number(knowledge.confidence.toFixed(2))})`
+  const pending = `Stored ${key} in ${scope} ${details}, pending approval. Approve it with threadkeep knowledge approve ${scope} ${knowledge.id}`
+  printResult(flags.json, knowledge, [knowledge.pending === true ? pending : `Stored ${key} in ${scope} ${details}.`])
 }
 
-/** What is no JSON is text. */
-function parsed(text: string): Json {
+/** Parses JSON; anything else is text. */
+function parseValue(text: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch {

@@ -5,10 +5,11 @@ import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
-import { exitCodes } from './failure.ts'
-import { aligned, many, runOf, say } from './say.ts'
-import { wholeNumber } from './settings.ts'
-import { existingSession, existingStore, type StoreFlags, withStore } from './store.ts'
+import { many } from '../text/formatCount.ts'
+import { exitCodesHelp } from './errors.ts'
+import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
+import { parseInteger } from './options.ts'
+import { formatRange, formatTable, printResult } from './output.ts'
 
 type Flags = StoreFlags & {
   readonly profile: string
@@ -19,83 +20,82 @@ type Flags = StoreFlags & {
 }
 
 const help = `
-Both sides are built from what the session holds now, for the same question, budget and framing: those of the first
-profile, unless told otherwise. What the first profile does not see of the scope, the other one is not shown either. The
-table counts entries: messages, and whatever else a profile shows, such as summaries and facts.
+Builds both contexts from the current session, with the query, budget and framing of the first profile unless options
+override them. The second profile sees only those scope entries that the first one sees. The table counts entries:
+messages, and other entries a profile shows, such as summaries and facts.
 
 Examples:
   threadkeep replay acme:ann --profile summary
   threadkeep replay acme:ann --from summary --profile ./mine.json --budget 4000
   threadkeep replay acme:ann --profile agent --query 'what is my cat called?' --text
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The command that shows what another profile would have shown of a session. */
-export function addReplay(program: Command): void {
-  withStore(program.command('replay'))
-    .description('show what another profile would have shown, and what would have fared differently')
-    .argument('<key>', 'the session, as scope:session')
-    .requiredOption('--profile <name>', 'the other profile: its name, or a JSON file')
-    .option('--from <name>', 'the profile to compare it with: its name, or a JSON file', 'thread')
-    .option('--budget <tokens>', "tokens a model is shown at most (the first profile's)")
-    .option('--query <text>', 'what is asked (what the user said last)')
-    .option('--text', 'also the text of the other context')
+export function addReplayCommand(program: Command): void {
+  addStoreOptions(program.command('replay'))
+    .description('compare the contexts that two profiles build from a session')
+    .argument('<key>', 'session, as scope:session')
+    .requiredOption('--profile <name>', 'second profile: a name, or a JSON file')
+    .option('--from <name>', 'first profile: a name, or a JSON file', 'thread')
+    .option('--budget <tokens>', "token budget (the first profile's)")
+    .option('--query <text>', 'query (the last message of the user)')
+    .option('--text', 'also print the text of the second context')
     .addHelpText('after', help)
     .action(run)
 }
 
 async function run(text: string, flags: Flags): Promise<void> {
   const key = parseKey(text)
-  const [from, other] = await Promise.all([profileFrom(flags.from, 'from'), profileFrom(flags.profile, 'profile')])
+  const [from, other] = await Promise.all([loadProfile(flags.from, 'from'), loadProfile(flags.profile, 'profile')])
   const options = {
-    ...(flags.budget === undefined ? {} : { budget: wholeNumber(flags.budget, 'budget', 1) }),
+    ...(flags.budget === undefined ? {} : { budget: parseInteger(flags.budget, 'budget', 1) }),
     ...(flags.query === undefined ? {} : { query: flags.query }),
   }
-  const store = await existingStore(flags, process.env)
+  const store = await openExistingStore(flags, process.env)
   const { openMemory } = await import('../index.ts')
-  // The session is in the file, wherever the profile would keep it.
+  // The session is in a file, so a RAM-only profile must accept a durable store.
   await using memory = await openMemory({ store, profile: { ...from, durability: 'durable' } })
-  await existingSession(store, key)
+  await requireSession(store, key)
   const trace = await memory.trace(key, options)
-  const { ledger, differences, text: shown } = memory.replay(trace, other)
-  const [was, is] = [sideOf(trace.ledger), sideOf(ledger)]
-  const answer = { key: text, budget: trace.budget, was, is, differences }
+  const { ledger, differences, text: contextText } = memory.replay(trace, other)
+  const [was, is] = [countVerdicts(trace.ledger), countVerdicts(ledger)]
+  const result = { key: text, budget: trace.budget, was, is, differences }
   const lines = [
-    `${text} in at most ${many(trace.budget, 'token')}`,
-    ...sideLines(was, is),
-    ...differenceLines(differences),
+    `${text}, budget ${many(trace.budget, 'token')}`,
+    ...formatCounts(was, is),
+    ...formatDifferences(differences),
   ]
-  say(
+  printResult(
     flags.json,
-    flags.text === true ? { ...answer, text: shown } : answer,
-    flags.text === true ? [...lines, '', shown] : lines,
+    flags.text === true ? { ...result, text: contextText } : result,
+    flags.text === true ? [...lines, '', contextText] : lines,
   )
 }
 
-/** The profile of this name, or the one in this file. */
-async function profileFrom(text: string, option: string): Promise<Profile> {
+/** Returns the built-in profile with this name, or reads a profile from a JSON file. */
+async function loadProfile(text: string, option: string): Promise<Profile> {
   const [{ profiles }, { profileOf }, { parseProfile }] = await Promise.all([
     import('../profiles/index.ts'),
     import('../open.ts'),
     import('../domain/parseProfile.ts'),
   ])
   if (Object.hasOwn(profiles, text)) return profileOf(text)
-  const written = await readFile(text, 'utf8').catch((cause: unknown) => {
+  const json = await readFile(text, 'utf8').catch((cause: unknown) => {
     const names = Object.keys(profiles).join(', ')
     throw new MemoryError(
       'bad-profile',
-      `${option} is ${JSON.stringify(text)}; it must be one of ${names}, or a JSON file.`,
+      `Unknown profile ${JSON.stringify(text)}. Set --${option} to one of: ${names}, or to a JSON file.`,
       { param: option, cause },
     )
   })
-  return parseProfile(parsed(written, text, option))
+  return parseProfile(parseProfileJson(json, text, option))
 }
 
-function parsed(written: string, file: string, option: string): unknown {
+function parseProfileJson(json: string, file: string, option: string): unknown {
   try {
-    return JSON.parse(written)
+    return JSON.parse(json)
   } catch (cause) {
-    throw new MemoryError('bad-profile', `${file} holds no JSON. Write the profile as one JSON object.`, {
+    throw new MemoryError('bad-profile', `${file} is not valid JSON. Write the profile as one JSON object.`, {
       param: option,
       cause,
     })
@@ -104,36 +104,40 @@ function parsed(written: string, file: string, option: string): unknown {
 
 const verdicts: readonly Verdict[] = ['whole', 'shortened', 'covered', 'dropped']
 
-type Side = { readonly profile: string; readonly tokens: number; readonly verdicts: Readonly<Record<string, number>> }
+/** Tokens of a context and the number of its entries by verdict. */
+type VerdictCounts = {
+  readonly profile: string
+  readonly tokens: number
+  readonly verdicts: Readonly<Record<string, number>>
+}
 
-/** What a profile shows, in numbers: its tokens, and how many entries fare how. */
-function sideOf({ profile, spent, lines }: Ledger): Side {
-  const counted = (verdict: Verdict): number =>
+function countVerdicts({ profile, spent, lines }: Ledger): VerdictCounts {
+  const count = (verdict: Verdict): number =>
     lines.reduce((sum, line) => (line.verdict === verdict ? sum + line.count : sum), 0)
   return {
     profile,
     tokens: spent,
-    verdicts: Object.fromEntries(verdicts.map((verdict) => [verdict, counted(verdict)])),
+    verdicts: Object.fromEntries(verdicts.map((verdict) => [verdict, count(verdict)])),
   }
 }
 
-const numbers: ReadonlySet<number> = new Set([2, 3, 4, 5, 6])
+const numericColumns: ReadonlySet<number> = new Set([2, 3, 4, 5, 6])
 
-function sideLines(was: Side, is: Side): string[] {
-  const row = (name: string, side: Side): string[] => [
-    name,
-    side.profile,
-    `${side.tokens}`,
-    ...verdicts.map((verdict) => `${side.verdicts[verdict]}`),
+function formatCounts(was: VerdictCounts, is: VerdictCounts): string[] {
+  const toRow = (label: string, counts: VerdictCounts): string[] => [
+    label,
+    counts.profile,
+    `${counts.tokens}`,
+    ...verdicts.map((verdict) => `${counts.verdicts[verdict]}`),
   ]
-  return aligned([['', 'profile', 'tokens', ...verdicts], row('was', was), row('is', is)], numbers)
+  return formatTable([['', 'profile', 'tokens', ...verdicts], toRow('was', was), toRow('is', is)], numericColumns)
 }
 
-function differenceLines(differences: readonly Difference[]): string[] {
-  if (differences.length === 0) return ['No message would have fared differently.']
-  return aligned(
+function formatDifferences(differences: readonly Difference[]): string[] {
+  if (differences.length === 0) return ['No differences.']
+  return formatTable(
     differences.map(({ entries: [first, last], count, was, is }) => [
-      runOf(first, last),
+      formatRange(first, last),
       many(count, 'message'),
       `${was} → ${is}`,
     ]),

@@ -4,10 +4,18 @@ import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import { messagesIn } from '../handoff/save/conversation.ts'
 import type { SaveRequest } from '../handoff/save/request.ts'
-import { exitCodes } from './failure.ts'
-import { type HandoffFlags, inCommands, inWorkspaceOf, openHandoff, withHandoff } from './handoff.ts'
-import { many, progressLine, say } from './say.ts'
-import { storeSettings } from './store.ts'
+import { many } from '../text/formatCount.ts'
+import { exitCodesHelp } from './errors.ts'
+import {
+  addHandoffOptions,
+  type HandoffFlags,
+  type OpenHandoff,
+  openHandoff,
+  withCliErrors,
+  withSessionWorkspace,
+} from './openHandoff.ts'
+import { resolveStore } from './openStore.ts'
+import { createProgressLine, printResult } from './output.ts'
 
 type Flags = HandoffFlags & {
   readonly session?: string
@@ -18,13 +26,13 @@ type Flags = HandoffFlags & {
 }
 
 const help = `
-A transcript is text with speakers at the beginning of lines (User: … Assistant: …), a JSON list of messages, or JSON Lines of
-them; without a file it is read from the standard input. Saved again as the same session, only what is new is stored; what
-threadkeep restore had printed for the chat is left out of it.
+A transcript is text with a speaker at the start of lines (User: … Assistant: …), a JSON array of messages, or JSON Lines
+of messages. Without a file, it is read from standard input. Saving the same session again stores only new messages; text
+printed by threadkeep restore is left out.
 
-With --directory the sessions of the workspace are written as folders instead: sessions/WORKSPACE/SESSION with metadata,
-entities, relationships and transcript, compressed with zstd, and what they share beside them. threadkeep restore
---directory takes them in elsewhere.
+--directory writes the sessions of the workspace as folders instead: sessions/WORKSPACE/SESSION with metadata, entities,
+relationships and transcript, compressed with zstd, and the files they share beside them. Import them elsewhere with
+threadkeep restore --directory.
 
 Examples:
   threadkeep save chat.txt --workspace my-project
@@ -32,126 +40,119 @@ Examples:
   threadkeep save --directory backup
   threadkeep save --directory backup --no-compress --session session_1763236000000_1f0c2b3a
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The command that saves a transcript as a session, or writes saved sessions as a directory. */
-export function addSave(program: Command): void {
-  withHandoff(program.command('save'))
-    .description('save a conversation so that it can go on elsewhere, or write saved ones to a directory')
-    .argument('[file]', 'the transcript; the standard input when left out')
-    .option('--session <id>', 'the session to save again, or to write')
-    .option('--continues <id>', 'the session that it goes on from')
-    .option('--title <text>', 'what it is called')
-    .option('--directory <folder>', 'write saved sessions there instead of saving one')
-    .option('--no-compress', 'write them as plain JSON')
+export function addSaveCommand(program: Command): void {
+  addHandoffOptions(program.command('save'))
+    .description('save a conversation to continue it elsewhere, or write saved sessions to a directory')
+    .argument('[file]', 'transcript (standard input)')
+    .option('--session <id>', 'session to save again, or to write')
+    .option('--continues <id>', 'session that this one continues')
+    .option('--title <text>', 'title of the session')
+    .option('--directory <folder>', 'write saved sessions to this folder instead')
+    .option('--no-compress', 'write plain JSON')
     .addHelpText('after', help)
     .action(run)
 }
 
-async function run(file: string | undefined, given: Flags): Promise<void> {
-  const flags = inWorkspaceOf(given, given.session)
-  if (file !== undefined && flags.directory !== undefined)
-    throw new MemoryError('bad-option', 'A file to save and --directory do not go together; choose one.', {
+type Transcript = Pick<SaveRequest, 'conversationContext' | 'messages'>
+type OnProgress = (done: number, total: number, step: string) => void
+
+async function run(file: string | undefined, rawFlags: Flags): Promise<void> {
+  const flags = withSessionWorkspace(rawFlags, rawFlags.session)
+  const { directory } = flags
+  if (file !== undefined && directory !== undefined)
+    throw new MemoryError('bad-option', 'A file and --directory cannot be combined. Choose one.', {
       param: 'directory',
     })
-  const { url, key } = storeSettings(flags, process.env)
-  if (url === 'ram:')
-    throw new MemoryError('bad-option', 'store is "ram:"; what is saved there is lost at once. Choose sqlite:PATH.', {
-      param: 'store',
-    })
-  const said = flags.directory === undefined ? await transcript(file) : {}
-  await using opened = await openHandoff(flags, process.env, { url, key })
-  const line = progressLine()
-  const progress = (done: number, total: number, told: string): void => line.tell(`${done} of ${total}: ${told}`)
+  const location = resolveStore(flags, process.env)
+  if (location.url === 'ram:')
+    throw new MemoryError('bad-option', 'store is "ram:", which is lost on exit. Use sqlite:PATH.', { param: 'store' })
+  const transcript = directory === undefined ? await readTranscript(file) : {}
+  await using opened = await openHandoff(flags, process.env, location)
+  const { update, clear } = createProgressLine()
+  const progress: OnProgress = (done, total, step) => update(`${done} of ${total}: ${step}`)
   try {
-    const { directory } = flags
-    await inCommands(() =>
+    await withCliErrors(() =>
       directory === undefined
-        ? save(opened, said, flags, progress, line.end)
-        : write(opened, directory, flags, progress, line.end),
+        ? saveTranscript(opened, transcript, flags, progress, clear)
+        : writeDirectory(opened, directory, flags, progress, clear),
     )
   } finally {
-    line.end()
+    clear()
   }
 }
 
-type Opened = Awaited<ReturnType<typeof openHandoff>>
-type Tell = (done: number, total: number, told: string) => void
-
-async function save(
-  { handoff, workspace }: Opened,
-  said: Conversation,
+async function saveTranscript(
+  { handoff, workspace }: OpenHandoff,
+  transcript: Transcript,
   flags: Flags,
-  progress: Tell,
-  end: () => void,
+  progress: OnProgress,
+  clearProgress: () => void,
 ): Promise<void> {
   const { session, continues, title } = flags
   const request = {
-    ...said,
+    ...transcript,
     ...(session === undefined ? {} : { sessionId: session }),
     ...(continues === undefined ? {} : { continues }),
     ...(title === undefined ? {} : { title }),
   }
   const saved = await handoff.save(workspace, request, { client: 'cli', progress })
-  // This process ends now, and what it keeps in memory with it.
+  // Pending writes are held in RAM and lost when this process ends.
   if (saved.degraded !== undefined && ((await handoff.retry()) > 0 || handoff.pending().length > 0))
     throw new MemoryError(
       'not-durable',
-      `The store fails, and nothing is saved. ${handoff.pending()[0]?.why ?? ''}`.trim(),
+      `The store fails; nothing was saved. ${handoff.pending()[0]?.why ?? ''}`.trim(),
     )
-  end()
-  say(flags.json, saved, [
-    `${workspace}:${saved.sessionId} is saved: ${many(saved.messages, 'message')} (${saved.added} new), ${many(saved.items, 'item')}, ${many(saved.files, 'file')}.`,
+  clearProgress()
+  printResult(flags.json, saved, [
+    `Saved ${workspace}:${saved.sessionId}: ${many(saved.messages, 'message')} (${saved.added} new), ${many(saved.items, 'item')}, ${many(saved.files, 'file')}.`,
     ...saved.warnings.map((warning) => `warning: ${warning}`),
   ])
 }
 
-async function write(
-  { handoff, workspace }: Opened,
+async function writeDirectory(
+  { handoff, workspace }: OpenHandoff,
   directory: string,
   flags: Flags,
-  progress: Tell,
-  end: () => void,
+  progress: OnProgress,
+  clearProgress: () => void,
 ): Promise<void> {
-  const one = flags.session === undefined ? {} : { sessionId: flags.session }
-  const done = await handoff.export(workspace, { directory, compress: flags.compress, progress, ...one })
-  end()
-  say(flags.json, done, [
-    `${many(done.messages, 'message')} of ${many(done.sessions, 'session')} ${done.messages === 1 ? 'is' : 'are'} in ${directory}.`,
+  const filter = flags.session === undefined ? {} : { sessionId: flags.session }
+  const done = await handoff.export(workspace, { directory, compress: flags.compress, progress, ...filter })
+  clearProgress()
+  printResult(flags.json, done, [
+    `Exported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')} to ${directory}.`,
   ])
 }
 
-type Conversation = Pick<SaveRequest, 'conversationContext' | 'messages'>
-
-/** What is to be saved: as messages from a file that says it has them, else as text. */
-async function transcript(file: string | undefined): Promise<Conversation> {
-  if (file === undefined) return { conversationContext: textIn(await buffer(process.stdin), 'The standard input') }
+/** Reads the conversation: messages from a .json or .jsonl file, text from any other source. */
+async function readTranscript(file: string | undefined): Promise<Transcript> {
+  if (file === undefined) return { conversationContext: decodeText(await buffer(process.stdin), 'Standard input') }
   const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new MemoryError('bad-option', `${file} cannot be read. Name the transcript to save.`, {
-      param: 'file',
-      cause,
-    })
+    throw new MemoryError('bad-option', `Cannot read ${file}. Name the transcript to save.`, { param: 'file', cause })
   })
-  const said = textIn(bytes, file)
-  if (!/\.jsonl?$/i.test(file)) return { conversationContext: said }
-  const messages = messagesIn(said)
+  const text = decodeText(bytes, file)
+  if (!/\.jsonl?$/i.test(file)) return { conversationContext: text }
+  const messages = messagesIn(text)
   if (messages !== undefined) return { messages }
-  const right = 'a list such as [{ "role": "user", "content": "Hello" }], { "messages": […] }, or one message a line'
+  const expected =
+    'an array such as [{ "role": "user", "content": "Hello" }], { "messages": […] }, or one message per line'
   throw new MemoryError(
     'bad-option',
-    `${file} holds no messages as JSON. It must be ${right}; text belongs into a file of another name.`,
+    `${file} contains no JSON messages. It must be ${expected}. For plain text, use another file extension.`,
     { param: 'file' },
   )
 }
 
-function textIn(bytes: Uint8Array, name: string): string {
+function decodeText(bytes: Uint8Array, source: string): string {
   try {
-    const said = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    if (!said.includes('\0')) return said
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (!text.includes('\0')) return text
   } catch {
-    // told below
+    // Reported below.
   }
-  throw new MemoryError('bad-option', `${name} is no text in UTF-8. Name a transcript as text, JSON or JSON Lines.`, {
+  throw new MemoryError('bad-option', `${source} is not UTF-8 text. Name a transcript in text, JSON or JSON Lines.`, {
     param: 'file',
   })
 }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { type Entry, textOf } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { exitCodes } from './failure.ts'
-import { glimpse, say, timeOf } from './say.ts'
-import { dateOf, wholeNumber } from './settings.ts'
-import { existingStore, type StoreFlags, withStore } from './store.ts'
+import { exitCodesHelp } from './errors.ts'
+import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
+import { parseDate, parseInteger } from './options.ts'
+import { formatTime, printResult, truncateLine } from './output.ts'
 
 type Flags = StoreFlags & {
   readonly limit: string
@@ -14,56 +14,57 @@ type Flags = StoreFlags & {
   readonly to?: string
 }
 
-const kinds: readonly Entry['kind'][] = ['message', 'summary', 'fact', 'knowledge', 'item']
+const searchableKinds: readonly Entry['kind'][] = ['message', 'summary', 'fact', 'knowledge', 'item']
 
 const help = `
 Examples:
   threadkeep search acme 'what is my cat called?'
   threadkeep search acme invoice --kinds message,fact --from 2026-03-01 --to 2026-04-01
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The command that finds what a scope holds on a question. */
-export function addSearch(program: Command): void {
-  withStore(program.command('search'))
-    .description('find what a scope holds on a question, best first; a time in it, such as last week, counts')
-    .argument('<scope>', 'the scope to search')
-    .argument('<question...>', 'what to look for')
+export function addSearchCommand(program: Command): void {
+  addStoreOptions(program.command('search'))
+    .description('search a scope, best match first; time expressions in the query, such as last week, are honoured')
+    .argument('<scope>', 'scope to search')
+    .argument('<query...>', 'search query')
     .option('--session <id>', 'only this session of the scope')
-    .option('--kinds <list>', `only these kinds of entries: ${kinds.join(', ')}`)
-    .option('--from <date>', 'only what is not older, such as 2026-03-01')
-    .option('--to <date>', 'only what is not newer')
-    .option('--limit <number>', 'how many at most', '10')
+    .option('--kinds <list>', `only these kinds of entries: ${searchableKinds.join(', ')}`)
+    .option('--from <date>', 'only entries from this date on, such as 2026-03-01')
+    .option('--to <date>', 'only entries up to this date')
+    .option('--limit <number>', 'maximum number of results', '10')
     .addHelpText('after', help)
     .action(run)
 }
 
-async function run(scope: string, question: readonly string[], flags: Flags): Promise<void> {
+async function run(scope: string, query: readonly string[], flags: Flags): Promise<void> {
   const options = {
-    limit: wholeNumber(flags.limit, 'limit', 1),
+    limit: parseInteger(flags.limit, 'limit', 1),
     dates: true,
     ...(flags.session === undefined ? {} : { session: flags.session }),
-    ...(flags.kinds === undefined ? {} : { kinds: kindsOf(flags.kinds) }),
-    ...(flags.from === undefined ? {} : { from: dateOf(flags.from, 'from') }),
-    ...(flags.to === undefined ? {} : { to: dateOf(flags.to, 'to') }),
+    ...(flags.kinds === undefined ? {} : { kinds: parseKinds(flags.kinds) }),
+    ...(flags.from === undefined ? {} : { from: parseDate(flags.from, 'from') }),
+    ...(flags.to === undefined ? {} : { to: parseDate(flags.to, 'to') }),
   }
   const { openMemory } = await import('../index.ts')
-  await using memory = await openMemory({ store: await existingStore(flags, process.env) })
-  const found = await memory.search(scope, question.join(' '), options)
-  const lines = found.map(
+  await using memory = await openMemory({ store: await openExistingStore(flags, process.env) })
+  const results = await memory.search(scope, query.join(' '), options)
+  const lines = results.map(
     ({ key, entry, score }) =>
-      `${score.toFixed(2)}  ${key} ${entry.id}, ${timeOf(entry.at)}: ${glimpse(textOf(entry), 160)}`,
+      `${score.toFixed(2)}  ${key} ${entry.id}, ${formatTime(entry.at)}: ${truncateLine(textOf(entry), 160)}`,
   )
-  say(flags.json, { items: found }, found.length === 0 ? ['Nothing was found.'] : lines)
+  printResult(flags.json, { items: results }, results.length === 0 ? ['No results.'] : lines)
 }
 
-function kindsOf(list: string): Entry['kind'][] {
+function parseKinds(list: string): Entry['kind'][] {
   return list.split(',').map((name) => {
-    const kind = kinds.find((one) => one === name.trim())
+    const kind = searchableKinds.find((searchable) => searchable === name.trim())
     if (kind === undefined)
-      throw new MemoryError('bad-option', `kinds has ${JSON.stringify(name)}; it may hold ${kinds.join(', ')}.`, {
-        param: 'kinds',
-      })
+      throw new MemoryError(
+        'bad-option',
+        `Unknown kind ${JSON.stringify(name)} in --kinds. Use ${searchableKinds.join(', ')}.`,
+        { param: 'kinds' },
+      )
     return kind
   })
 }

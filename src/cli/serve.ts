@@ -1,18 +1,21 @@
 import type { Command } from 'commander'
-import { exitCodes } from './failure.ts'
-import { type ConfigFlags, saidOf, withConfig } from './given.ts'
-import type { Environment } from './settings.ts'
+import type { Profile } from '../domain/profile.ts'
+import type { Ways } from '../server/memoryRegistry.ts'
+import type { Opened } from '../server/openServer.ts'
+import { addConfigOptions, type ConfigFlags, readConfigSources } from './configOptions.ts'
+import { exitCodesHelp } from './errors.ts'
+import type { Environment } from './options.ts'
 
 type Flags = ConfigFlags & { readonly open?: boolean; readonly json?: boolean }
 
-/** How long requests may take to finish once the server is asked to stop. */
-const grace = 30_000
+/** Time for requests in flight to finish after the first signal. */
+const shutdownGraceMs = 30_000
 
 const help = `
-Flags count more than the environment, and that more than the file; threadkeep config print tells what holds. Clients use
-their own keys; OPENAI_API_KEY is sent to the upstream for those that have none. Without an upstream the built-in offline
-model answers, by quoting what it remembers. Profiles and templates that change in the file count at once. SIGTERM lets
-requests finish; a second one does not.
+Precedence: flags, environment, file. Run threadkeep config print to see the effective settings. Clients send their own
+API keys; OPENAI_API_KEY is sent to the upstream for clients that send none. Without an upstream, the built-in offline
+model answers by quoting memory. Changes to profiles and templates in the file take effect at once. SIGTERM lets requests
+finish; a second SIGTERM stops at once.
 
 Examples:
   threadkeep serve
@@ -20,54 +23,115 @@ Examples:
   threadkeep serve --config threadkeep.config.json --log info
   threadkeep serve --port 0 --json
 
-${exitCodes}`
+${exitCodesHelp}`
 
-/** The command that serves memory behind the protocols of OpenAI and Anthropic. */
-export function addServe(program: Command): void {
-  withConfig(program.command('serve'))
-    .description("serve memory behind OpenAI's and Anthropic's protocols: POST /v1/{key}/chat/completions")
-    .option('--open', 'let everybody in who reaches the address, although no keys are asked for')
-    .option('--json', 'tell the address as JSON')
+export function addServeCommand(program: Command): void {
+  addConfigOptions(program.command('serve'))
+    .description('serve memory through the OpenAI and Anthropic protocols: POST /v1/{key}/chat/completions')
+    .option('--open', 'allow a public address without API keys')
+    .option('--json', 'print the address as JSON')
     .addHelpText('after', help)
     .action((flags: Flags) => run(flags, process.env))
 }
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
-  const said = await saidOf(flags, environment)
-  // Loaded only now, so that help is given and mistakes are told at once.
+  const sources = await readConfigSources(flags, environment)
+  // Loaded lazily, so that help and usage errors appear at once.
   const [{ loadSettings }, { planOf }] = await Promise.all([
     import('../server/config/load.ts'),
     import('../server/config/plan.ts'),
   ])
-  const loaded = await loadSettings(said)
+  const loaded = await loadSettings(sources)
   const plan = planOf(loaded.settings, environment)
-  const [{ openServer }, { Following }, { openLog }, { banner, factsOf }] = await Promise.all([
+  const [{ openServer }, { Following }, { openLog }] = await Promise.all([
     import('../server/openServer.ts'),
     import('../server/config/follow.ts'),
     import('../server/observability/log.ts'),
-    import('./banner.ts'),
   ])
   const log = openLog({ level: plan.logLevel, destination: process.stderr })
   const isOpen = flags.open === true
   await using server = await openServer(plan, { isOpen, log })
-  const following = new Following({ said, loaded, log, replace: (ways) => server.memories.replace(ways) })
-  const unwatch = following.watch()
-  // At a terminal it says that the terminal is gone, and ends the server as it ends anything.
+  const watcher = new Following({
+    said: sources,
+    loaded,
+    log,
+    replace: (profileConfig) => server.memories.replace(profileConfig),
+  })
+  const unwatch = watcher.watch()
+  // In a terminal, SIGHUP means that the terminal was closed and ends the server as usual.
   if (loaded.settings.file !== undefined && process.stdout.isTTY !== true)
-    process.on('SIGHUP', () => void following.look())
-  const facts = { server, ways: plan.ways, store: plan.store, isOpen }
-  process.stdout.write(flags.json === true ? `${JSON.stringify(factsOf(facts))}\n` : banner(facts))
+    process.on('SIGHUP', () => void watcher.look())
+  const info: ServerInfo = { server, profileConfig: plan.ways, store: plan.store, isOpen }
+  process.stdout.write(flags.json === true ? `${JSON.stringify(toJson(info))}\n` : formatBanner(info))
   log.note('listening', { url: server.url })
-  await signalled()
+  await waitForSignal()
   log.note('stopping')
   unwatch()
-  await server.close(grace)
+  await server.close(shutdownGraceMs)
 }
 
-/** Resolves when the process is asked to stop; asked again, it stops at once. */
-async function signalled(): Promise<void> {
+/** Resolves on the first SIGINT or SIGTERM; the next one exits at once. */
+async function waitForSignal(): Promise<void> {
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
   })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+}
+
+/** Facts about a started server that the command prints. */
+type ServerInfo = {
+  readonly server: Opened
+  readonly profileConfig: Ways
+  readonly store: string
+  readonly isOpen: boolean
+}
+
+function toJson({
+  server: { url, answers },
+  profileConfig,
+  store,
+}: ServerInfo): Readonly<Record<string, string | number>> {
+  const { name, budget } = profileConfig.session ?? profileConfig.scope
+  return { url, answers, store, profile: name, budget }
+}
+
+/** Formats the address, the client settings, the location of memory, warnings, and a command to try. */
+function formatBanner(info: ServerInfo): string {
+  const { url, answers, asksForKeys } = info.server
+  const profile = info.profileConfig.session ?? info.profileConfig.scope
+  const body = `'{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`
+  const keyHeader = asksForKeys ? " -H 'authorization: Bearer tk_…'" : ''
+  const lines = [
+    `Threadkeep is listening on ${url}`,
+    `Model: ${answers}. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: ${asksForKeys ? 'create one with threadkeep keys create' : 'any'}. MCP: ${url}/mcp`,
+    `${describeStorage(info, profile)} Profile ${profile.name}, budget ${profile.budget} tokens.`,
+    ...findWarnings(info),
+    'Try it, then ask what your cat is called:',
+    `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json'${keyHeader} -d ${body}`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function describeStorage({ store, profileConfig }: ServerInfo, { durability }: Profile): string {
+  if (store === 'ram:') return 'Memory is in RAM and lost on exit.'
+  if (profileConfig.session === undefined) return `Session memory is off. Tenant memory is stored in ${store}.`
+  return durability === 'ram'
+    ? `Session memory is in RAM and lost on exit. Tenant memory is stored in ${store}.`
+    : `Memory is stored in ${store}.`
+}
+
+function findWarnings({ server, isOpen, profileConfig }: ServerInfo): readonly string[] {
+  const isPublic = !/^http:\/\/(?:127\.|\[::1\])/.test(server.url)
+  const profiles = [
+    profileConfig.scope,
+    ...(profileConfig.session === undefined ? [] : [profileConfig.session]),
+    ...Object.values(profileConfig.templates).map(({ profile }) => profile),
+  ]
+  const storesSecrets = profiles.some(({ secrets, durability }) => secrets === 'keep' && durability === 'durable')
+  return [
+    ...(isOpen && isPublic && !server.asksForKeys
+      ? ['WARNING: anyone who can reach this address can read and write memory (--open).']
+      : []),
+    ...(storesSecrets ? ['WARNING: keys and passwords in messages are stored unmasked (--secrets keep).'] : []),
+  ]
 }

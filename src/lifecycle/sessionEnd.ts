@@ -1,6 +1,6 @@
 import { isSession } from '../domain/admission.ts'
 import { aboutIn, type Millis } from '../domain/entry.ts'
-import { formatKey, isInner, type Key, outboxKey } from '../domain/key.ts'
+import { isInner, type Key, outboxKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { type Head, isExpired } from '../domain/session.ts'
 import type { Barrier } from '../memory/secretMasker.ts'

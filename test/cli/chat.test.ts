@@ -3,20 +3,20 @@ import { refuses, replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { command, run } from './command.ts'
 
-const quote = 'From what you told me: "My cat is called Miso."'
-const talk = 'My cat is called Miso.\n\nWhat is my cat called?\n'
+const expectedReply = 'From what you told me: "My cat is called Miso."'
+const input = 'My cat is called Miso.\n\nWhat is my cat called?\n'
 
 describe('threadkeep chat', () => {
-  it('answers each line of a pipe, and remembers', async () => {
-    const { code, stdout, stderr } = await run(['chat'], talk)
+  it('with piped input answers each line and remembers earlier ones', async () => {
+    const { code, stdout, stderr } = await run(['chat'], input)
     expect([code, stderr]).toEqual([0, ''])
-    expect(stdout.split('\n').slice(1)).toEqual([quote, ''])
+    expect(stdout.split('\n').slice(1)).toEqual([expectedReply, ''])
   })
 
-  verifies('S-02', 'gives one JSON object for each turn', async () => {
+  verifies('S-02', '--json prints one JSON object per turn', async () => {
     const { code, stdout } = await run(
       ['chat', 'acme:ann', '--json', '--profile', 'ephemeral', '--budget', '300'],
-      talk,
+      input,
     )
     const turns = stdout
       .trim()
@@ -28,43 +28,43 @@ describe('threadkeep chat', () => {
       ['reply', 'ledger'],
       ['reply', 'ledger'],
     ])
-    expect(turns[1]).toMatchObject({ reply: quote, ledger: { profile: 'ephemeral', budget: 300 } })
+    expect(turns[1]).toMatchObject({ reply: expectedReply, ledger: { profile: 'ephemeral', budget: 300 } })
   })
 
-  it('shows the receipt of each turn, or of the last one on demand', async () => {
+  it('--receipt shows the receipt of each turn, /receipt that of the last one', async () => {
     const table = [
       'band   entries  count  verdict  tokens  why',
       'frame  -            0  whole         3  headings and what the provider adds',
       'tail   m1           1  whole        11  the newest turn',
-      '14 of 16000 tokens, 0 of them cacheable',
+      '14 of 16000 tokens, 0 cacheable',
     ]
     const always = await run(['chat', '--receipt'], 'My cat is called Miso.\n')
     expect(always.stdout.split('\n').slice(1, -1)).toEqual(table)
     const once = await run(['chat'], '/receipt\nMy cat is called Miso.\n/receipt\n')
     const lines = once.stdout.split('\n')
-    expect(lines[0]).toBe('There is no turn yet.')
+    expect(lines[0]).toBe('No turns yet.')
     expect(lines.slice(2, -1)).toEqual(table)
   })
 
-  it('forgets, helps and ends on demand', async () => {
+  it('/forget deletes the session, /help lists the commands, /quit exits', async () => {
     const { code, stdout } = await run(
       ['chat'],
       'My cat is called Miso.\n/forget\nWhat is my cat called?\n/help\n/quit\nNever said\n',
     )
     const [first, forgotten, second, ...rest] = stdout.split('\n')
     expect(code).toBe(0)
-    expect(forgotten).toBe('Forgotten: 2 entries.')
+    expect(forgotten).toBe('Deleted 2 entries.')
     expect(second).toBe(first)
     expect(rest).toEqual([
-      '/receipt  what the last turn was shown and what it cost',
-      '/forget   forget this session',
-      '/help     this list',
-      '/quit     end',
+      '/receipt  show the receipt of the last turn',
+      '/forget   delete this session',
+      '/help     list the commands',
+      '/quit     exit',
       '',
     ])
   })
 
-  it('answers commands as JSON too', async () => {
+  it('--json prints the results of slash commands as JSON', async () => {
     const { stdout } = await run(['chat', '--json'], '/receipt\nHello\n/forget\n/help\n')
     const [receipt, , forgotten, help] = stdout
       .trim()
@@ -77,20 +77,20 @@ describe('threadkeep chat', () => {
     expect(Object.keys(help?.commands ?? {})).toEqual(['/receipt', '/forget', '/help', '/quit'])
   })
 
-  it('takes an unknown command for a mistake, and other text with a slash for text', async () => {
+  it('rejects an unknown slash command, and accepts other text that starts with a slash', async () => {
     expect(await run(['chat'], '/frget\n')).toEqual({
       code: 2,
       stdout: '',
-      stderr: 'threadkeep: /frget is no command. /help lists them.\n',
+      stderr: 'threadkeep: Unknown command /frget. Type /help to list the commands.\n',
     })
     expect((await run(['chat'], '/etc/hosts is a file.\nWhat is /etc/hosts?\n')).stdout).toContain(
       'From what you told me: "/etc/hosts is a file."',
     )
   })
 
-  it('talks to the provider it is told, with the key from the environment', async () => {
+  it('calls the selected provider with the API key from the environment', async () => {
     await using upstream = await startUpstream(replies('Hello', ' there.'))
-    const told = await run(
+    const result = await run(
       ['chat', '--provider', 'anthropic', '--model', 'claude-test', '--upstream', upstream.origin],
       'Hi\n',
       {
@@ -98,7 +98,7 @@ describe('threadkeep chat', () => {
         OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
       },
     )
-    expect(told).toEqual({ code: 0, stdout: 'Hello there.\n', stderr: '' })
+    expect(result).toEqual({ code: 0, stdout: 'Hello there.\n', stderr: '' })
     expect(upstream.requests[0]).toMatchObject({
       path: '/v1/messages',
       headers: { 'x-api-key': 'sk-ant' },
@@ -111,12 +111,12 @@ describe('threadkeep chat', () => {
     })
   })
 
-  it('does not let a model write to the terminal anything but text', async () => {
+  it('strips control characters from replies', async () => {
     await using upstream = await startUpstream(replies('red \u001b[31malert\u0007', '\ttab\r\nline\u009b2J'))
     expect((await run(['chat', '--upstream', upstream.url], 'Hi\n')).stdout).toBe('red [31malert\ttab\nline2J\n')
   })
 
-  verifies('S-02', 'ends with 1 and one line when the model fails', async () => {
+  verifies('S-02', 'with a failing model prints one line and exits with 1', async () => {
     await using upstream = await startUpstream(refuses(401))
     const { code, stdout, stderr } = await run(['chat', '--upstream', upstream.url], 'Hi\nHi again\n')
     const message = `${upstream.url}/chat/completions refused the key (HTTP 401). Check OPENAI_API_KEY.`
@@ -126,7 +126,7 @@ describe('threadkeep chat', () => {
     expect(upstream.requests).toHaveLength(2)
   })
 
-  verifies('S-02', 'ends with 130 when it is interrupted', async () => {
+  verifies('S-02', 'on SIGINT exits with 130', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['Once upon a time'] })
     const running = command(['chat', '--upstream', upstream.url])
     running.process.stdin?.write('Tell me a story.\n')

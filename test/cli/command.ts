@@ -3,24 +3,29 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { root } from '../shape/source.ts'
 
+/** Exit code and output of a process that has ended. */
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+/** Process started by a test. */
 export type Running = {
   readonly process: ChildProcess
-  /** The lines written so far that end with this text; waits for it. */
+  /** Waits until standard output contains this text, and returns all output so far. */
   until(text: string): Promise<string>
   readonly ended: Promise<Ended>
 }
 
-/** Where Node keeps what it has compiled: the same program is started hundreds of times. */
+/** Caches compiled code between runs, because tests start the same program hundreds of times. */
 export const compiled = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') }
 
-/** Only what a test sets: the keys and addresses of whoever runs it are none of the command's business. Nothing is kept unless it says where. */
-const environment = (given: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
-  const own = Object.entries(process.env).filter(([name]) => !/^(THREADKEEP|OPENAI|ANTHROPIC|GEMINI|XAI)_/.test(name))
-  return { ...Object.fromEntries(own), ...compiled, THREADKEEP_STORE: 'ram:', ...given }
+/** Removes provider keys and Threadkeep settings of the developer from the environment; the default store is RAM. */
+const createEnvironment = (overrides: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(THREADKEEP|OPENAI|ANTHROPIC|GEMINI|XAI)_/.test(name),
+  )
+  return { ...Object.fromEntries(inherited), ...compiled, THREADKEEP_STORE: 'ram:', ...overrides }
 }
 
-/** Starts a program of the repository with the Node that runs the tests. */
+/** Starts a program of the repository with the Node version that runs the tests. */
 export function start(
   file: string,
   args: readonly string[],
@@ -30,7 +35,7 @@ export function start(
 ): Running {
   const child = spawn(process.execPath, [join(root, file), ...args], {
     cwd,
-    env: environment(env),
+    env: createEnvironment(env),
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   let [stdout, stderr] = ['', '']
@@ -40,10 +45,10 @@ export function start(
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }))
   const until = async (text: string): Promise<string> => {
     while (!stdout.includes(text)) {
-      const more = await Promise.race([once(child.stdout, 'data'), ended])
-      if (!Array.isArray(more))
+      const event = await Promise.race([once(child.stdout, 'data'), ended])
+      if (!Array.isArray(event))
         throw new Error(
-          `The command ended with ${more.code} before it said ${JSON.stringify(text)}: ${more.stdout}${more.stderr}`,
+          `The command exited with ${event.code} before it printed ${JSON.stringify(text)}: ${event.stdout}${event.stderr}`,
         )
     }
     return stdout
@@ -51,9 +56,10 @@ export function start(
   return { process: child, until, ended }
 }
 
+/** Starts the `threadkeep` command. */
 export const command = (args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Running =>
   start('src/cli/main.ts', args, env, undefined, cwd)
 
-/** Runs the command to its end. */
+/** Runs the `threadkeep` command to its end. */
 export const run = (args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
   start('src/cli/main.ts', args, env, input).ended

@@ -1,20 +1,21 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
+import { createCliHarness, exitCodes } from './cliHarness.ts'
 import { type Ended, start } from './command.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'threadkeep-config-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-const home = (files: Readonly<Record<string, string>> = {}): string => {
-  const made = mkdtempSync(join(folder, 'home-'))
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(made, name), text)
-  return made
+const { folder } = createCliHarness('config')
+
+/** Creates a working directory with these files. */
+const createFolder = (files: Readonly<Record<string, string>> = {}): string => {
+  const created = mkdtempSync(join(folder, 'cwd-'))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(created, name), text)
+  return created
 }
 const run = (cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
   start('src/cli/main.ts', ['config', ...args], { THREADKEEP_STORE: '', ...env }, '', cwd).ended
-const printed = async (cwd: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) => {
+const printJson = async (cwd: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) => {
   const { code, stdout, stderr } = await run(cwd, ['print', '--json', ...args], env)
   expect([code, stderr]).toEqual([0, ''])
   return JSON.parse(stdout) as {
@@ -24,8 +25,8 @@ const printed = async (cwd: string, args: readonly string[] = [], env: Readonly<
 }
 
 describe('threadkeep config', () => {
-  verifies('S-02', 'prints what holds without any configuration', async () => {
-    const { stdout } = await run(home(), ['print'])
+  verifies('S-02', 'print › without a configuration › shows the defaults', async () => {
+    const { stdout } = await run(createFolder(), ['print'])
     expect(stdout.split('\n')).toEqual([
       'listen.host      default  "127.0.0.1"',
       'listen.port      default  4848',
@@ -54,15 +55,15 @@ describe('threadkeep config', () => {
     ])
   })
 
-  verifies('S-02', 'tells which flag, variable or file each value comes from, and hides secrets', async () => {
+  verifies('S-02', 'print › shows the flag, variable or file of each value, and hides secrets', async () => {
     const config = {
       listen: { port: 1, host: '::1' },
       profile: 'agent',
       budget: 5,
       upstreams: [{ base: 'http://a/v1', key: 'sk-1' }],
     }
-    const cwd = home({ 'threadkeep.config.json': JSON.stringify(config) })
-    const { file, settings } = await printed(cwd, ['--port', '3'], {
+    const cwd = createFolder({ 'threadkeep.config.json': JSON.stringify(config) })
+    const { file, settings } = await printJson(cwd, ['--port', '3'], {
       THREADKEEP_PORT: '2',
       THREADKEEP_PROFILE: 'support',
     })
@@ -84,7 +85,7 @@ describe('threadkeep config', () => {
     expect((await run(cwd, ['print', '--port', '3'])).stdout).toContain(
       '\nlisten.port      --port                  3\n',
     )
-    const over = await printed(cwd, [], { OPENAI_BASE_URL: 'http://b/v1', OPENAI_API_KEY: 'sk-2' })
+    const over = await printJson(cwd, [], { OPENAI_BASE_URL: 'http://b/v1', OPENAI_API_KEY: 'sk-2' })
     expect(over.settings.upstreams).toEqual({
       value: [{ name: 'upstream', base: 'http://b/v1', protocol: 'openai', key: '***' }],
       from: 'environment',
@@ -92,26 +93,28 @@ describe('threadkeep config', () => {
     })
   })
 
-  it('finds the file by a flag, by a variable or by its name', async () => {
-    const cwd = home({
+  it('finds the file by flag, by variable or by its default name', async () => {
+    const cwd = createFolder({
       'a.json': '{ "budget": 1 }',
       'b.json': '{ "budget": 2 }',
       'threadkeep.config.ts': 'export default { budget: 3 as number }',
     })
-    expect((await printed(cwd, ['--config', 'a.json'], { THREADKEEP_CONFIG: 'b.json' })).settings.budget?.value).toBe(1)
-    expect((await printed(cwd, [], { THREADKEEP_CONFIG: 'b.json' })).settings.budget?.value).toBe(2)
-    expect(await printed(cwd)).toMatchObject({
+    expect((await printJson(cwd, ['--config', 'a.json'], { THREADKEEP_CONFIG: 'b.json' })).settings.budget?.value).toBe(
+      1,
+    )
+    expect((await printJson(cwd, [], { THREADKEEP_CONFIG: 'b.json' })).settings.budget?.value).toBe(2)
+    expect(await printJson(cwd)).toMatchObject({
       file: 'threadkeep.config.ts',
       settings: { budget: { value: 3, from: 'file' } },
     })
   })
 
-  verifies('S-02', 'checks a configuration, and makes nothing', async () => {
-    const right = { profile: 'small', profiles: { small: { extends: 'support' } }, templates: { sales: {} } }
-    const cwd = home({ 'threadkeep.config.json': JSON.stringify(right) })
+  verifies('S-02', 'check › with a valid configuration › reports it and creates no files', async () => {
+    const config = { profile: 'small', profiles: { small: { extends: 'support' } }, templates: { sales: {} } }
+    const cwd = createFolder({ 'threadkeep.config.json': JSON.stringify(config) })
     expect(await run(cwd, ['check'])).toEqual({
       code: 0,
-      stdout: 'threadkeep.config.json is in order: profile small, templates sales.\n',
+      stdout: 'threadkeep.config.json is valid: profile small, templates sales.\n',
       stderr: '',
     })
     expect(JSON.parse((await run(cwd, ['check', '--json'])).stdout)).toEqual({
@@ -120,13 +123,13 @@ describe('threadkeep config', () => {
       profile: 'small',
       templates: ['sales'],
     })
-    expect((await run(home(), ['check'])).stdout).toBe(
-      'The configuration is in order: profile thread, templates none.\n',
+    expect((await run(createFolder(), ['check'])).stdout).toBe(
+      'The configuration is valid: profile thread, templates none.\n',
     )
     expect(readdirSync(cwd)).toEqual(['threadkeep.config.json'])
   })
 
-  const wrong: readonly (readonly [text: string, message: string])[] = [
+  const invalid: readonly (readonly [text: string, message: string])[] = [
     [
       '{',
       'The configuration threadkeep.config.json cannot be used: it is not JSON from line 1 on. Mind commas and quotes.',
@@ -144,25 +147,29 @@ describe('threadkeep config', () => {
       'profiles.a.budget is 0; it must be a whole number, 1 or more.',
     ],
   ]
-  for (const [text, message] of wrong) {
-    verifies('S-02', `says in one line what is wrong with: ${text}`, async () => {
-      const cwd = home({ 'threadkeep.config.json': text })
-      expect(await run(cwd, ['check'])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
-      expect(await start('src/cli/main.ts', ['serve'], {}, '', cwd).ended).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: `threadkeep: ${message}\n`,
-      })
-    })
+  for (const [text, message] of invalid) {
+    verifies(
+      'S-02',
+      `check and serve › with an invalid configuration › print one line and exit with 2: ${text}`,
+      async () => {
+        const cwd = createFolder({ 'threadkeep.config.json': text })
+        expect(await run(cwd, ['check'])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
+        expect(await start('src/cli/main.ts', ['serve'], {}, '', cwd).ended).toEqual({
+          code: 2,
+          stdout: '',
+          stderr: `threadkeep: ${message}\n`,
+        })
+      },
+    )
   }
 
   for (const args of [[], ['print'], ['check']]) {
-    verifies('S-02', `explains itself, with examples and exit codes: config ${args.join(' ')}`, async () => {
+    verifies('S-02', `--help prints usage, examples and exit codes: config ${args.join(' ')}`, async () => {
       const { code, stdout } = await run(folder, [...args, '--help'])
       expect(code).toBe(0)
       expect(stdout).toMatch(/^Usage: threadkeep config /)
       expect(stdout).toContain('\nExamples:\n  threadkeep config print\n')
-      expect(stdout).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.')
+      expect(stdout).toContain(exitCodes)
     })
   }
 })

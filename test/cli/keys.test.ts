@@ -1,40 +1,28 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Credentials } from '../../src/server/auth/credentials.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { type Ended, start } from './command.ts'
+import { createCliHarness, exitCodes } from './cliHarness.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'threadkeep-keys-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const { folder, run, output, json } = createCliHarness('keys', ['keys'])
 
-const run = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
-  start('src/cli/main.ts', ['keys', ...args], env, '', folder).ended
-const said = async (...args: string[]): Promise<string> => {
-  const { code, stdout, stderr } = await run(args)
-  expect([code, stderr]).toEqual([0, ''])
-  return stdout
-}
-const json = async (...args: string[]): Promise<Record<string, unknown>> =>
-  JSON.parse(await said(...args, '--json')) as Record<string, unknown>
-
-describe('the keys command', () => {
-  verifies('S-02', 'makes, lists and revokes keys, which are shown once', async () => {
-    expect(await said('list')).toBe('There are no keys in threadkeep-keys.json.\n')
+describe('threadkeep keys', () => {
+  verifies('S-02', 'create, list and revoke a key; the key is shown once', async () => {
+    expect(await output('list')).toBe('No keys in threadkeep-keys.json.\n')
     expect(readdirSync(folder)).toEqual([])
-    const [key = '', told] = (
-      await said('create', '--scope', 'acme', '--scope', 'example.com', '--name', 'web shop')
+    const [key = '', created] = (
+      await output('create', '--scope', 'acme', '--scope', 'example.com', '--name', 'web shop')
     ).split('\n')
     const id = key.slice(3, 11)
     expect(key).toMatch(/^tk_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/)
-    expect(told).toBe(
-      `This key is shown this once; threadkeep-keys.json keeps only its hash. It is key ${id}, opens acme, example.com and never expires.`,
+    expect(created).toBe(
+      `Created key ${id}: opens acme, example.com, never expires. Copy it now; threadkeep-keys.json stores only its hash.`,
     )
     const file = join(folder, 'threadkeep-keys.json')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(readFileSync(file, 'utf8')).not.toContain(key)
-    expect(await said('list')).toBe(`${id}  acme example.com  use  good  never used  web shop\n`)
+    expect(await output('list')).toBe(`${id}  acme example.com  use  valid  never used  web shop\n`)
     const server = new Credentials(file)
     expect(server.check(key, Date.now())).toMatchObject({
       id,
@@ -43,15 +31,15 @@ describe('the keys command', () => {
       name: 'web shop',
     })
     await server.settled()
-    expect(await said('revoke', id)).toBe(`Key ${id} is good for nothing from now on.\n`)
+    expect(await output('revoke', id)).toBe(`Revoked key ${id}.\n`)
     expect(new Credentials(file).check(key, Date.now())).toBeUndefined()
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`
-    expect(await said('list')).toMatch(
+    expect(await output('list')).toMatch(
       new RegExp(`^${id}  acme example\\.com  use  revoked ${time}  last used ${time}  web shop\n$`),
     )
   })
 
-  verifies('S-02', 'answers in JSON, and keeps keys where it is told to', async () => {
+  verifies('S-02', '--json prints JSON, --file and THREADKEEP_KEYS choose the key file', async () => {
     const made = await json('create', '--file', 'other.json', '--scope', '*', '--admin', '--expires', '90d')
     const { key, ...credential } = made as { key: string; createdAt: number }
     expect(credential).toEqual({
@@ -63,7 +51,7 @@ describe('the keys command', () => {
       expiresAt: credential.createdAt + 90 * 86_400_000,
     })
     expect(await json('list', '--file', 'other.json')).toEqual({ items: [credential] })
-    expect(JSON.parse((await run(['list', '--json'], { THREADKEEP_KEYS: 'other.json' })).stdout)).toEqual({
+    expect(JSON.parse((await run(['list', '--json'], '', { THREADKEEP_KEYS: 'other.json' })).stdout)).toEqual({
       items: [credential],
     })
     expect(await json('revoke', key.slice(3, 11), '--file', 'other.json')).toMatchObject({
@@ -73,17 +61,17 @@ describe('the keys command', () => {
   })
 
   for (const args of [[], ['create'], ['list'], ['revoke']]) {
-    verifies('S-02', `explains itself, with examples and exit codes: keys ${args.join(' ')}`, async () => {
-      const help = await said(...args, '--help')
+    verifies('S-02', `--help prints usage, examples and exit codes: keys ${args.join(' ')}`, async () => {
+      const help = await output(...args, '--help')
       expect(help).toMatch(/^Usage: threadkeep keys /)
       expect(help).toContain('\nExamples:\n  threadkeep keys create ')
-      expect(help).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.')
+      expect(help).toContain(exitCodes)
     })
   }
 
-  const expires = 'it must be a time to come, such as 90d, 12h, 30m or a date.'
-  const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
-    [['create'], "required option '--scope <scope>' not specified (threadkeep --help tells more)"],
+  const expires = 'it must be in the future, such as 90d, 12h, 30m or a date.'
+  const invalid: readonly (readonly [args: readonly string[], message: string])[] = [
+    [['create'], "required option '--scope <scope>' not specified. See threadkeep --help."],
     [
       ['create', '--scope', 'acme:ann'],
       'scope is "acme:ann"; it must be a scope such as acme, without a session, or * for everything.',
@@ -96,9 +84,9 @@ describe('the keys command', () => {
     ],
     [['revoke', 'nobody'], 'There is no key "nobody". threadkeep keys list tells which there are.'],
   ]
-  for (const [args, message] of wrong) {
-    verifies('S-02', `says in one line what is wrong with: keys ${args.join(' ')}`, async () => {
-      expect(await run([...args], { THREADKEEP_KEYS: 'untouched.json' })).toEqual({
+  for (const [args, message] of invalid) {
+    verifies('S-02', `invalid input prints one line and exits with 2: keys ${args.join(' ')}`, async () => {
+      expect(await run(args, '', { THREADKEEP_KEYS: 'untouched.json' })).toEqual({
         code: 2,
         stdout: '',
         stderr: `threadkeep: ${message}\n`,
@@ -107,7 +95,7 @@ describe('the keys command', () => {
     })
   }
 
-  it('does not take a damaged file for an empty one', async () => {
+  it('with a damaged key file fails and leaves it unchanged', async () => {
     writeFileSync(join(folder, 'damaged.json'), '{')
     const message =
       'The key file damaged.json is damaged: it is not JSON. Bring back a copy of it, or move it away and create new keys.'

@@ -12,10 +12,10 @@ import { command, type Running } from './command.ts'
 
 const shell = promisify(execFile)
 
-/** Where a server that has just been started listens. */
-const urlOf = async (running: Running): Promise<string> => {
-  const said = await running.until('curl ')
-  return /^Threadkeep listens on (http:\/\/127\.0\.0\.1:\d+)\n/.exec(said)?.[1] ?? `no address in ${said}`
+/** Returns the address of a server that has just been started. */
+const waitForUrl = async (running: Running): Promise<string> => {
+  const output = await running.until('curl ')
+  return /^Threadkeep is listening on (http:\/\/127\.0\.0\.1:\d+)\n/.exec(output)?.[1] ?? `no address in ${output}`
 }
 
 const ask = async (url: string, content: string): Promise<string> => {
@@ -29,12 +29,12 @@ const ask = async (url: string, content: string): Promise<string> => {
   return choices[0]?.message.content ?? ''
 }
 
-/** Resolves once standard error holds this text. */
-const lineWith = async ({ process }: Running, text: string): Promise<void> => {
-  let said = ''
-  for await (const piece of on(process.stderr as Readable, 'data')) {
-    said += String(piece)
-    if (said.includes(text)) return
+/** Resolves once standard error contains this text. */
+const waitForLog = async ({ process }: Running, text: string): Promise<void> => {
+  let output = ''
+  for await (const chunk of on(process.stderr as Readable, 'data')) {
+    output += String(chunk)
+    if (output.includes(text)) return
   }
 }
 
@@ -43,13 +43,13 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('threadkeep serve', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    verifies(['S-01', 'S-02'], `serves with no key and no settings, and ends well on ${signal}`, async () => {
+    verifies(['S-01', 'S-02'], `serves without keys and settings, and exits with 0 on ${signal}`, async () => {
       const running = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, mkdtempSync(join(folder, 'fresh-')))
-      const url = await urlOf(running)
+      const url = await waitForUrl(running)
       expect((await running.until('"}]}\'')).split('\n')).toEqual([
-        `Threadkeep listens on ${url}`,
-        `threadkeep-offline answers; base URL for a client: ${url}/v1/demo:me (any tenant:session), API key: any; MCP: ${url}/mcp`,
-        'Memory is kept in sqlite:threadkeep.db. Profile thread shows at most 16000 tokens.',
+        `Threadkeep is listening on ${url}`,
+        `Model: threadkeep-offline. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: any. MCP: ${url}/mcp`,
+        'Memory is stored in sqlite:threadkeep.db. Profile thread, budget 16000 tokens.',
         'Try it, then ask what your cat is called:',
         `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,
         '',
@@ -61,51 +61,50 @@ describe('threadkeep serve', () => {
     })
   }
 
-  verifies('X-07', 'remembers what it was told when it is killed and started again', async () => {
-    const home = mkdtempSync(join(folder, 'killed-'))
-    const first = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, home)
-    await ask(await urlOf(first), 'My cat is called Miso.')
+  verifies('X-07', 'killed and started again › remembers acknowledged messages', async () => {
+    const cwd = mkdtempSync(join(folder, 'killed-'))
+    const first = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, cwd)
+    await ask(await waitForUrl(first), 'My cat is called Miso.')
     first.process.kill('SIGKILL')
     await first.ended
-    const second = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, home)
-    expect(await ask(await urlOf(second), 'What is my cat called?')).toBe(
+    const second = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, cwd)
+    expect(await ask(await waitForUrl(second), 'What is my cat called?')).toBe(
       'From what you told me: "My cat is called Miso."',
     )
     second.process.kill()
     await second.ended
   })
 
-  verifies('E-02', 'refuses a file for a profile that lives in RAM, and does not even make it', async () => {
-    const home = mkdtempSync(join(folder, 'refused-'))
-    const { code, stderr } = await command(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, home)
-      .ended
-    expect([code, stderr.startsWith('threadkeep: Profile ephemeral lives in RAM only'), readdirSync(home)]).toEqual([
+  verifies('E-02', 'with a RAM-only profile and a file › exits with 2 and creates no file', async () => {
+    const cwd = mkdtempSync(join(folder, 'refused-'))
+    const { code, stderr } = await command(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, cwd).ended
+    expect([code, stderr.startsWith('threadkeep: Profile ephemeral lives in RAM only'), readdirSync(cwd)]).toEqual([
       2,
       true,
       [],
     ])
   })
 
-  verifies(['E-02', 'T-03'], 'makes no file for sessions that live in RAM, and says so', async () => {
-    for (const [profile, kept] of [
+  verifies(['E-02', 'T-03'], 'with a RAM-only session profile › writes no session to a file, and says so', async () => {
+    for (const [profile, files] of [
       ['ephemeral', []],
       ['support', ['threadkeep.db']],
     ] as const) {
-      const home = mkdtempSync(join(folder, `${profile}-`))
-      const running = command(['serve', '--port', '0', '--profile', profile], { THREADKEEP_STORE: '' }, home)
-      const url = await urlOf(running)
+      const cwd = mkdtempSync(join(folder, `${profile}-`))
+      const running = command(['serve', '--port', '0', '--profile', profile], { THREADKEEP_STORE: '' }, cwd)
+      const url = await waitForUrl(running)
       await ask(url, 'My cat is called Miso.')
-      expect(await running.until('\n')).toContain('is in RAM and is gone when this stops.')
+      expect(await running.until('\n')).toContain('is in RAM and lost on exit.')
       running.process.kill()
       await running.ended
-      expect(readdirSync(home)).toEqual(kept)
-      for (const file of kept) expect(readFileSync(join(home, file)).includes('Miso')).toBe(false)
+      expect(readdirSync(cwd)).toEqual(files)
+      for (const file of files) expect(readFileSync(join(cwd, file)).includes('Miso')).toBe(false)
     }
   })
 
-  it('can be tried with the line it prints', async () => {
+  it('prints a curl command that works', async () => {
     const running = command(['serve', '--port', '0'])
-    await urlOf(running)
+    await waitForUrl(running)
     const line = (await running.until('"}]}\'')).split('\n').find((text) => text.includes('curl '))
     const { stdout } = await shell('sh', ['-c', `${line?.trim()} -s`])
     expect(JSON.parse(stdout)).toMatchObject({ object: 'chat.completion', model: 'threadkeep-offline' })
@@ -113,58 +112,58 @@ describe('threadkeep serve', () => {
     await running.ended
   })
 
-  it('tells the address as JSON, with the settings it was given', async () => {
+  it('--json prints the address and the settings', async () => {
     await using upstream = await startUpstream(replies('Hello.'))
     const running = command(['serve', '--json', '--profile', 'support', '--budget', '500'], {
       THREADKEEP_PORT: '0',
       OPENAI_BASE_URL: upstream.url,
       OPENAI_API_KEY: 'sk-env',
     })
-    const facts = JSON.parse(await running.until('}\n')) as { url: string }
-    expect(facts).toEqual({
+    const info = JSON.parse(await running.until('}\n')) as { url: string }
+    expect(info).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       answers: upstream.url,
       store: 'ram:',
       profile: 'support',
       budget: 500,
     })
-    expect(await ask(facts.url, 'Hi')).toBe('Hello.')
+    expect(await ask(info.url, 'Hi')).toBe('Hello.')
     expect(upstream.requests[0]?.headers.authorization).toBe('Bearer sk-env')
     running.process.kill()
     expect((await running.ended).code).toBe(0)
   })
 
-  it('is not open to others by mistake: it wants keys or to be told so', async () => {
-    const home = mkdtempSync(join(folder, 'reached-'))
+  it('on a public address requires keys or --open', async () => {
+    const cwd = mkdtempSync(join(folder, 'reached-'))
     const host = ['serve', '--port', '0', '--host', '0.0.0.0']
-    const { code, stdout, stderr } = await command(host, {}, home).ended
+    const { code, stdout, stderr } = await command(host, {}, cwd).ended
     expect([
       code,
       stdout,
       stderr.startsWith('threadkeep: host is "0.0.0.0", which other machines can reach, but no keys are required'),
     ]).toEqual([2, '', true])
-    const warning = '\nWARNING: whoever reaches this address can read and write memory (--open).\n'
-    const open = command([...host, '--open'], {}, home)
+    const warning = '\nWARNING: anyone who can reach this address can read and write memory (--open).\n'
+    const open = command([...host, '--open'], {}, cwd)
     expect(await open.until('curl ')).toContain(warning)
     open.process.kill()
     await open.ended
-    await command(['keys', 'create', '--scope', 'acme'], {}, home).ended
-    const guarded = command(host, {}, home)
-    const said = await guarded.until('"}]}\'')
-    expect(said).not.toContain('WARNING')
-    expect(said).toContain('(any tenant:session), API key: one from threadkeep keys create; MCP: ')
-    expect(said).toContain(" -H 'authorization: Bearer tk_…' -d ")
-    guarded.process.kill()
-    await guarded.ended
+    await command(['keys', 'create', '--scope', 'acme'], {}, cwd).ended
+    const withKeys = command(host, {}, cwd)
+    const banner = await withKeys.until('"}]}\'')
+    expect(banner).not.toContain('WARNING')
+    expect(banner).toContain('(any tenant:session). API key: create one with threadkeep keys create. MCP: ')
+    expect(banner).toContain(" -H 'authorization: Bearer tk_…' -d ")
+    withKeys.process.kill()
+    await withKeys.ended
   })
 
-  it('logs what went wrong to standard error, and every request when it is told to', async () => {
+  it('logs failed requests to standard error, and every request with --log info', async () => {
     for (const [level, statuses] of [
       ['warn', [404]],
       ['info', [200, 404]],
     ] as const) {
       const running = command(['serve', '--port', '0', '--log', level])
-      const url = await urlOf(running)
+      const url = await waitForUrl(running)
       await ask(url, 'My cat is called Miso.')
       await fetch(`${url}/nowhere`).then((response) => response.text())
       running.process.kill()
@@ -178,19 +177,19 @@ describe('threadkeep serve', () => {
     }
   })
 
-  verifies('T-17', 'takes over profiles that change in its file when it is told to look', async () => {
-    const home = mkdtempSync(join(folder, 'changing-'))
-    const file = join(home, 'threadkeep.config.json')
+  verifies('T-17', 'on SIGHUP applies changed profiles', async () => {
+    const cwd = mkdtempSync(join(folder, 'changing-'))
+    const file = join(cwd, 'threadkeep.config.json')
     const write = (budget: number): void =>
       writeFileSync(file, JSON.stringify({ profile: 'mine', profiles: { mine: { extends: 'thread', budget } } }))
     write(5_000)
-    const running = command(['serve', '--port', '0', '--log', 'info'], {}, home)
-    const url = await urlOf(running)
-    expect(await running.until('tokens.')).toContain('Profile mine shows at most 5000 tokens.')
-    const told = lineWith(running, '"event":"configured"')
+    const running = command(['serve', '--port', '0', '--log', 'info'], {}, cwd)
+    const url = await waitForUrl(running)
+    expect(await running.until('tokens.')).toContain('Profile mine, budget 5000 tokens.')
+    const configured = waitForLog(running, '"event":"configured"')
     write(6_000)
     running.process.kill('SIGHUP')
-    await told
+    await configured
     const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'Hi' }] })
     const response = await fetch(`${url}/v1/demo:me/chat/completions`, {
       method: 'POST',
@@ -202,14 +201,14 @@ describe('threadkeep serve', () => {
     expect((await running.ended).code).toBe(0)
   })
 
-  verifies('S-02', 'says in one line that a port is in use, and fails', async () => {
+  verifies('S-02', 'with a port in use prints one line and exits with 1', async () => {
     const first = command(['serve', '--port', '0'])
-    const port = new URL(await urlOf(first)).port
+    const port = new URL(await waitForUrl(first)).port
     const second = await command(['serve', '--port', port]).ended
     const third = await command(['serve', '--port', port, '--json']).ended
     first.process.kill()
     await first.ended
-    const message = `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or choose another with --port (0 takes a free one).`
+    const message = `Port ${port} of 127.0.0.1 is in use. Stop the process that listens there, or choose another port with --port (0 for a free port).`
     expect(second).toEqual({ code: 1, stdout: '', stderr: `threadkeep: ${message}\n` })
     expect([third.code, JSON.parse(third.stderr)]).toEqual([
       1,
@@ -217,17 +216,17 @@ describe('threadkeep serve', () => {
     ])
   })
 
-  it('stops at once when it is asked twice', async () => {
+  it('on a second signal exits at once with 130', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['One'] })
     const running = command(['serve', '--port', '0', '--log', 'info', '--upstream', upstream.url])
     const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Count' }] })
-    const url = await urlOf(running)
+    const url = await waitForUrl(running)
     const response = await fetch(`${url}/v1/demo:me/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,
     })
-    const stopping = lineWith(running, '"event":"stopping"')
+    const stopping = waitForLog(running, '"event":"stopping"')
     running.process.kill()
     await stopping
     running.process.kill()
@@ -235,11 +234,11 @@ describe('threadkeep serve', () => {
     await expect(response.text()).rejects.toThrow()
   })
 
-  it('lets a stream finish when it is asked to stop', async () => {
+  it('on the first signal lets a stream finish', async () => {
     await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two'], split: true })
     const running = command(['serve', '--port', '0', '--upstream', upstream.url])
     const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Count' }] })
-    const response = await fetch(`${await urlOf(running)}/v1/demo:me/chat/completions`, {
+    const response = await fetch(`${await waitForUrl(running)}/v1/demo:me/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,

@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { providerNames } from '../../src/providers/provider.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
+import { exitCodes } from './cliHarness.ts'
 import { run } from './command.ts'
-
-const exitCodes = 'Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.'
 
 const commands = [
   'sessions',
@@ -26,7 +25,7 @@ const commands = [
   'config check',
 ]
 
-describe('the command', () => {
+describe('threadkeep', () => {
   for (const args of [
     ['--help'],
     ['serve', '--help'],
@@ -34,7 +33,7 @@ describe('the command', () => {
     ['help', 'serve'],
     ...commands.map((name) => [...name.split(' '), '--help']),
   ]) {
-    verifies('S-02', `explains itself, with examples and exit codes: ${args.join(' ')}`, async () => {
+    verifies('S-02', `help prints usage, examples and exit codes: ${args.join(' ')}`, async () => {
       const { code, stdout, stderr } = await run(args)
       expect([code, stderr]).toEqual([0, ''])
       expect(stdout).toMatch(/^Usage: threadkeep /)
@@ -43,30 +42,27 @@ describe('the command', () => {
     })
   }
 
-  it('names every provider', async () => {
+  it('chat --help lists every provider', async () => {
     const { stdout } = await run(['chat', '--help'])
     for (const name of providerNames) expect(stdout).toMatch(new RegExp(`\\b${name}\\b`))
   })
 
-  it('tells its version', async () => {
+  it('--version prints the version', async () => {
     const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
     expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  it('explains itself when it is called without anything, and calls that wrong usage', async () => {
+  it('without arguments prints help to standard error and exits with 2', async () => {
     const { code, stdout, stderr } = await run([])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(/^Usage: threadkeep /)
   })
 
-  const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
-    [['serv'], "unknown command 'serv' (Did you mean serve?) (threadkeep --help tells more)"],
-    [['serve', '--prot', '1'], "unknown option '--prot' (Did you mean --port?) (threadkeep --help tells more)"],
-    [
-      ['serve', 'now'],
-      "too many arguments for 'serve'. Expected 0 arguments but got 1: now. (threadkeep --help tells more)",
-    ],
-    [['serve', '--port'], "option '--port <number>' argument missing (threadkeep --help tells more)"],
+  const invalid: readonly (readonly [args: readonly string[], message: string])[] = [
+    [['serv'], "unknown command 'serv' (Did you mean serve?). See threadkeep --help."],
+    [['serve', '--prot', '1'], "unknown option '--prot' (Did you mean --port?). See threadkeep --help."],
+    [['serve', 'now'], "too many arguments for 'serve'. Expected 0 arguments but got 1: now. See threadkeep --help."],
+    [['serve', '--port'], "option '--port <number>' argument missing. See threadkeep --help."],
     [['serve', '--port', '80a'], 'port is "80a"; it must be a whole number, from 0 to 65535.'],
     [['serve', '--port', '65536'], 'port is "65536"; it must be a whole number, from 0 to 65535.'],
     [['serve', '--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
@@ -93,12 +89,12 @@ describe('the command', () => {
     ],
     [
       ['sessions', 'list', '--store', 'sqlite:nowhere.db'],
-      'There is no store at nowhere.db. Say where it is with --store sqlite:PATH.',
+      'No store at nowhere.db. Set its path with --store sqlite:PATH.',
     ],
-    [['search', 'acme', 'cat'], 'store is "ram:"; this works on files: sqlite:PATH.'],
+    [['search', 'acme', 'cat'], 'store is "ram:"; this command needs sqlite:PATH.'],
     [
       ['search', 'acme', 'cat', '--kinds', 'cats'],
-      'kinds has "cats"; it may hold message, summary, fact, knowledge, item.',
+      'Unknown kind "cats" in --kinds. Use message, summary, fact, knowledge, item.',
     ],
     [
       ['search', 'acme', 'cat', '--from', 'soon'],
@@ -111,14 +107,14 @@ describe('the command', () => {
     [['remember', 'acme', 'hours', 'nine', '--confidence', '2'], 'confidence is 2; it must be a number from 0 to 1.'],
     [
       ['forget', 'acme'],
-      'acme is a scope. Add --scope to forget it with all its sessions, or --text to forget what holds a text.',
+      'acme is a scope. Add --scope to delete it with all its sessions, or --text to delete entries that contain a text.',
     ],
-    [['forget', 'acme:ann', '--text', 'x'], '--text and --scope go with a scope: write acme instead of acme:ann.'],
-    [['forget', 'acme', '--text', 'x', '--scope'], '--message, --text and --scope do not go together; choose one.'],
-    [['import', 'nowhere.jsonl'], 'nowhere.jsonl cannot be read. Name the file to import.'],
+    [['forget', 'acme:ann', '--text', 'x'], '--text and --scope need a scope. Use acme instead of acme:ann.'],
+    [['forget', 'acme', '--text', 'x', '--scope'], '--message, --text and --scope cannot be combined. Choose one.'],
+    [['import', 'nowhere.jsonl'], 'Cannot read nowhere.jsonl. Name the file to import.'],
     [
       ['export', '--passphrase-file', 'nowhere.txt'],
-      'The passphrase cannot be read from nowhere.txt. Name a file with one line in it.',
+      'Cannot read the passphrase from nowhere.txt. Name a file with one line.',
     ],
     [
       ['chat', '--provider', 'nope'],
@@ -126,36 +122,36 @@ describe('the command', () => {
     ],
     [['chat', '--provider', 'xai'], 'apiKey is missing: provider xai needs a key. Pass apiKey or set XAI_API_KEY.'],
   ]
-  for (const [args, message] of wrong) {
-    verifies('S-02', `says in one line what is wrong with: ${args.join(' ')}`, async () => {
+  for (const [args, message] of invalid) {
+    verifies('S-02', `invalid input prints one line and exits with 2: ${args.join(' ')}`, async () => {
       expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
     })
   }
 
-  verifies('S-02', 'says it as JSON with --json', async () => {
-    const told = async (...args: string[]) => {
+  verifies('S-02', 'invalid input with --json prints the error as JSON', async () => {
+    const runForError = async (...args: string[]) => {
       const { code, stdout, stderr } = await run([...args, '--json'])
       expect([code, stdout]).toEqual([2, ''])
       return JSON.parse(stderr) as unknown
     }
-    expect(await told('serve', '--port', 'x')).toEqual({
+    expect(await runForError('serve', '--port', 'x')).toEqual({
       error: { code: 'bad-option', message: 'port is "x"; it must be a whole number, from 0 to 65535.', param: 'port' },
     })
-    expect(await told('serve', '--nope')).toEqual({
+    expect(await runForError('serve', '--nope')).toEqual({
       error: {
         code: 'usage',
-        message: "unknown option '--nope' (Did you mean --open?) (threadkeep --help tells more)",
+        message: "unknown option '--nope' (Did you mean --open?). See threadkeep --help.",
         param: null,
       },
     })
   })
 
-  it('takes its settings from the environment too, and flags count more', async () => {
+  it('reads settings from the environment, with precedence for flags', async () => {
     expect((await run(['serve', '--port', 'y'], '', { THREADKEEP_PORT: 'x' })).stderr).toContain('port is "y"')
     expect((await run(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'mongo:a' })).stderr).toContain(
       'store is "mongo:a"',
     )
-    expect((await run(['chat'], '', { THREADKEEP_PROFILE: 'nope' })).stderr).toContain('profile is "nope"')
+    expect((await run(['chat'], '', { THREADKEEP_PROFILE: 'nope' })).stderr).toContain('Unknown profile "nope".')
     const variables = { THREADKEEP_PORT: ' ', THREADKEEP_UPSTREAM: 'x', OPENAI_BASE_URL: 'http://localhost/v1' }
     expect((await run(['serve'], '', variables)).stderr).toContain('upstream must be')
   })

@@ -4,8 +4,8 @@ import { build, type Plugin } from 'vite'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { root } from '../shape/source.ts'
 
-/** What a service worker has beside the language itself, as far as the core may lean on it. */
-const worker = {
+/** Globals of a service worker that the core may use. */
+const workerGlobals = {
   AbortController,
   AbortSignal,
   TextDecoder,
@@ -22,9 +22,9 @@ const worker = {
 
 type Bundle = { readonly code: string; readonly packages: readonly string[] }
 
-/** The upper bound's word list stands in for the tables of a tokenizer: the engine is weighed without it. */
-const withoutTables: Plugin = {
-  name: 'without tables',
+/** Replaces the word list of the token estimate with an empty one, to measure the engine alone. */
+const withoutWordList: Plugin = {
+  name: 'without word list',
   enforce: 'pre',
   load: (id) =>
     id.endsWith('/text/frequentWords.ts')
@@ -34,7 +34,7 @@ const withoutTables: Plugin = {
 
 async function bundle(entry: string, ...others: Plugin[]): Promise<Bundle> {
   const packages: string[] = []
-  const watch: Plugin = {
+  const recordPackages: Plugin = {
     name: 'packages',
     enforce: 'pre',
     resolveId(specifier, importer) {
@@ -45,7 +45,7 @@ async function bundle(entry: string, ...others: Plugin[]): Promise<Bundle> {
     root,
     configFile: false,
     logLevel: 'error',
-    plugins: [watch, ...others],
+    plugins: [recordPackages, ...others],
     build: { write: false, minify: true, target: 'es2023', lib: { entry, formats: ['iife'], name: 'threadkeep' } },
   })
   const outputs = [result].flat().flatMap((built) => ('output' in built ? built.output : []))
@@ -54,28 +54,28 @@ async function bundle(entry: string, ...others: Plugin[]): Promise<Bundle> {
   return { code: outputs[0].code, packages }
 }
 
-describe('the core, bundled for a service worker', () => {
+describe('core bundle for a service worker', () => {
   let core: Bundle
   beforeAll(async () => {
     core = await bundle('src/browser.ts')
   })
   const run = (script: string): Promise<unknown> =>
-    runInContext(`${core.code}\n;(async () => { ${script} })()`, createContext({ ...worker }))
+    runInContext(`${core.code}\n;(async () => { ${script} })()`, createContext({ ...workerGlobals }))
 
-  it('needs no builtins and no packages', () => {
+  it('imports no builtins and no packages', () => {
     expect(core.packages).toEqual([])
     expect(core.code).not.toMatch(/\brequire\(|\bimport\(['"`]|node:/)
   })
 
-  it('weighs at most 41 kB packed without the word list, 48 kB with it; what a tab needs of it, 26 kB', async () => {
-    const bare = await bundle('src/browser.ts', withoutTables)
-    const tab = await bundle('src/adapters/session-memory.ts', withoutTables)
-    expect(gzipSync(bare.code).length).toBeLessThanOrEqual(41_000)
+  it('is at most 41 kB gzipped without the word list, 48 kB with it, and 26 kB for session-memory alone', async () => {
+    const engine = await bundle('src/browser.ts', withoutWordList)
+    const tab = await bundle('src/adapters/session-memory.ts', withoutWordList)
+    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(41_000)
     expect(gzipSync(core.code).length).toBeLessThanOrEqual(48_000)
     expect(gzipSync(tab.code).length).toBeLessThanOrEqual(26_000)
   })
 
-  it('holds a conversation where there is no process, no Buffer and no require', async () => {
+  it('builds a context without process, Buffer and require', async () => {
     const script = `
       const memory = await threadkeep.openMemory({ profile: 'ephemeral' })
       await memory.append('example.com:1', [{ role: 'user', content: 'hello' }])

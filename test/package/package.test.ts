@@ -3,45 +3,45 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { root } from '../shape/source.ts'
 
-// Below node_modules, so that the unpacked package finds its dependencies as an installed one would.
-const place = `${root}node_modules/.cache/package-test/`
-const installed = `${place}node_modules/threadkeep/`
+// Below node_modules, so that the unpacked package resolves its dependencies like an installed one.
+const testFolder = `${root}node_modules/.cache/package-test/`
+const installed = `${testFolder}node_modules/threadkeep/`
 const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
   version: string
   exports: Record<string, unknown>
   bin: { threadkeep: string }
 }
-const tarball = `${place}threadkeep-${manifest.version}.tgz`
+const tarball = `${testFolder}threadkeep-${manifest.version}.tgz`
 
 const run = (command: string, ...args: string[]): string =>
-  execFileSync(command, args, { cwd: place, encoding: 'utf8' })
+  execFileSync(command, args, { cwd: testFolder, encoding: 'utf8' })
 
-describe('the published package', () => {
+describe('published package', () => {
   beforeAll(() => {
-    rmSync(place, { recursive: true, force: true })
+    rmSync(testFolder, { recursive: true, force: true })
     mkdirSync(installed, { recursive: true })
-    run('npm', 'pack', root, '--silent', '--pack-destination', place)
+    run('npm', 'pack', root, '--silent', '--pack-destination', testFolder)
     run('tar', '-xzf', tarball, '-C', installed, '--strip-components', '1')
   })
 
-  it('is well formed', () => expect(() => run('npx', 'publint', 'run', tarball, '--strict')).not.toThrow())
-  it('has the right types', () => expect(() => run('npx', 'attw', tarball, '--profile', 'esm-only')).not.toThrow())
+  it('passes publint', () => expect(() => run('npx', 'publint', 'run', tarball, '--strict')).not.toThrow())
+  it('passes attw', () => expect(() => run('npx', 'attw', tarball, '--profile', 'esm-only')).not.toThrow())
 
-  it('can be imported by each of its names', () => {
+  it('can be imported through every export', () => {
     for (const name of Object.keys(manifest.exports).filter((path) => !path.endsWith('.json'))) {
       const load = `console.log(Object.keys(await import(${JSON.stringify(name.replace('.', 'threadkeep'))})).length > 0)`
       expect(run(process.execPath, '--input-type=module', '--eval', load).trim(), name).toBe('true')
     }
   })
 
-  it('keeps memory in a file, with the thread that writes it', () => {
+  it('stores memory in a SQLite file with its writer thread', () => {
     const use = `import { openMemory } from 'threadkeep'
-      await using memory = await openMemory({ store: 'sqlite:${place}kept.db' })
+      await using memory = await openMemory({ store: 'sqlite:${testFolder}kept.db' })
       await memory.append('acme:ann', [{ role: 'user', content: 'My cat is called Miso.' }])
       console.log((await memory.search('acme', 'cat')).length)`
     expect(run(process.execPath, '--input-type=module', '--eval', use)).toBe('1\n')
   })
 
-  it('brings the command', () =>
+  it('provides the threadkeep command', () =>
     expect(run(process.execPath, installed + manifest.bin.threadkeep, '--help')).toContain('threadkeep'))
 })

@@ -6,8 +6,7 @@ export const agent: readonly Row[] = [
   {
     id: 'A-01',
     source,
-    behaviour:
-      'Short-term and long-term entries and cross-session knowledge live in SQLite, with the vectors beside them.',
+    behaviour: 'SQLite stores short-term and long-term entries, cross-session knowledge and their vectors.',
     status: 'kept',
     in: ['src/stores/sqlite.ts', 'src/stores/sqlite/schema.ts', 'src/memory/knowledge.ts'],
   },
@@ -23,9 +22,9 @@ export const agent: readonly Row[] = [
     id: 'A-03',
     source,
     behaviour:
-      'Confidence: 0.5 at first or as the caller says, +0.1 per repeated store, +0.05 per use, at most 1.0; −0.1 when unused for 30 days; deleted below 0.1. Settled: decay applies once per 30 idle days whatever the rhythm of the sweep, and repetition by the same session counts once, so that a loop cannot poison it.',
+      'Confidence starts at 0.5 or the given value, +0.1 per repeated store, +0.05 per use, at most 1.0; −0.1 when unused for 30 days; deleted below 0.1. Settled: decay applies once per 30 idle days, however often the sweep runs, and repetition by the same session counts once, so a loop cannot inflate it.',
     status: 'kept',
-    in: ['src/upkeep/confidence.ts', 'src/upkeep/confidence.ts'],
+    in: ['src/upkeep/confidence.ts'],
   },
   {
     id: 'A-04',
@@ -39,7 +38,7 @@ export const agent: readonly Row[] = [
     id: 'A-05',
     source,
     behaviour:
-      'Partition: the last 30 whole; older ones whole up to 85 %, compressed (to about 20 %) up to 95 %, else dropped from the prompt.',
+      'Partition: the last 30 whole; older ones whole up to 85 %, compressed (to about 20 %) up to 95 %, otherwise omitted from the prompt.',
     status: 'kept',
     in: ['src/profiles/agent.ts', 'src/context/allocateBudget.ts'],
   },
@@ -47,7 +46,7 @@ export const agent: readonly Row[] = [
     id: 'A-06',
     source,
     behaviour:
-      "Relevance is scored with the document's signals and clamping, and its key-fact patterns. Settled: credential-like text raises the relevance of the event, while the secret itself is masked before anything is stored.",
+      "Relevance is scored with the document's signals, clamping and key-fact patterns. Settled: credential-like text raises the relevance of the event, while the secret itself is masked before anything is stored.",
     status: 'kept',
     in: ['src/upkeep/optimizer/triage.ts'],
   },
@@ -55,7 +54,7 @@ export const agent: readonly Row[] = [
     id: 'A-07',
     source,
     behaviour:
-      "Redundancy by Jaccard ≥ 0.9 on word sets, the older one marked: exact results at near-linear cost (the document's all-pairs scan is quadratic).",
+      "Redundancy is Jaccard ≥ 0.9 on word sets; the older message is marked. Results are exact at near-linear cost (the document's all-pairs scan is quadratic).",
     status: 'kept',
     in: ['src/upkeep/optimizer/redundancy.ts'],
   },
@@ -63,7 +62,7 @@ export const agent: readonly Row[] = [
     id: 'A-08',
     source,
     behaviour:
-      "Actions compress, drop and promote with the document's conditions. Settled: promote really moves the entry to long-term, default scores must be able to reach the thresholds, and triage works on memory entries while the transcript stays.",
+      "Actions compress, drop and promote with the document's conditions. Settled: promote moves the entry to long-term memory, default scores can reach the thresholds, and triage works on memory entries and leaves the transcript unchanged.",
     status: 'kept',
     in: ['src/upkeep/optimizer/triage.ts', 'src/upkeep/optimizer/optimizer.ts'],
   },
@@ -71,7 +70,7 @@ export const agent: readonly Row[] = [
     id: 'A-09',
     source,
     behaviour:
-      'The fact-preserving compressor: the eight preserved patterns, the three-line output, the batch summary format; text under 200 characters unchanged. Settled: preserved facts are not capped at five, and compressing never destroys the original.',
+      'The fact-preserving compressor: the eight preserved patterns, the three-line output, the batch summary format; text under 200 characters is unchanged. Settled: the number of preserved facts is not limited to five, and compression never destroys the original.',
     status: 'kept',
     in: ['src/text/digest.ts'],
   },
@@ -79,14 +78,15 @@ export const agent: readonly Row[] = [
     id: 'A-10',
     source,
     behaviour:
-      'The optimizer runs every 2 minutes (host-driven) with the documented rules, ranges and emergency step; its parameters are persisted, restored, and actually used by triage and by the budget.',
+      'The optimizer runs every 2 minutes (host-driven) with the documented rules, ranges and emergency step; its parameters are persisted, restored, and used by triage and by the budget.',
     status: 'kept',
     in: ['src/upkeep/optimizer/optimizer.ts', 'src/context/budgetPressure.ts'],
   },
   {
     id: 'A-11',
     source,
-    behaviour: 'A snapshot of each run, 500 kept; `GET /learning/optimizer/status` answers with the documented fields.',
+    behaviour:
+      'Each run stores a snapshot; the last 500 are kept. `GET /learning/optimizer/status` returns the documented fields.',
     status: 'kept',
     in: ['src/upkeep/optimizer/optimizer.ts', 'src/server/http/router.ts'],
   },
@@ -102,7 +102,7 @@ export const agent: readonly Row[] = [
     id: 'A-13',
     source,
     behaviour:
-      'Vector search with cosine similarity over stored Float32 vectors, by text or by a given vector, with a limit, results with their similarity; exact by default; fast at 100,000 vectors.',
+      'Vector search with cosine similarity over stored Float32 vectors, by text or by a given vector, with a limit. Results include their similarity, are exact by default, and fast at 100,000 vectors.',
     status: 'kept',
     in: ['src/search/vectorIndex.ts', 'src/search/matrix.ts', 'src/memory/embedding.ts'],
   },

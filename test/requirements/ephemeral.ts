@@ -6,8 +6,7 @@ export const ephemeral: readonly Row[] = [
   {
     id: 'E-01',
     source,
-    behaviour:
-      'Many sessions, each keyed `domain:tabId`, are isolated: what is said in one is never visible in another.',
+    behaviour: 'Sessions keyed `domain:tabId` are isolated: the messages of one are never visible in another.',
     status: 'kept',
     in: ['src/stores/ram.ts'],
   },
@@ -15,7 +14,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-02',
     source,
     behaviour:
-      'A session lives in RAM only: no byte of it reaches a file, a database, a log or a child process, and a profile marked RAM-only refuses a durable store at open.',
+      'Sessions live in RAM only: no byte reaches a file, a database, a log or a child process. A RAM-only profile refuses a durable store when it is opened.',
     status: 'kept',
     in: ['src/open.ts', 'src/stores/ram.ts'],
   },
@@ -23,21 +22,21 @@ export const ephemeral: readonly Row[] = [
     id: 'E-03',
     source,
     behaviour:
-      'A session is cleared at once when the popup closes, the page navigates or the tab is removed; the user has `clearCurrentSession`, `clearAll` and `destroy`.',
+      'A session is cleared at once when the popup closes, the page navigates or the tab is removed. Users can call `clearCurrentSession`, `clearAll` and `destroy`.',
     status: 'kept',
     in: ['src/adapters/session-memory.ts'],
   },
   {
     id: 'E-04',
     source,
-    behaviour: 'Nothing is derived from an ephemeral session: no extracted entities, no facts, no knowledge.',
+    behaviour: 'No entities, facts or knowledge are derived from an ephemeral session.',
     status: 'kept',
     in: ['src/profiles/ephemeral.ts'],
   },
   {
     id: 'E-05',
     source,
-    behaviour: 'Defaults: 50 messages, 2,000 tokens, the seed kept, a tail of 3.',
+    behaviour: 'Defaults: 50 messages, 2,000 tokens, the first message always included, a tail of 3.',
     status: 'kept',
     in: ['src/profiles/ephemeral.ts'],
   },
@@ -45,14 +44,14 @@ export const ephemeral: readonly Row[] = [
     id: 'E-06',
     source,
     behaviour:
-      'Seed–middle–tail context: the first message whole; the last three whole; the middle clipped to 100 characters with `...` and labelled `(Past) `, taken newest first while it fits. Settled: the output reads in conversation order (the printed code emits the seed last), a line `--- Recent Exchange ---` stands before the tail, with three messages or fewer nothing is repeated, and a clip never splits a surrogate pair or a grapheme.',
+      'Seed–middle–tail context: the first message whole; the last three whole; the middle clipped to 100 characters with `...` and labelled `(Past) `, newest first while it fits. Settled: the output is in conversation order (the printed code emits the seed last), the line `--- Recent Exchange ---` precedes the tail, nothing is repeated with three messages or fewer, and clipping never splits a surrogate pair or a grapheme.',
     status: 'kept',
     in: ['src/profiles/ephemeral.ts', 'src/context/allocateBudget.ts', 'src/context/frame.ts', 'src/text/clip.ts'],
   },
   {
     id: 'E-07',
     source,
-    behaviour: 'Settled: the seed survives the cap of 50 messages, which evicts from the second message on.',
+    behaviour: 'Settled: the first message survives the limit of 50 messages, which evicts from the second message on.',
     status: 'kept',
     in: ['src/domain/admission.ts'],
   },
@@ -60,14 +59,14 @@ export const ephemeral: readonly Row[] = [
     id: 'E-08',
     source,
     behaviour:
-      'Settled: the context never exceeds its budget, headers and labels counted; a seed or a newest message that is too large is shortened, never left out.',
+      'Settled: the context never exceeds its budget, headers and labels included. A first or newest message that is too large is shortened, never omitted.',
     status: 'kept',
     in: ['src/context/allocateBudget.ts'],
   },
   {
     id: 'E-09',
     source,
-    behaviour: 'Settled: the question being asked is sent once, not both in the context and as the prompt.',
+    behaviour: 'Settled: the current question is sent once, not both in the context and as the prompt.',
     status: 'kept',
     in: ['src/adapters/ai-service.ts', 'src/context/gatherCandidates.ts'],
   },
@@ -75,7 +74,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-10',
     source,
     behaviour:
-      'The system prompt has two framings: follow-up, which may refer to the conversation, and silent background for a new selection, which uses it and never mentions it.',
+      'The system prompt has two framings: follow-up may refer to the conversation; silent background, for a new selection, uses the conversation without mentioning it.',
     status: 'kept',
     in: ['src/context/overhead.ts', 'src/context/frame.ts'],
   },
@@ -83,7 +82,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-11',
     source,
     behaviour:
-      "Token estimate `ceil(ascii/3.5 + nonAscii/1.5)`. Settled: the formula wins over the document's examples: it gives 4, 3 and 5, not 3, 4 and 5.",
+      "Token estimate `ceil(ascii/3.5 + nonAscii/1.5)`. Settled: the formula takes precedence over the document's examples (4, 3 and 5 instead of 3, 4 and 5).",
     status: 'kept',
     in: ['src/text/estimators.ts'],
   },
@@ -91,14 +90,14 @@ export const ephemeral: readonly Row[] = [
     id: 'E-12',
     source,
     behaviour:
-      'A sweep every 30 minutes: sessions older than 24 h go, and over 100 sessions the oldest go. The host calls the sweep; the core owns no timer.',
+      'A sweep every 30 minutes deletes sessions older than 24 h, and the oldest sessions above 100. The host calls the sweep; the core has no timers.',
     status: 'kept',
     in: ['src/memory.ts'],
   },
   {
     id: 'E-13',
     source,
-    behaviour: '`getMetrics()` answers `{ usedTokens, totalTokens, isDistilled }`.',
+    behaviour: '`getMetrics()` returns `{ usedTokens, totalTokens, isDistilled }`.',
     status: 'kept',
     in: ['src/adapters/session-memory.ts'],
   },
@@ -106,7 +105,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-14',
     source,
     behaviour:
-      "The class `SessionMemory` with the document's method names (`getSession`, `getSessionByKey`, `addUserMessage[ForKey]`, `addAssistantMessage[ForKey]`, `getContextString[ForKey]`, `clearCurrentSession`, `clearAll`, `destroy`, `getMetrics`) and a ready-made `sessionMemory` instance, as a thin face on the engine.",
+      "The class `SessionMemory` with the document's method names (`getSession`, `getSessionByKey`, `addUserMessage[ForKey]`, `addAssistantMessage[ForKey]`, `getContextString[ForKey]`, `clearCurrentSession`, `clearAll`, `destroy`, `getMetrics`) and a ready-made `sessionMemory` instance, as a thin wrapper around the engine.",
     status: 'kept',
     in: ['src/adapters/session-memory.ts'],
   },
@@ -114,7 +113,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-15',
     source,
     behaviour:
-      'A unified AI service: `initialize(key, settings)` and `async* processText(request)`, which records the question, builds the context, streams the answer and records it; providers OpenAI, Gemini, xAI and a local server.',
+      'A unified AI service: `initialize(key, settings)` and `async* processText(request)`, which stores the question, builds the context, streams the reply and stores it. Providers: OpenAI, Gemini, xAI and a local server.',
     status: 'kept',
     in: ['src/adapters/ai-service.ts'],
   },
@@ -122,7 +121,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-16',
     source,
     behaviour:
-      'A real MV3 extension: select text on a page, popup, question, streamed answer, follow-up; the memory sits in the background worker.',
+      'An MV3 extension: select text on a page, open the popup, ask, read the streamed reply, ask a follow-up. Memory runs in the background worker.',
     status: 'planned',
   },
 ]

@@ -30,7 +30,7 @@ export const handoff: readonly Row[] = [
     id: 'H-04',
     source,
     behaviour:
-      '`save_session`, `restore_session`, `list_sessions`, `get_session`, `delete_session` with the documented parameters and results; restore without an id takes the most recent of the workspace. Settled: every call resolves to exactly one workspace (its argument, else the server\'s `--workspace`, else `default`), and ids of other workspaces are "not found".',
+      '`save_session`, `restore_session`, `list_sessions`, `get_session`, `delete_session` with the documented parameters and results; restore without an id uses the most recent session of the workspace. Settled: every call resolves to exactly one workspace (its argument, else the server\'s `--workspace`, else `default`), and ids of other workspaces are "not found".',
     status: 'kept',
     in: ['src/handoff/handoff.ts', 'src/mcp/tools/sessions.ts', 'src/mcp/principal.ts'],
   },
@@ -70,7 +70,7 @@ export const handoff: readonly Row[] = [
     id: 'H-09',
     source,
     behaviour:
-      "Workspaces are isolated; encryption at rest is optional; file paths are checked by real path and separator against an allow-list (the document's `startsWith` lets `/app-evil` through for `/app`); allow-lists per user; every file operation, allowed or refused, stands with its user in an append-only audit log.",
+      "Workspaces are isolated; encryption at rest is optional; file paths are checked by real path and separator against an allow-list (the document's `startsWith` lets `/app-evil` through for `/app`); allow-lists per user; an append-only audit log records every file operation, allowed or refused, with its user.",
     status: 'kept',
     in: [
       'src/mcp/files/fileAccess.ts',
@@ -91,7 +91,7 @@ export const handoff: readonly Row[] = [
     id: 'H-11',
     source,
     behaviour:
-      'A storage failure keeps the data in memory and retries, answering `degraded: not durable`, never "saved"; a corrupt session is skipped with a warning; a missing memory server degrades; older formats migrate, newer ones are refused; concurrent writers lose no updates.',
+      'On a storage failure the data stays in memory and is retried; the result is `degraded: not durable`, never "saved". A corrupt session is skipped with a warning; a missing memory server degrades the result; older formats are migrated, newer ones refused; concurrent writers lose no updates.',
     status: 'kept',
     in: [
       'src/handoff/pendingWrites.ts',
@@ -103,7 +103,8 @@ export const handoff: readonly Row[] = [
   {
     id: 'H-12',
     source,
-    behaviour: 'Budget split: code 60, conversation 30, metadata 10 when there is code, else 70 and 30.',
+    behaviour:
+      'Budget split: 60 % code, 30 % conversation and 10 % metadata when there is code; otherwise 70 % conversation and 30 % metadata.',
     status: 'kept',
     in: ['src/profiles/handoff.ts', 'src/context/allocateBudget.ts', 'src/handoff/render/budget.ts'],
   },
@@ -111,7 +112,7 @@ export const handoff: readonly Row[] = [
     id: 'H-13',
     source,
     behaviour:
-      'Adaptive compression: white space, then comments, then section summaries, stopping at the first that fits.',
+      'Adaptive compression: white space, then comments, then section summaries, stopping at the first result that fits.',
     status: 'kept',
     in: [
       'src/profiles/handoff.ts',
@@ -126,12 +127,12 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Preservation is measured (similarity and fact survival of restored against original), and weights adapt when a type averages under 0.8. Settled: weights are bounded and normalised.',
     status: 'kept',
-    in: ['src/handoff/restore/preservation.ts', 'src/handoff/restore/preservation.ts'],
+    in: ['src/handoff/restore/preservation.ts'],
   },
   {
     id: 'H-15',
     source,
-    behaviour: 'Other MCP servers can be configured as context providers, called on save and restore with time-outs.',
+    behaviour: 'Other MCP servers can be configured as context providers, called on save and restore with timeouts.',
     status: 'kept',
     in: ['src/mcp/providers/providers.ts'],
   },
@@ -139,15 +140,15 @@ export const handoff: readonly Row[] = [
     id: 'H-16',
     source,
     behaviour:
-      'The parametrised laboratory: size × type × compression × algorithm; generate, serialise, restore, compare, report with plots.',
+      'A parametrised test bench (size × type × compression × algorithm) generates, serialises, restores and compares sessions, and reports with plots.',
     status: 'planned',
   },
   {
     id: 'H-17',
     source,
     behaviour:
-      'Automatic continuation (the most recent matching session is offered to a new one), cross-session references, and context analytics (what was kept, used and missed over a chain of sessions).',
+      'Automatic continuation (the most recent matching session is offered to a new one), cross-session references, and context analytics (items kept, used and missed over a chain of sessions).',
     status: 'kept',
-    in: ['src/handoff/chain.ts', 'src/handoff/chain.ts', 'src/handoff/analytics.ts'],
+    in: ['src/handoff/chain.ts', 'src/handoff/analytics.ts'],
   },
 ]

@@ -2,13 +2,17 @@ import { agent } from './agent.ts'
 import { beyond } from './beyond.ts'
 import { compression } from './compression.ts'
 import { ephemeral } from './ephemeral.ts'
+import { fidelity } from './fidelity.ts'
 import { handoff } from './handoff.ts'
+import { product } from './product.ts'
+import { relevance } from './relevance.ts'
+import { reliability } from './reliability.ts'
 import type { Row } from './row.ts'
 import { surfaces } from './surfaces.ts'
 import { tenants } from './tenants.ts'
 
-/** The rows by chapter, in reading order. */
-export const chapters: readonly { readonly title: string; readonly rows: readonly Row[] }[] = [
+/** Requirement rows by section, in reading order. */
+export const sections: readonly { readonly title: string; readonly rows: readonly Row[] }[] = [
   { title: 'Ephemeral sessions', rows: ephemeral },
   { title: 'Tenants and sessions behind a proxy', rows: tenants },
   { title: 'Compression', rows: compression },
@@ -16,6 +20,10 @@ export const chapters: readonly { readonly title: string; readonly rows: readonl
   { title: 'Handoff', rows: handoff },
   { title: 'Beyond the documents', rows: beyond },
   { title: 'Surfaces', rows: surfaces },
+  { title: 'Fidelity of the proxy', rows: fidelity },
+  { title: 'Relevance of memory', rows: relevance },
+  { title: 'Reliability and security', rows: reliability },
+  { title: 'Product', rows: product },
 ]
 
-export const rows: readonly Row[] = chapters.flatMap((chapter) => chapter.rows)
+export const rows: readonly Row[] = sections.flatMap((section) => section.rows)

@@ -6,7 +6,8 @@ export const surfaces: readonly Row[] = [
   {
     id: 'S-01',
     source,
-    behaviour: 'Two commands on a fresh clone: one serves on the embedded default with no key, one passes all tests.',
+    behaviour:
+      'Two commands work on a fresh clone: one starts the server with the embedded store and no key, the other passes all tests.',
     status: 'kept',
     in: ['src/cli/main.ts'],
   },
@@ -14,25 +15,26 @@ export const surfaces: readonly Row[] = [
     id: 'S-02',
     source,
     behaviour:
-      'The command: every subcommand with `--help`, `--json`, documented exit codes, and progress on long work.',
+      'Every subcommand of the command has `--help`, `--json`, documented exit codes, and progress on long work.',
     status: 'planned',
   },
   {
     id: 'S-03',
     source,
     behaviour:
-      'Clients by base URL: `openai`, `ai`, `@langchain/openai`, `@openai/agents`, `@anthropic-ai/sdk`; coding agents (Claude Code, Codex, opencode, Continue, Cline).',
+      'Clients work by changing the base URL: `openai`, `ai`, `@langchain/openai`, `@openai/agents`, `@anthropic-ai/sdk`; coding agents (Claude Code, Codex, opencode, Continue, Cline).',
     status: 'kept',
     in: ['src/server/modelRoutes.ts', 'src/server/protocols/responses.ts', 'src/server/protocols/messages.ts'],
   },
   {
     id: 'S-04',
     source,
-    behaviour: 'MCP: conformance, strict inspector, drop-in for the reference memory server.',
+    behaviour:
+      'The MCP server passes the conformance suite and the strict inspector, and is a drop-in replacement for the reference memory server.',
     status: 'kept',
     in: ['src/mcp/server.ts', 'src/mcp/tools/reference.ts', 'src/graph/nodes.ts'],
   },
-  { id: 'S-05', source, behaviour: 'The inspector page.', status: 'planned' },
+  { id: 'S-05', source, behaviour: 'An inspector page at `/`.', status: 'planned' },
   {
     id: 'S-06',
     source,
@@ -43,7 +45,7 @@ export const surfaces: readonly Row[] = [
   {
     id: 'S-07',
     source,
-    behaviour: 'OpenAPI 3.1, health, readiness, Prometheus, OpenTelemetry.',
+    behaviour: 'OpenAPI 3.1, health, readiness, Prometheus metrics, OpenTelemetry traces.',
     status: 'kept',
     in: [
       'src/server/openapi/openapi.ts',
@@ -55,7 +57,7 @@ export const surfaces: readonly Row[] = [
   {
     id: 'S-08',
     source,
-    behaviour: 'Off the record: a request with `x-threadkeep-store: false` is answered with memory and leaves none.',
+    behaviour: 'Storage disabled: a request with `x-threadkeep-store: false` uses memory and stores nothing.',
     status: 'kept',
     in: ['src/server/turn/outgoingPrompt.ts', 'src/server/turn/handleTurn.ts'],
   },
@@ -63,7 +65,7 @@ export const surfaces: readonly Row[] = [
     id: 'S-09',
     source,
     behaviour:
-      "One person across sessions: a profile may let a session see the scope's or the person's memory (`sees`), opt-in, with the sources in the receipt.",
+      'One person across sessions: a profile can let a session read the memory of its scope or person (`scopes`), opt-in, with the sources in the receipt.',
     status: 'kept',
     in: ['src/memory/contextBuilder.ts', 'src/context/sharedEntries.ts'],
   },
@@ -71,7 +73,7 @@ export const surfaces: readonly Row[] = [
     id: 'S-10',
     source,
     behaviour:
-      'Money: each receipt tells the tokens saved and cacheable, and the cost by a price table the user can replace.',
+      'Cost: each receipt reports the tokens saved and cacheable, and the cost by a price table that the user can replace.',
     status: 'kept',
     in: ['src/server/receipts.ts', 'src/server/observability/prices.ts', 'src/server/turn/accounting.ts'],
   },

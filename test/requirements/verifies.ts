@@ -1,15 +1,18 @@
 import { it } from 'vitest'
 
-/** Row ids, as in test/requirements/*.ts: a test that proves a requirement cites it. */
-type Cited = string | readonly string[]
-
 /**
- * A test that proves one or more requirement rows. The ids stand in the test's name, where the coverage test finds them.
+ * Declares a test that proves one or more requirement rows. Pass the ids as literals: the coverage test finds them by
+ * parsing.
  *
  * @example
- * verifies('E-07', 'the seed survives the message cap', () => { … })
+ * verifies('E-07', 'append › over the message limit › keeps the first message', () => { … })
  */
-export function verifies(rows: Cited, promise: string, proof: () => void | Promise<void>, timeout?: number): void {
+export function verifies(
+  rows: string | readonly string[],
+  name: string,
+  test: () => void | Promise<void>,
+  timeout?: number,
+): void {
   const ids = typeof rows === 'string' ? [rows] : rows
-  it(`[${ids.join(' ')}] ${promise}`, proof, timeout)
+  it(`[${ids.join(' ')}] ${name}`, test, timeout)
 }

@@ -1,176 +1,191 @@
 import { isBuiltin } from 'node:module'
-import { posix } from 'node:path'
 import { Visitor } from 'vite'
-import { importsOf, lineAt, type Source } from './source.ts'
+import { allowedImports, coreFolders, folderOf, isInFolders, pureFolders } from './layers.ts'
+import { isRelative, lineAt, listExports, listImportedPaths, listImports, type Source } from './source.ts'
 
-/** A rule names what is wrong with a file, and nothing when all is well. */
+/** Returns the violations in one file; an empty list means that the file follows the rule. */
 export type Rule = (source: Source) => readonly string[]
 
-const below = ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores', 'lifecycle', 'memory']
-const face = [...below, 'tokenizers', 'portable', 'providers', 'open', 'index']
-
-/** What each room may import besides itself. A file belongs to the longest name its path begins with. */
-const rooms: Readonly<Record<string, readonly string[]>> = {
-  domain: [],
-  text: ['domain'],
-  profiles: ['domain'],
-  search: ['domain', 'text'],
-  context: ['domain', 'text', 'search'],
-  upkeep: ['domain', 'text', 'context', 'search'],
-  tokenizers: ['domain', 'text', 'context'],
-  'stores/ram': ['domain', 'text', 'search'],
-  stores: ['domain', 'text', 'search', 'context'],
-  lifecycle: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'memory'],
-  memory: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'lifecycle'],
-  open: ['domain', 'text', 'profiles', 'memory', 'lifecycle', 'upkeep'],
-  browser: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'lifecycle', 'memory', 'open'],
-  files: ['domain', 'text', 'search', 'context', 'upkeep', 'memory'],
-  portable: [...below, 'graph'],
-  providers: below,
-  index: [...below, 'tokenizers', 'graph', 'portable', 'providers', 'open'],
-  'adapters/session-memory': [
-    'domain',
-    'text',
-    'search',
-    'context',
-    'upkeep',
-    'profiles',
-    'stores/ram',
-    'lifecycle',
-    'memory',
-    'browser',
-  ],
-  adapters: face,
-  graph: below,
-  handoff: [...face, 'graph'],
-  server: [...face, 'files', 'graph', 'handoff', 'mcp'],
-  mcp: [...face, 'graph', 'handoff'],
-  cli: [...face, 'adapters', 'server', 'graph', 'handoff', 'mcp'],
-}
-
-/** Runs in a browser's worker: no Node, no packages. */
-const isomorphic = [
-  'domain',
-  'text',
-  'search',
-  'context',
-  'upkeep',
-  'lifecycle',
-  'profiles',
-  'stores/ram',
-  'memory',
-  'open',
-  'browser',
-  'adapters/session-memory',
-]
-/** Where time and chance are arguments; the two faces bring the clock in. */
-const pure = isomorphic.filter((room) => room !== 'browser' && room !== 'adapters/session-memory')
-
-const within = (path: string, room: string): boolean => path === room || path.startsWith(`${room}/`)
-const inside = (path: string): string => path.replace(/^src\//, '').replace(/\.tsx?$/, '')
-const roomOf = (path: string): string | undefined =>
-  Object.keys(rooms)
-    .filter((room) => within(inside(path), room))
-    .sort((a, b) => b.length - a.length)[0]
-const isIn = (path: string, names: readonly string[]): boolean =>
-  path.startsWith('src/') && names.some((name) => within(inside(path), name))
-const isRelative = (specifier: string): boolean => specifier.startsWith('.')
-
-export const atMost =
-  (lines: number): Rule =>
+/** Files have at most `limit` lines. */
+export const maxLines =
+  (limit: number): Rule =>
   ({ text }) => {
     const count = text.trimEnd().split('\n').length
-    return count > lines ? [`has ${count} lines, at most ${lines}`] : []
+    return count > limit ? [`has ${count} lines, at most ${limit} are allowed`] : []
   }
 
-export const looksDownwards: Rule = (source) => {
-  const room = roomOf(source.path)
-  if (room === undefined) return ['is in no room of the table']
-  const targets = importsOf(source)
-    .filter(isRelative)
-    .map((specifier) => posix.join(posix.dirname(source.path), specifier))
-    .filter((target) => target !== 'package.json')
-  const allowed = [room, ...(rooms[room] ?? [])]
-  return targets.filter((target) => !isIn(target, allowed)).map((target) => `imports ${target}`)
+/** Functions have at most `limit` lines. */
+export const maxFunctionLines =
+  (limit: number): Rule =>
+  (source) => {
+    const violations: string[] = []
+    const measure = (node: { start: number; end: number }) => {
+      const first = lineAt(source, node.start)
+      const count = lineAt(source, node.end) - first + 1
+      if (count > limit) violations.push(`line ${first}: function with ${count} lines, at most ${limit} are allowed`)
+    }
+    new Visitor({ FunctionDeclaration: measure, FunctionExpression: measure, ArrowFunctionExpression: measure }).visit(
+      source.program,
+    )
+    return violations
+  }
+
+/** Files whose strings are data or text for models; a long line there is one word list, pattern or description. */
+const textData =
+  /^src\/(?:text\/(?:anchors|frequentWords|secret)|upkeep\/(?:draft|extract|prompts|summarise\/injectionCheck)|mcp\/(?:prompts|server|tools))/
+
+/** Lines with comments or strings have at most `limit` characters; the formatter wraps everything else. */
+export const maxTextWidth =
+  (limit: number): Rule =>
+  (source) => {
+    const lines = source.text.split('\n')
+    const checked = new Set<number>()
+    for (const { text, start } of source.comments) {
+      const first = lineAt(source, start)
+      for (let line = first; line < first + text.split('\n').length; line++) checked.add(line)
+    }
+    if (!textData.test(source.path)) for (const line of listStringLines(source)) checked.add(line)
+    return [...checked]
+      .sort((a, b) => a - b)
+      .filter((line) => (lines[line - 1]?.length ?? 0) > limit)
+      .map((line) => `line ${line}: ${lines[line - 1]?.length} characters, at most ${limit} are allowed`)
+  }
+
+/** Lists the lines of quoted strings and template strings. */
+function listStringLines(source: Source): readonly number[] {
+  const lines: number[] = []
+  const add = (node: { start: number; end: number }) => {
+    for (let line = lineAt(source, node.start); line <= lineAt(source, node.end); line++) lines.push(line)
+  }
+  new Visitor({
+    Literal(node) {
+      if (typeof node.value === 'string') add(node)
+    },
+    TemplateElement: add,
+  }).visit(source.program)
+  return lines
 }
 
-/** Bare imports must be declared packages or builtins written with `node:`. */
-export const importsOnly =
+/** Folders import only the folders below them (`layers.ts`). */
+export const importsInOneDirection: Rule = (source) => {
+  const folder = folderOf(source.path)
+  if (folder === undefined) return ['is in no folder of test/shape/layers.ts']
+  const allowed = [folder, ...(allowedImports[folder] ?? [])]
+  return listImportedPaths(source)
+    .filter((target) => target !== 'package.json' && !isInFolders(target, allowed))
+    .map((target) => `imports ${target}`)
+}
+
+/** Bare imports are declared packages, or builtins with the `node:` prefix. */
+export const importsDeclaredPackages =
   (declared: readonly string[]): Rule =>
   (source) =>
-    importsOf(source)
+    listImports(source)
       .filter((specifier) => !isRelative(specifier))
       .filter(
         (specifier) =>
-          !(specifier.startsWith('node:') && isBuiltin(specifier)) && !declared.includes(packageOf(specifier)),
+          !(specifier.startsWith('node:') && isBuiltin(specifier)) && !declared.includes(packageName(specifier)),
       )
       .map((specifier) => `imports undeclared ${specifier}`)
 
-const packageOf = (specifier: string): string =>
+const packageName = (specifier: string): string =>
   specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
-export const standsAlone: Rule = (source) =>
-  isIn(source.path, isomorphic)
-    ? importsOf(source)
+/** The core runs in a browser's worker: it imports neither Node nor packages. */
+export const coreImportsNoPackages: Rule = (source) =>
+  isInFolders(source.path, coreFolders)
+    ? listImports(source)
         .filter((specifier) => !isRelative(specifier))
         .map((specifier) => `imports ${specifier} in the core`)
     : []
 
-export const takesTimeAsArgument: Rule = (source) => {
-  if (!isIn(source.path, pure)) return []
-  const found: string[] = []
-  const note = (node: { start: number }, what: string) =>
-    found.push(`line ${lineAt(source, node.start)}: ${what} in the core`)
+/** The core takes time and randomness as arguments and starts no timers. */
+export const coreTakesTimeAsArgument: Rule = (source) => {
+  if (!isInFolders(source.path, pureFolders)) return []
+  const violations: string[] = []
+  const report = (node: { start: number }, name: string) =>
+    violations.push(`line ${lineAt(source, node.start)}: ${name} in the core`)
   new Visitor({
     MemberExpression(node) {
       const text = source.text.slice(node.start, node.end)
-      if (text === 'Date.now' || text === 'Math.random') note(node, text)
+      if (text === 'Date.now' || text === 'Math.random') report(node, text)
     },
     NewExpression(node) {
       if (node.callee.type === 'Identifier' && node.callee.name === 'Date' && node.arguments.length === 0)
-        note(node, 'new Date()')
+        report(node, 'new Date()')
     },
     CallExpression(node) {
-      if (node.callee.type === 'Identifier' && node.callee.name === 'Date') note(node, 'Date()')
+      if (node.callee.type === 'Identifier' && node.callee.name === 'Date') report(node, 'Date()')
     },
     Identifier(node) {
-      if (node.name === 'setTimeout' || node.name === 'setInterval') note(node, node.name)
+      if (node.name === 'setTimeout' || node.name === 'setInterval') report(node, node.name)
     },
   }).visit(source.program)
-  return found
+  return violations
 }
 
-export const saysWhatItIs: Rule = ({ path }) => {
-  const vague = path.split('/').filter((name) => /util|helper|manager|common/i.test(name))
-  return vague.map((name) => `${name} says nothing`)
-}
+/** File and folder names state their subject. */
+export const hasSpecificName: Rule = ({ path }) =>
+  path
+    .split('/')
+    .filter((name) => /util|helper|manager|common/i.test(name))
+    .map((name) => `${name} is not specific`)
 
-export const functionsAtMost =
-  (lines: number): Rule =>
-  (source) => {
-    const found: string[] = []
-    const measure = (node: { start: number; end: number }) => {
-      const first = lineAt(source, node.start)
-      const count = lineAt(source, node.end) - first + 1
-      if (count > lines) found.push(`line ${first}: a function of ${count} lines, at most ${lines}`)
-    }
-    new Visitor({ FunctionDeclaration: measure, FunctionExpression: measure, ArrowFunctionExpression: measure }).visit(
-      source.program,
-    )
-    return found
-  }
+/** Comments open with a verb or a noun, not with a relative clause. */
+export const opensCommentsPlainly: Rule = (source) =>
+  source.comments.flatMap(({ text, start }) => {
+    const first = lineAt(source, start)
+    return text.split('\n').flatMap((line, index) => {
+      const opening = /^[\s*]*(What|Who|Whoever|Whose|Where|Whether|How)\s/.exec(line)?.[1]
+      return opening === undefined ? [] : [`line ${first + index}: comment opens with ${opening}`]
+    })
+  })
 
-/** A row proved by a test that never runs is not proved. */
+/** Participles and verbs in the past tense that were used as names of types and functions. */
+const participles = new Set(
+  [
+    'asked begun borrowed bound broken brought built chosen drawn driven eaten fallen felt forgotten found given gone',
+    'grown heard held kept known laid learnt left lent lost made meant met paid put read said seen sent shown sold',
+    'spent spoken stood sworn taken taught thought thrown told torn understood woken won worn woven written',
+  ]
+    .join(' ')
+    .split(' '),
+)
+
+/** Words on `-ed` and `-ing` that are nouns or adjectives in their own right, and the verb `read`. */
+const properWords = new Set(
+  [
+    'read embed feed seed speed need shed',
+    'framing framings heading headings embedding embeddings encoding ranking setting settings string routing tracing',
+    'timing logging keyring listing posting warning warnings spacing padding mapping binding billing pricing rendering',
+    'nothing anything something everything',
+  ]
+    .join(' ')
+    .split(' '),
+)
+
+/** Exported names are nouns or verbs: a participle alone says what happened, but not what the thing is. */
+export const exportsNoParticiples: Rule = (source) =>
+  listExports(source)
+    .filter(({ name }) => /^[A-Za-z][a-z]+$/.test(name))
+    .filter(({ name }) => {
+      const word = name.toLowerCase()
+      return !properWords.has(word) && (participles.has(word) || /(?:ed|ing)$/.test(word))
+    })
+    .map(({ name, start }) => `line ${lineAt(source, start)}: exports the participle ${name}`)
+
+/** No test is skipped, focused or left to do: the requirement it cites would count as proven. */
 export const runsEveryTest: Rule = (source) => {
-  const found: string[] = []
+  const violations: string[] = []
   new Visitor({
     MemberExpression(node) {
       const text = source.text.slice(node.start, node.end)
-      if (/^(it|test|describe)\.(skip|only|todo)$/.test(text)) found.push(`line ${lineAt(source, node.start)}: ${text}`)
+      if (/^(it|test|describe)\.(skip|only|todo)$/.test(text))
+        violations.push(`line ${lineAt(source, node.start)}: ${text}`)
     },
   }).visit(source.program)
-  return found
+  return violations
 }

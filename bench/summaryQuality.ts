@@ -1,0 +1,206 @@
+// Summary quality: identifiers that survive in a summary of a tenth of the tokens, and evidence in one of 30 % of the
+// words.
+
+import { termsOf } from '../src/text/words.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
+import { summarise } from '../src/upkeep/summarise/summarise.ts'
+import type { Told } from '../src/upkeep/summarise/summary.ts'
+import { lossesOf } from '../src/upkeep/verify.ts'
+import { createRandom } from './corpus.ts'
+import { type BenchMessage, type Conversation, flags, formatPercent, loadDataset } from './datasets.ts'
+
+const exact = await tokenizerNamed('exact')
+const isSelected = (name: string): boolean => flags.only === undefined || name.startsWith(flags.only)
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+const joinTexts = (messages: readonly { readonly text: string }[]): string =>
+  messages.map(({ text }) => text).join('\n')
+const countWords = (text: string): number => text.match(/\S+/g)?.length ?? 0
+
+const toSummaryMessage = ({ id, at, role, speaker, text }: BenchMessage, sequence: number): Told => ({
+  id,
+  sequence,
+  at: at ?? 0,
+  role,
+  content: text,
+  ...(speaker === role ? {} : { name: speaker }),
+})
+
+/**
+ * Identifiers, by a pattern independent of the summariser's: URLs, paths, camelCase, snake_case and kebab-case names,
+ * hashes, and numbers of four digits or more. Excludes parts of words and remains of tags, escapes and regular
+ * expressions.
+ */
+const identifierPattern =
+  /(?<![A-Za-z0-9<\\)\]+*$])(?:https?:\/\/[^\s"'`<>)\]]+|[\w@~-]*(?:[./][\w@-]+)*\/[\w@.-]+|[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+|[a-z0-9]+(?:-[a-z0-9]+)+|[0-9a-f]{7,40}|\d{4,})(?![A-Za-z0-9])/g
+const findIdentifiers = (text: string): Set<string> =>
+  new Set((text.match(identifierPattern) ?? []).map((name) => name.replace(/^-+|[.,;:*_}-]+$/g, '')))
+
+/** Counts the names that a text contains as whole words. */
+const countContained = (names: ReadonlySet<string>, text: string): number =>
+  [...names].filter((name) => containsWholeWord(text, name)).length
+
+function containsWholeWord(text: string, name: string): boolean {
+  for (let index = text.indexOf(name); index >= 0; index = text.indexOf(name, index + 1))
+    if (
+      !/[A-Za-z0-9]{2}/.test(text.charAt(index - 1) + name.charAt(0)) &&
+      !/[A-Za-z0-9]{2}/.test(name.charAt(name.length - 1) + text.charAt(index + name.length))
+    )
+      return true
+  return false
+}
+
+type Survival = {
+  readonly names: number
+  /** Names in the summary. */
+  readonly inSummary: number
+  /** Names in the summary or in its ledger of losses. */
+  readonly reachable: number
+  /** Names in the last tenth of the conversation. */
+  readonly inLatest: number
+  readonly elapsedMs: number
+}
+
+function measureSurvival({ messages }: Conversation): Survival {
+  const source = joinTexts(messages)
+  const tokens = exact.count(source)
+  const all = messages.map(toSummaryMessage)
+  const start = performance.now()
+  const { text } = summarise(all, undefined, { fits: (candidate) => exact.count(candidate) <= tokens / 10 })
+  const elapsedMs = performance.now() - start
+  if (exact.count(text) > tokens / 10) throw new Error('the summary is longer than a tenth')
+  const lost = lossesOf(text, all).map((loss) => loss.text)
+  const names = findIdentifiers(source)
+  const inLatest = countContained(names, source.slice(-source.length / 10))
+  return {
+    names: names.size,
+    inSummary: countContained(names, text),
+    reachable: countContained(names, [text, ...lost].join('\n')),
+    inLatest,
+    elapsedMs,
+  }
+}
+
+function reportSurvival(): void {
+  console.log(
+    'names and numbers in a tenth of the tokens, %: the summary; with the ledger of losses; the last tenth of the conversation',
+  )
+  const all: Survival[] = []
+  for (const name of ['locomo-dev', 'beam-100k', 'transcripts-dev'] as const) {
+    if (!isSelected(name)) continue
+    const results = loadDataset(name).map(measureSurvival)
+    all.push(...results)
+    printSurvival(name, results)
+  }
+  printSurvival('overall', all)
+}
+
+function printSurvival(label: string, results: readonly Survival[]): void {
+  const share = (of: (result: Survival) => number): string =>
+    formatPercent(sum(results.map(of)) / sum(results.map(({ names }) => names)))
+  const worst = formatPercent(Math.min(...results.map(({ inSummary, names }) => inSummary / names)))
+  const slowest = Math.max(...results.map(({ elapsedMs }) => elapsedMs)).toFixed(0)
+  const cells = [
+    share(({ inSummary }) => inSummary),
+    share(({ reachable }) => reachable),
+    share(({ inLatest }) => inLatest),
+  ].map((cell) => cell.padStart(6))
+  console.log(`  ${label.padEnd(16)} ${cells.join(' ')}   (worst conversation ${worst}, slowest ${slowest} ms)`)
+}
+
+const splitWords = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+const createGrams = (words: readonly string[]): string[] =>
+  words.slice(4).map((_, at) => words.slice(at, at + 5).join(' '))
+
+/**
+ * Creates a test for turns: true if the text contains 90 % of the word 5-grams, or all of a turn with fewer than 5
+ * words.
+ */
+function createPresenceTest(text: string): (turn: string) => boolean {
+  const words = splitWords(text)
+  const [flat, grams] = [` ${words.join(' ')} `, new Set(createGrams(words))]
+  return (turn) => {
+    const own = splitWords(turn)
+    if (own.length < 5) return flat.includes(` ${own.join(' ')} `)
+    const turnGrams = createGrams(own)
+    return turnGrams.filter((gram) => grams.has(gram)).length >= 0.9 * turnGrams.length
+  }
+}
+
+type Method = (messages: readonly BenchMessage[], words: number) => string
+
+/** Selects whole turns by score until the word limit is reached. */
+const selectByScore =
+  (scores: (messages: readonly BenchMessage[]) => readonly number[]): Method =>
+  (messages, words) => {
+    const score = scores(messages)
+    let remaining = words
+    const selected = [...messages.keys()]
+      .sort((one, other) => (score[other] ?? 0) - (score[one] ?? 0))
+      .filter((at) => {
+        const size = countWords(messages[at]?.text ?? '')
+        if (size > remaining) return false
+        remaining -= size
+        return true
+      })
+    return joinTexts(selected.sort((one, other) => one - other).flatMap((at) => messages[at] ?? []))
+  }
+
+/** Scores turns by term rarity per word, with a bonus for dates, numbers, names and first-person pronouns. */
+function scoreByDensity(messages: readonly BenchMessage[]): readonly number[] {
+  const terms = messages.map(({ text }) => new Set(termsOf(text)))
+  const frequency = new Map<string, number>()
+  for (const set of terms) for (const term of set) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+  return messages.map(({ text }, at) => {
+    const rarity = sum([...(terms[at] ?? [])].map((term) => Math.log(1 + messages.length / (frequency.get(term) ?? 1))))
+    const bonusPatterns = [
+      /\b(?:\w+day|yesterday|tomorrow|ago|weeks?|months?|years?)\b/i,
+      /\d/,
+      /[a-z,] [A-Z][a-z]/,
+      /\b(?:I|my|we|our)\b/i,
+    ]
+    return (rarity / (countWords(text) + 5)) * (1 + sum(bonusPatterns.map((pattern) => (pattern.test(text) ? 0.5 : 0))))
+  })
+}
+
+const methods: Readonly<Record<string, Method>> = {
+  summarise: (messages, words) => summarise(messages.map(toSummaryMessage), undefined, { words: [0, words] }).text,
+  'idf density': selectByScore(scoreByDensity),
+  random: selectByScore((messages) => {
+    const random = createRandom(7)
+    return messages.map(() => random())
+  }),
+}
+
+function reportEvidence(): void {
+  console.log('evidence in 30 % of the words, %: of the turns that any question needs; mean over the questions')
+  for (const name of ['locomo-dev', 'beam-100k'] as const) {
+    if (!isSelected(name)) continue
+    const conversations = loadDataset(name)
+    for (const [label, method] of Object.entries(methods)) {
+      const shares = conversations.map((conversation) => measureEvidence(conversation, method))
+      const turns = sum(shares.map(({ present }) => present)) / sum(shares.map(({ needed }) => needed))
+      const questions = shares.flatMap(({ recalls }) => recalls)
+      console.log(
+        `  ${name.padEnd(12)} ${label.padEnd(12)} ${formatPercent(turns).padStart(6)} ${formatPercent(sum(questions) / questions.length).padStart(6)}   n=${questions.length}`,
+      )
+    }
+  }
+}
+
+function measureEvidence(
+  { messages, questions = [] }: Conversation,
+  method: Method,
+): { needed: number; present: number; recalls: number[] } {
+  const maxWords = Math.floor(0.3 * sum(messages.map(({ text }) => countWords(text))))
+  const text = method(messages, maxWords)
+  if (countWords(text) > maxWords) throw new Error('the summary has too many words')
+  const isPresent = createPresenceTest(text)
+  const byId = new Map(messages.map((message) => [message.id, message.text]))
+  const needed = questions.map(({ evidence }) => evidence.filter((id) => byId.has(id))).filter((ids) => ids.length > 0)
+  const found = new Map([...new Set(needed.flat())].map((id) => [id, isPresent(byId.get(id) ?? '')]))
+  const recalls = needed.map((ids) => ids.filter((id) => found.get(id)).length / ids.length)
+  return { needed: found.size, present: [...found.values()].filter(Boolean).length, recalls }
+}
+
+reportSurvival()
+reportEvidence()

@@ -1,0 +1,114 @@
+import type { Command } from 'commander'
+import type { Said } from '../server/config/load.ts'
+import type { Given, Setting } from '../server/config/settings.ts'
+import { type Environment, parseInteger, readOption } from './options.ts'
+
+/** Flags that set a field of the configuration. */
+export type ConfigFlags = Readonly<
+  Partial<
+    Record<
+      | 'config'
+      | 'port'
+      | 'host'
+      | 'store'
+      | 'storeKey'
+      | 'upstream'
+      | 'profile'
+      | 'budget'
+      | 'upkeep'
+      | 'secrets'
+      | 'keys'
+      | 'log',
+      string
+    >
+  >
+>
+
+type FieldSource = {
+  readonly flag: keyof ConfigFlags
+  readonly variables: readonly string[]
+  readonly parse?: (text: string, environment: Environment) => unknown
+}
+
+/** Flag and environment variables of each configuration field. */
+const fieldSources: Readonly<Record<string, FieldSource>> = {
+  'listen.host': { flag: 'host', variables: ['THREADKEEP_HOST'] },
+  'listen.port': {
+    flag: 'port',
+    variables: ['THREADKEEP_PORT'],
+    parse: (text) => parseInteger(text, 'port', 0, 65_535),
+  },
+  store: { flag: 'store', variables: ['THREADKEEP_STORE'] },
+  storeKey: { flag: 'storeKey', variables: ['THREADKEEP_STORE_KEY'] },
+  profile: { flag: 'profile', variables: ['THREADKEEP_PROFILE'] },
+  budget: { flag: 'budget', variables: ['THREADKEEP_BUDGET'], parse: (text) => parseInteger(text, 'budget', 1) },
+  upstreams: { flag: 'upstream', variables: ['THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL'], parse: toUpstreams },
+  upkeep: { flag: 'upkeep', variables: ['THREADKEEP_UPKEEP'] },
+  secrets: { flag: 'secrets', variables: ['THREADKEEP_SECRETS'] },
+  'keys.file': { flag: 'keys', variables: ['THREADKEEP_KEYS'] },
+  'log.level': { flag: 'log', variables: ['THREADKEEP_LOG'] },
+}
+
+/** Adds the options of every command that reads the server configuration. */
+export function addConfigOptions(command: Command): Command {
+  return command
+    .option(
+      '--config <file>',
+      'configuration file, JSON or a module (THREADKEEP_CONFIG; threadkeep.config.json, .ts, .mjs or .js)',
+    )
+    .option('--port <number>', 'port to listen on, 0 for a free port (THREADKEEP_PORT; 4848)')
+    .option('--host <address>', 'address to listen on (THREADKEEP_HOST; 127.0.0.1)')
+    .option('--store <url>', 'store: sqlite:PATH or ram: (THREADKEEP_STORE; sqlite:threadkeep.db)')
+    .option(
+      '--store-key <source>',
+      'encrypt the store with the key from file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)',
+    )
+    .option(
+      '--upstream <url>',
+      'base URL of the model server, such as http://localhost:11434/v1 (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)',
+    )
+    .option(
+      '--profile <name>',
+      'profile: thread, support, summary, agent, handoff, ephemeral or one from the configuration (THREADKEEP_PROFILE; thread)',
+    )
+    .option('--budget <tokens>', "token budget of each prompt (THREADKEEP_BUDGET; the profile's)")
+    .option(
+      '--upkeep <model>',
+      "model that summarises old messages: builtin, off, or a model of the upstream (THREADKEEP_UPKEEP; the client's model)",
+    )
+    .option('--secrets <policy>', 'keys and passwords in messages: mask, hide or keep (THREADKEEP_SECRETS; mask)')
+    .option('--keys <file>', 'file with the API keys of clients (THREADKEEP_KEYS; threadkeep-keys.json)')
+    .option('--log <level>', 'log level: debug, info, warn, error or silent (THREADKEEP_LOG; warn)')
+}
+
+/** Reads the configuration fields set by flags and by the environment, and the configuration file they name. */
+export async function readConfigSources(flags: ConfigFlags, environment: Environment): Promise<Said> {
+  const [{ parseConfig }, { configOf }] = await Promise.all([
+    import('../server/config/schema.ts'),
+    import('../server/config/settings.ts'),
+  ])
+  const sources = [readSource(flags, environment, 'flag'), readSource(flags, environment, 'environment')]
+  for (const source of sources) parseConfig(configOf(source))
+  return { file: readOption(flags.config, environment, 'THREADKEEP_CONFIG'), sources }
+}
+
+function readSource(flags: ConfigFlags, environment: Environment, from: 'flag' | 'environment'): Given {
+  const fields = new Map<string, Setting>()
+  for (const [field, { flag, variables, parse }] of Object.entries(fieldSources)) {
+    const variable = variables.find((name) => readOption(undefined, environment, name) !== undefined)
+    const [name, text] =
+      from === 'flag'
+        ? [toFlagName(flag), readOption(flags[flag], {})]
+        : [variable, readOption(undefined, environment, ...variables)]
+    if (text !== undefined) fields.set(field, { value: parse?.(text, environment) ?? text, from, name })
+  }
+  return fields
+}
+
+const toFlagName = (flag: string): string => `--${flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
+/** Returns the upstream named by a flag or variable as the only one. Its key is used for clients that send none. */
+function toUpstreams(base: string, environment: Environment): unknown {
+  const key = readOption(undefined, environment, 'OPENAI_API_KEY')
+  return [{ name: 'upstream', base, protocol: 'openai', ...(key === undefined ? {} : { key }) }]
+}

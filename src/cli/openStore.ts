@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import type { Index, Store } from '../domain/ports.ts'
+import type { Head } from '../domain/session.ts'
+import { type Environment, readOption } from './options.ts'
+
+export type StoreFlags = { readonly store?: string; readonly storeKey?: string; readonly json?: boolean }
+
+/** URL of a store and the source of its encryption key. */
+export type StoreLocation = { readonly url: string; readonly key: string | undefined }
+
+/** Adds the options of every command that works on a store. */
+export function addStoreOptions(command: Command): Command {
+  return command
+    .option('--store <url>', 'store: sqlite:PATH (THREADKEEP_STORE; sqlite:threadkeep.db)')
+    .option(
+      '--store-key <source>',
+      'key of an encrypted store: file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)',
+    )
+    .option('--json', 'print JSON')
+}
+
+export function resolveStore(flags: StoreFlags, environment: Environment): StoreLocation {
+  return {
+    url: readOption(flags.store, environment, 'THREADKEEP_STORE') ?? 'sqlite:',
+    key: readOption(flags.storeKey, environment, 'THREADKEEP_STORE_KEY'),
+  }
+}
+
+/** Returns the file of an existing store. Throws when it is missing, so that a typo does not create a new store. */
+export async function requireStoreFile(flags: StoreFlags, environment: Environment): Promise<string> {
+  const { fileOf } = await import('../stores/open.ts')
+  const { url } = resolveStore(flags, environment)
+  const file = fileOf(url)
+  if (file === undefined)
+    throw new MemoryError('bad-option', `store is ${JSON.stringify(url)}; this command needs sqlite:PATH.`, {
+      param: 'store',
+    })
+  if (!existsSync(file))
+    throw new MemoryError('bad-option', `No store at ${file}. Set its path with --store sqlite:PATH.`, {
+      param: 'store',
+    })
+  return file
+}
+
+export async function openExistingStore(flags: StoreFlags, environment: Environment): Promise<Store & Index> {
+  const file = await requireStoreFile(flags, environment)
+  const { openStore } = await import('../stores/open.ts')
+  return openStore(`sqlite:${file}`, resolveStore(flags, environment).key)
+}
+
+/**
+ * Returns the head of an existing session. Throws when it is missing, so that a typo is not answered with an empty
+ * result.
+ */
+export async function requireSession(store: Store, key: Key): Promise<Head> {
+  const head = await store.head(key, 0)
+  if (head.revision > 0) return head
+  throw new MemoryError(
+    'bad-option',
+    `No session ${formatKey(key)}. Run threadkeep sessions list to see all sessions.`,
+    { param: 'key' },
+  )
+}

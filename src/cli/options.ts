@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises'
+import { MemoryError } from '../domain/error.ts'
+import type { Profile } from '../domain/profile.ts'
+
+/** Environment variables of the process. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Returns the flag, or the first of these variables that is set; blank values count as unset. */
+export function readOption(
+  flag: string | undefined,
+  environment: Environment,
+  ...variables: readonly string[]
+): string | undefined {
+  const values = [flag, ...variables.map((name) => environment[name])].map((value) => value?.trim())
+  return values.find((value) => value !== undefined && value !== '')
+}
+
+/** Parses an integer within a range. Throws `bad-option` that names the option. */
+export function parseInteger(text: string, name: string, min: number, max: number = Number.MAX_SAFE_INTEGER): number {
+  const value = /^\d{1,16}$/.test(text.trim()) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `from ${min} to ${max}`
+  throw new MemoryError(
+    'bad-option',
+    `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number, ${range}.`,
+    { param: name },
+  )
+}
+
+/** Parses a date. Throws `bad-option` that names the option. */
+export function parseDate(text: string, name: string): number {
+  const at = Date.parse(text)
+  if (!Number.isNaN(at)) return at
+  throw new MemoryError(
+    'bad-option',
+    `${name} is ${JSON.stringify(text)}; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.`,
+    { param: name },
+  )
+}
+
+/** Collects the values of an option that may be repeated. */
+export const collectValues = (value: string, previous: readonly string[] = []): readonly string[] => [
+  ...previous,
+  value,
+]
+
+/** Returns a built-in profile, with its budget replaced when one is given. */
+export async function resolveProfile(name: string, budget: string | undefined): Promise<Profile> {
+  const { profileOf } = await import('../open.ts')
+  const profile = profileOf(name)
+  return budget === undefined ? profile : { ...profile, budget: parseInteger(budget, 'budget', 1) }
+}
+
+/**
+ * Reads the passphrase of a bundle from a file or the environment. It is not a flag value, because other users of the
+ * machine can see the arguments of a process.
+ */
+export async function readPassphrase(file: string | undefined, environment: Environment): Promise<string | undefined> {
+  if (file === undefined) return readOption(undefined, environment, 'THREADKEEP_PASSPHRASE')
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new MemoryError('bad-option', `Cannot read the passphrase from ${file}. Name a file with one line.`, {
+      param: 'passphrase-file',
+      cause,
+    })
+  })
+  const passphrase = text.replace(/\r?\n$/, '')
+  if (passphrase === '')
+    throw new MemoryError('bad-option', `${file} is empty. Write the passphrase into it.`, { param: 'passphrase-file' })
+  return passphrase
+}

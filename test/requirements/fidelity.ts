@@ -1,0 +1,40 @@
+import type { Row } from './row.ts'
+
+const source = 'Threadkeep'
+
+export const fidelity: readonly Row[] = [
+  {
+    id: 'F-01',
+    source,
+    behaviour:
+      "A client's messages reach the upstream deep-equal and in the same order, plus declared additions, whenever they fit. A stored copy never replaces them.",
+    status: 'planned',
+  },
+  {
+    id: 'F-02',
+    source,
+    behaviour:
+      "Each message keeps its original provider-shaped payload and the client's id. A turn sent in full to its own protocol is that payload.",
+    status: 'planned',
+  },
+  {
+    id: 'F-03',
+    source,
+    behaviour:
+      'A message that the upstream refused (4xx) is in no later prompt and not in the transcript. Accepted messages are never lost.',
+    status: 'planned',
+  },
+  {
+    id: 'F-04',
+    source,
+    behaviour:
+      'Full clients (resend a conversation) and thin clients (send only new messages) are told apart. A compacted, edited or disjoint conversation is a branch and never re-expanded. Auxiliary requests are not stored.',
+    status: 'planned',
+  },
+  {
+    id: 'F-05',
+    source,
+    behaviour: 'Endpoints, headers and query parameters unknown to the server are forwarded to the upstream.',
+    status: 'planned',
+  },
+]

@@ -1,0 +1,30 @@
+import type { Row } from './row.ts'
+
+const source = 'Threadkeep'
+
+export const product: readonly Row[] = [
+  {
+    id: 'P-01',
+    source,
+    behaviour: 'Public types are assignable to and from those of `openai`, `@anthropic-ai/sdk` and `ai` without casts.',
+    status: 'planned',
+  },
+  {
+    id: 'P-02',
+    source,
+    behaviour: 'A wrong Node version produces one clear sentence from every entry point.',
+    status: 'planned',
+  },
+  {
+    id: 'P-03',
+    source,
+    behaviour: 'Every snippet in README and docs runs in a test, and every public export is documented.',
+    status: 'planned',
+  },
+  {
+    id: 'P-04',
+    source,
+    behaviour: 'Long work shows progress. Nothing is overwritten or erased without a message that names it.',
+    status: 'planned',
+  },
+]

@@ -1,0 +1,48 @@
+import type { Row } from './row.ts'
+
+const source = 'Threadkeep'
+
+export const relevance: readonly Row[] = [
+  {
+    id: 'K-01',
+    source,
+    behaviour:
+      'Knowledge, facts and files are selected by the question; unrelated ones are not shown. Entries written by an operator never decay.',
+    status: 'planned',
+  },
+  {
+    id: 'K-02',
+    source,
+    behaviour:
+      'The budget is used: while an unshown entry would fit, at least 90 % of min(budget, history) is spent. Every ledger reason is true.',
+    status: 'planned',
+  },
+  {
+    id: 'K-03',
+    source,
+    behaviour:
+      'A new value for the same slot supersedes the old one, for facts, preferences and decisions alike. Quoted, pasted and reported speech yields no facts.',
+    status: 'planned',
+  },
+  {
+    id: 'K-04',
+    source,
+    behaviour:
+      'Compaction has hysteresis: at most one per (high − low) tokens of new text, whatever the message sizes.',
+    status: 'planned',
+  },
+  {
+    id: 'K-05',
+    source,
+    behaviour:
+      'A faithful model summary is accepted, after trimming, repair or one more request; an unfaithful or empty one never is.',
+    status: 'planned',
+  },
+  {
+    id: 'K-06',
+    source,
+    behaviour:
+      'Recall ranks passages, not only whole messages, and statements above questions. It beats BM25 with dates and neighbours, and the clipped window, on every measured set and budget.',
+    status: 'planned',
+  },
+]

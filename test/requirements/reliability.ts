@@ -1,0 +1,46 @@
+import type { Row } from './row.ts'
+
+const source = 'Threadkeep'
+
+export const reliability: readonly Row[] = [
+  {
+    id: 'R-01',
+    source,
+    behaviour:
+      'An encrypted store refuses to open without its key, in every command, before anything is read or written.',
+    status: 'planned',
+  },
+  {
+    id: 'R-02',
+    source,
+    behaviour:
+      'Every write path of every surface masks secrets; a test enumerates the surfaces. At most 0.01 % of values of each known form are missed, with at most 0.1 % false positives.',
+    status: 'planned',
+  },
+  {
+    id: 'R-03',
+    source,
+    behaviour:
+      'No request of up to 1 MB blocks the event loop for more than 50 ms, and none up to the body limit for more than 250 ms.',
+    status: 'planned',
+  },
+  {
+    id: 'R-04',
+    source,
+    behaviour: 'Imported derived numbers are recomputed. A bundle can damage only its own sessions.',
+    status: 'planned',
+  },
+  {
+    id: 'R-05',
+    source,
+    behaviour:
+      'A database file that is deleted or replaced under a running process is detected. No turn is acknowledged that would be missing after a restart.',
+    status: 'planned',
+  },
+  {
+    id: 'R-06',
+    source,
+    behaviour: 'Unknown options are errors in every public method, route, tool and command.',
+    status: 'planned',
+  },
+]

@@ -1,0 +1,64 @@
+const belowMemory = ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores', 'lifecycle', 'memory']
+const library = [...belowMemory, 'tokenizers', 'portable', 'providers', 'open', 'index']
+const isomorphicLibrary = [
+  'domain',
+  'text',
+  'search',
+  'context',
+  'tokenizers/fastTokenCounters',
+  'upkeep',
+  'profiles',
+  'stores/ram',
+  'lifecycle',
+  'memory',
+]
+
+/**
+ * Folders and files of `src/` that each folder may import besides itself. A file belongs to the longest entry that its
+ * path starts with.
+ */
+export const allowedImports: Readonly<Record<string, readonly string[]>> = {
+  domain: [],
+  text: ['domain'],
+  profiles: ['domain'],
+  search: ['domain', 'text'],
+  context: ['domain', 'text', 'search', 'tokenizers/fastTokenCounters'],
+  upkeep: ['domain', 'text', 'context', 'search'],
+  'tokenizers/fastTokenCounters': ['domain'],
+  tokenizers: ['domain', 'text', 'context'],
+  'stores/ram': ['domain', 'text', 'search'],
+  stores: ['domain', 'text', 'search', 'context'],
+  lifecycle: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'memory'],
+  memory: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'lifecycle'],
+  open: ['domain', 'text', 'profiles', 'memory', 'lifecycle', 'upkeep'],
+  browser: [...isomorphicLibrary, 'open'],
+  files: ['domain', 'text', 'search', 'context', 'upkeep', 'memory'],
+  portable: [...belowMemory, 'graph'],
+  providers: belowMemory,
+  index: [...belowMemory, 'tokenizers', 'graph', 'portable', 'providers', 'open'],
+  'adapters/session-memory': [...isomorphicLibrary, 'browser'],
+  adapters: library,
+  graph: belowMemory,
+  handoff: [...library, 'graph'],
+  mcp: [...library, 'graph', 'handoff'],
+  server: [...library, 'files', 'graph', 'handoff', 'mcp'],
+  cli: [...library, 'adapters', 'server', 'graph', 'handoff', 'mcp'],
+}
+
+/** Folders that run in a browser's worker. */
+export const coreFolders: readonly string[] = [...isomorphicLibrary, 'open', 'browser', 'adapters/session-memory']
+
+/** Folders that take time and randomness as arguments; the two browser entry points supply the clock. */
+export const pureFolders: readonly string[] = [...isomorphicLibrary, 'open']
+
+const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
+const pathInSrc = (path: string): string => path.replace(/^src\//, '').replace(/\.tsx?$/, '')
+
+/** Finds the entry of `allowedImports` that a file belongs to. */
+export const folderOf = (path: string): string | undefined =>
+  Object.keys(allowedImports)
+    .filter((folder) => isWithin(pathInSrc(path), folder))
+    .sort((a, b) => b.length - a.length)[0]
+
+export const isInFolders = (path: string, folders: readonly string[]): boolean =>
+  path.startsWith('src/') && folders.some((folder) => isWithin(pathInSrc(path), folder))
