@@ -1,7 +1,7 @@
 // Handoff: saves a coding transcript near the limit of a chat and restores it without knowing the next question.
 // Measures the share of identifiers reused in the next 2,000 tokens that the restored text contains, compared with the
 // last N tokens.
-import { openGraph } from '../src/graph/open.ts'
+import { openGraph } from '../src/graph/graph.ts'
 import { Handoff } from '../src/handoff/handoff.ts'
 import { openMemory } from '../src/index.ts'
 import { type BenchMessage, formatPercent, loadDataset } from './datasets.ts'

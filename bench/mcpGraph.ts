@@ -1,4 +1,4 @@
-import type { Node, NodeGraph } from '../src/graph/graph.ts'
+import type { Node, NodeGraph } from '../src/graph/types.ts'
 import { createRandom, createSentences, vocabulary } from './corpus.ts'
 
 const types = ['person', 'project', 'decision', 'place', 'tool']

@@ -25,7 +25,7 @@ const portable: Portable = {
 
 /** Forgets scopes and texts in the graph too, which is imported on demand. */
 const forgetBeside: ForgetBeside = async (stores, target, forgotten) =>
-  'scope' in target ? (await import('./graph/open.ts')).forgetBeside(stores, target, forgotten) : forgotten
+  'scope' in target ? (await import('./graph/graph.ts')).forgetBeside(stores, target, forgotten) : forgotten
 
 /**
  * Opens a memory on Node.

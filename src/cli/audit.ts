@@ -46,7 +46,7 @@ const addLogOptions = (command: Command): Command =>
 
 async function verify(flags: Flags, environment: Environment): Promise<void> {
   const file = await requireLog(flags, environment)
-  const { verifyLog } = await import('../mcp/files/auditVerify.ts')
+  const { verifyLog } = await import('../mcp/files/auditChain.ts')
   const verdict = await verifyLog(file)
   if (!verdict.whole) {
     process.exitCode = 1
@@ -72,7 +72,7 @@ async function show(flags: ShowFlags, environment: Environment): Promise<void> {
     'allowed, refused or failed',
   )
   const file = await requireLog(flags, environment)
-  const { verifyLog } = await import('../mcp/files/auditVerify.ts')
+  const { verifyLog } = await import('../mcp/files/auditChain.ts')
   const items: Line[] = []
   const verdict = await verifyLog(file, (line) => {
     if ((flags.user ?? line.user) !== line.user || (flags.outcome ?? line.outcome) !== line.outcome) return

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { formatKey, isInner, type Key, parseKey } from '../domain/key.ts'
 import type { Index, Store } from '../domain/ports.ts'
-import type { Graph } from '../graph/graph.ts'
+import type { Graph } from '../graph/types.ts'
 import { chainText } from '../handoff/chain.ts'
 import type { SessionDetails } from '../handoff/handoff.ts'
 import { many } from '../text/formatCount.ts'

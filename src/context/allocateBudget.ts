@@ -1,12 +1,26 @@
 import { mostOf } from '../domain/band.ts'
-import { type Derived, type Message, promotedId, type Run, type Tokens } from '../domain/entry.ts'
+import { type Derived, type Message, promotedId, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Band, Rung } from '../domain/profile.ts'
 import { isWithin } from '../domain/session.ts'
+import {
+  type Allocation,
+  type BandAllocation,
+  type DerivedPiece,
+  type MessagePiece,
+  type MissCause,
+  newBandAllocation,
+  noOverhead,
+  type PendingOverhead,
+  type Piece,
+  type PieceReason,
+  recordSkippedUnits,
+  reportedMisses,
+  sortBySequence,
+} from './allocation.ts'
 import { isFullyExcluded } from './claimLimits.ts'
-import type { BandCandidates, Gathered } from './gatherCandidates.ts'
+import type { Gathered } from './gatherCandidates.ts'
 import type { Overhead, OverheadTable } from './overhead.ts'
-import type { Allocation, DerivedPiece, MessagePiece, Miss, MissCause, Piece, PieceReason } from './piece.ts'
 import { asTurn, type Renderer, type RenderMode, renderModeOf } from './render.ts'
 import { firstSequence, isSendable, lastOf, type Unit } from './unit.ts'
 
@@ -55,32 +69,6 @@ function hasCode(input: Gathered): boolean {
     input.head.recent.some((message) => message.content.includes('```'))
   )
 }
-
-/** State of a band while it is filled. */
-type BandAllocation = {
-  readonly candidates: BandCandidates
-  readonly band: Band
-  readonly mode: RenderMode
-  limit: Tokens
-  used: Tokens
-  /** Overhead of the next entry, once it is the same for all; undefined while it must be computed for each. */
-  overhead: PendingOverhead | undefined
-  misses: Miss[]
-}
-
-const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAllocation => ({
-  candidates,
-  band: candidates.band,
-  mode: renderModeOf(candidates.band),
-  limit: 0,
-  used,
-  overhead: undefined,
-  misses: [],
-})
-
-/** Overheads that are not charged yet, with their sum. */
-type PendingOverhead = { readonly items: readonly Overhead[]; readonly tokens: Tokens; readonly dayLine: string }
-const noOverhead: PendingOverhead = { items: [], tokens: 0, dayLine: '' }
 
 type Placement = { readonly band: Band | undefined; readonly mode: RenderMode; readonly overhead: PendingOverhead }
 
@@ -393,28 +381,6 @@ class BudgetAllocator {
     this.#overheadTokens += tokens
     this.#spent += tokens
   }
-}
-
-/** Recalled candidates are ranked, so only those too long to fit need a reason of their own: the others rank below the shown ones. */
-const reportedMisses = ({ band, misses }: BandAllocation): readonly Miss[] =>
-  'recalled' in band.claim ? misses.filter(({ cause }) => cause === 'too-long') : misses
-
-/** Records the units after the last miss. Recalled units are omitted: they are scattered over the history, see `missedRecall`. */
-function recordSkippedUnits({ candidates: { units }, band, misses }: BandAllocation, from: number): void {
-  const [next, last] = [units[from], units.at(-1)]
-  if (next === undefined || last === undefined || 'recalled' in band.claim) return
-  const { cause } = misses.at(-1) as Miss
-  const run: Run = 'first' in band.claim ? [firstSequence(next), lastOf(last)] : [firstSequence(last), lastOf(next)]
-  misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
-}
-
-/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
-function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
-  pieces.reverse()
-  const isSorted = pieces.every(
-    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
-  )
-  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
 }
 
 const budgetTooSmall = (budget: Tokens, minimum: Tokens): MemoryError =>

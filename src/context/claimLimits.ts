@@ -1,11 +1,20 @@
 import { covered } from '../domain/band.ts'
-import { type Derived, isBlank, type Message, type Tokens } from '../domain/entry.ts'
-import type { Claim, Rung, Tail } from '../domain/profile.ts'
+import { type Derived, isBlank, type Message, type Notes, type Run, type Tokens } from '../domain/entry.ts'
+import type { Band, Claim, Profile, Rung, Tail } from '../domain/profile.ts'
 import { type Head, isWithin } from '../domain/session.ts'
-import { isQuestion } from '../text/signals.ts'
-import type { BudgetPressure } from './budgetPressure.ts'
-import type { BandCandidates } from './gatherCandidates.ts'
+import { isQuestion } from '../text/sentences.ts'
 import type { Unit } from './unit.ts'
+
+/** Entries that a band may show, best first. */
+export type BandCandidates = {
+  readonly band: Band
+  readonly units: readonly Unit[]
+  readonly derived: readonly Derived[]
+  /** Maximum tokens. Below the budget only for a tail that is a share of it. */
+  readonly limit: Tokens
+  /** Messages that are shortened even if they would fit whole. */
+  readonly shortenedRuns: readonly Run[]
+}
 
 /** Data that determines how far back the bands of a context reach. */
 export type ClaimInput = {
@@ -146,3 +155,32 @@ function minRenderedTokens(step: Rung, tokens: Tokens): Tokens {
   if (step.as === 'fit' || step.as === 'digest' || step.as === 'sections') return Math.min(tokens, 40)
   return step.as === 'whole' ? tokens : tokens / 2
 }
+
+/** Results of the optimizer that apply to a context. The runs are empty until the history reaches the profile's trigger. */
+export type BudgetPressure = {
+  /** Number of newest messages shown whole by a band that counts messages. */
+  readonly window: number | undefined
+  /** Weight of the whole history, and whether it reaches the trigger. */
+  readonly history: Tokens
+  readonly due: boolean
+  /** Messages to shorten, to leave out, and to show as long-term memory. */
+  readonly compressed: readonly Run[]
+  readonly dropped: readonly Run[]
+  readonly promoted: readonly Run[]
+}
+
+export function measurePressure(head: Head, profile: Profile, budget: Tokens): BudgetPressure {
+  const newest = head.recent.at(-1)
+  const history = newest === undefined ? 0 : newest.offset + newest.weight
+  const hasOptimizer = profile.upkeep.some((rule) => 'optimise' in rule.do)
+  const notes = hasOptimizer ? findNotes(head.derived) : undefined
+  const trigger = notes?.tuning?.parameters.trigger ?? profile.trigger
+  const due = trigger !== undefined && history >= trigger * budget
+  const { compressed, dropped, promoted } = (due ? notes?.triage : undefined) ?? noTriage
+  return { window: notes?.tuning?.parameters.window, history, due, compressed, dropped, promoted }
+}
+
+const noTriage = { compressed: [], dropped: [], promoted: [] }
+
+export const findNotes = (derived: readonly Derived[]): Notes | undefined =>
+  derived.find((entry) => entry.kind === 'notes')

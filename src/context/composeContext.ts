@@ -1,14 +1,15 @@
 import type { Tokens } from '../domain/entry.ts'
-import type { Context, Ledger, Provider } from '../domain/ledger.ts'
-import type { Framing, Profile } from '../domain/profile.ts'
+import { kept } from '../domain/getOrCompute.ts'
+import type { ChatMessage, Context, Ledger, Provider } from '../domain/ledger.ts'
+import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { allocateBudget } from './allocateBudget.ts'
-import { findNotes } from './budgetPressure.ts'
-import { frameContext } from './frame.ts'
+import type { Allocation, Piece } from './allocation.ts'
+import { findNotes } from './claimLimits.ts'
 import type { Gathered } from './gatherCandidates.ts'
-import { overheadTable } from './overhead.ts'
-import type { Allocation, Piece } from './piece.ts'
+import { type FramingText, hasMemoryBlock, headingLine, memoryEnd, overheadTable, wordsOf } from './overhead.ts'
 import { buildReceipt } from './receipt.ts'
 import type { Renderer } from './render.ts'
+import { firstSequence } from './unit.ts'
 
 export type ComposeOptions = { readonly budget: Tokens; readonly framing: Framing; readonly provider: Provider }
 
@@ -60,3 +61,198 @@ function countAccuracy({ tokenizer: { kind } }: Renderer, { messages, derived }:
 }
 
 const isExact = ({ rendering }: Piece): boolean => rendering.exact
+
+type FramedContext = {
+  readonly messages: readonly ChatMessage[]
+  /** Builds the text form on demand: most callers only read `messages`. */
+  readonly text: () => string
+  /** Prefix that the next turn repeats. */
+  readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
+}
+
+/** Puts pieces into reading order: instructions, stable memory, turns, recalled messages, the newest turn. */
+function frameContext(allocation: Allocation, profile: Profile, framing: Framing, renderer: Renderer): FramedContext {
+  const order = readingOrder(allocation, profile)
+  const framingText = wordsOf[framing]
+  const messages: ChatMessage[] = []
+  pushTurns(messages, order.opening)
+  const isMemory = hasMemoryBlock(profile)
+  const block =
+    order.stable.length === 0
+      ? []
+      : isMemory
+        ? memoryBlock(order, framingText)
+        : conversationBlock(order, framingText, renderer)
+  messages.push(...block)
+  pushTurns(messages, order.turns)
+  if (order.volatile.length > 0)
+    messages.push({ role: 'user', content: wrapMemory(framingText.recalled, toLines(order.volatile)).trimEnd() })
+  pushTurns(messages, order.newest)
+  return {
+    messages,
+    text: () => buildText(order, framingText, isMemory, renderer),
+    cacheable: measureCacheable(order, profile, allocation.hasSlidingBand, block.length),
+  }
+}
+
+function pushTurns(messages: ChatMessage[], pieces: readonly Piece[]): void {
+  for (const { rendering } of pieces) {
+    const { chat } = rendering
+    if ('role' in chat) messages.push(chat)
+    else messages.push(...chat)
+  }
+}
+
+/** Memory is data, so it is sent as a user message. The instructions about it are a system message of their own. */
+function memoryBlock(order: ReadingOrder, { memory, after }: FramingText): ChatMessage[] {
+  const content = (wrapMemory(memory, toLines(order.stable)) + turnHeading(order)).trimEnd()
+  return [...(after === '' ? [] : [{ role: 'system' as const, content: after }]), { role: 'user', content }]
+}
+
+const wrapMemory = (start: string, lines: readonly string[]): string => start + lines.join('') + memoryEnd
+
+/** Conversation lines as background of a question, in one system message. */
+function conversationBlock(order: ReadingOrder, { before, after }: FramingText, renderer: Renderer): ChatMessage[] {
+  const heading = turnHeading(order)
+  const lines = toLines(order.stable)
+  if (heading !== '') lines.push(heading)
+  const content =
+    after === ''
+      ? joinLines(lines, heading === '' ? separatorAfter(order.stable) : '\n\n', renderer)
+      : lines.join('') + after
+  return [{ role: 'system', content: `${before}${content}` }]
+}
+
+type ReadingOrder = {
+  readonly opening: Piece[]
+  stable: Piece[]
+  readonly turns: Piece[]
+  volatile: Piece[]
+  readonly newest: Piece[]
+}
+
+function readingOrder({ messages, derived }: Allocation, profile: Profile): ReadingOrder {
+  const newestTurn = messages.find((piece) => piece.reason === 'newest')
+  const turnPosition = newestTurn === undefined ? Number.POSITIVE_INFINITY : positionOf(newestTurn)
+  const order: ReadingOrder = { opening: [], stable: [], turns: [], volatile: [], newest: [] }
+  for (const piece of messages) sectionOf(piece, turnPosition, order).push(piece)
+  for (const piece of derived) sectionOf(piece, turnPosition, order).push(piece)
+  const byBand = (a: Piece, b: Piece): number =>
+    bandPosition(a, profile) - bandPosition(b, profile) || positionOf(a) - positionOf(b)
+  order.stable = groupByDay(order.stable.sort(byBand))
+  order.volatile = groupByDay(order.volatile.sort(byBand))
+  return order
+}
+
+function sectionOf(piece: Piece, turnPosition: number, order: ReadingOrder): Piece[] {
+  if (piece.reason !== 'band') return piece.reason === 'opening' ? order.opening : order.newest
+  if (piece.band?.show === 'block') return piece.band.volatile ? order.volatile : order.stable
+  return positionOf(piece) < turnPosition ? order.turns : order.newest
+}
+
+const bandPosition = ({ band }: Piece, { bands }: Profile): number =>
+  band === undefined ? Number.MAX_SAFE_INTEGER : bands.indexOf(band)
+
+/** Position within a band: messages by sequence, summaries by the messages they cover, other entries in the order of selection. */
+function positionOf(piece: Piece): number {
+  if (piece.unit !== undefined) return firstSequence(piece.unit)
+  return piece.derived?.kind === 'summary' ? piece.derived.covers[0] : 0
+}
+
+/** Appends the texts of pieces, with the heading before the first piece of each band and the date line before each day. */
+function toLines(pieces: readonly Piece[], lines: string[] = [], seenBands = new Set<Band>()): string[] {
+  let dayLine = ''
+  for (const piece of pieces) {
+    // Opening instructions precede everything, so they get no heading of their band.
+    if (piece.band !== undefined && piece.reason !== 'opening' && !seenBands.has(piece.band)) {
+      lines.push(headingLine(piece.band))
+      seenBands.add(piece.band)
+    }
+    if (piece.dayLine !== dayLine) lines.push(piece.dayLine)
+    dayLine = piece.dayLine
+    lines.push(piece.rendering.text)
+  }
+  return lines
+}
+
+/** Groups pieces of the same day, because a date line is charged once and clocks may go back. */
+function groupByDay(pieces: Piece[]): Piece[] {
+  if (pieces.length < 2) return pieces
+  const days = new Map<string, Piece[]>()
+  for (const piece of pieces) kept(days, `${piece.band?.name ?? ''}\n${piece.dayLine}`, () => []).push(piece)
+  return [...days.values()].flat()
+}
+
+/** Returns the heading of the turns. It ends the block before them, because chat formats have no heading between messages. */
+function turnHeading({ turns, newest }: ReadingOrder): string {
+  const hasHeading = ({ band }: Piece): boolean => band?.heading !== undefined
+  const band = (turns.find(hasHeading) ?? newest.find(hasHeading))?.band
+  return band?.show === 'turns' ? headingLine(band) : ''
+}
+
+function buildText(order: ReadingOrder, framingText: FramingText, isMemory: boolean, renderer: Renderer): string {
+  const seenBands = new Set<Band>()
+  const lines = toLines(order.opening, [], seenBands)
+  const hasBlock = isMemory && order.stable.length > 0
+  if (hasBlock) lines.push(framingText.memory)
+  toLines(order.stable, lines, seenBands)
+  if (hasBlock) lines.push(memoryEnd)
+  toLines(order.turns, lines, seenBands)
+  if (order.volatile.length > 0) {
+    lines.push(framingText.recalled)
+    toLines(order.volatile, lines, seenBands).push(memoryEnd)
+  }
+  toLines(order.newest, lines, seenBands)
+  if (lines.at(-1) === memoryEnd) return lines.join('').trimEnd()
+  const last = [order.newest, order.turns, order.stable, order.opening].find((pieces) => pieces.length > 0) ?? []
+  return joinLines(lines, separatorAfter(last), renderer, last.at(-1)?.rendering.tokens)
+}
+
+/** Returns the separator at the end of the last piece, which may have newlines of its own before it. */
+function separatorAfter(pieces: readonly Piece[]): '\n' | '\n\n' {
+  const last = pieces.at(-1)
+  return last !== undefined && (last.derived !== undefined || last.dayLine !== '') ? '\n' : '\n\n'
+}
+
+/** Joins lines without the last separator, unless the last line would then cost more tokens than were charged. */
+function joinLines(lines: readonly string[], separator: string, renderer: Renderer, chargedTokens = 0): string {
+  const last = lines.at(-1)
+  if (last === undefined) return ''
+  const trimmed = last.slice(0, -separator.length)
+  // After a letter or digit, newlines are always separate tokens.
+  const isCheaper =
+    /[\p{L}\p{N}]$/u.test(trimmed.slice(-2)) ||
+    renderer.tokenizer.count(trimmed) <= (chargedTokens || renderer.tokenizer.count(last))
+  return lines.slice(0, -1).join('') + (isCheaper ? trimmed : last)
+}
+
+/** True if the entries of a band keep their position and form from turn to turn. */
+const isAnchored = (band: Band | undefined): boolean =>
+  band !== undefined &&
+  band.volatile !== true &&
+  ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
+
+/** Measures the prefix that the next turn repeats. Empty with a sliding band: what it leaves for the others changes every turn. */
+function measureCacheable(
+  order: ReadingOrder,
+  profile: Profile,
+  hasSlidingBand: boolean,
+  blockMessages: number,
+): { messages: number; tokens: Tokens } {
+  const sum = { messages: 0, tokens: 0 }
+  if (hasSlidingBand) return sum
+  const isBlockStable = profile.bands.every((band) => band.show === 'turns' || band.volatile || isAnchored(band))
+  const add = ({ rendering: { chat, tokens } }: Piece): void => {
+    sum.messages += 'role' in chat ? 1 : chat.length
+    sum.tokens += tokens
+  }
+  const addIfStable = (piece: Piece): boolean => {
+    const isStable = isAnchored(piece.band) && (isBlockStable || piece.band?.show === 'turns')
+    if (isStable) add(piece)
+    return isStable
+  }
+  order.opening.forEach(add)
+  if (order.stable.every(addIfStable)) order.turns.every(addIfStable)
+  if (isBlockStable) sum.messages += blockMessages
+  return sum
+}

@@ -1,7 +1,7 @@
 import { type Parsed, wellFormed } from '../domain/chat.ts'
 import { type Derived, isBlank, isSilent, type Message } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
-import { disarmed } from '../text/memoryTag.ts'
+import { disarmed } from '../text/fences.ts'
 
 const emptyToolOutput = '(no output)'
 const roleTitles = { system: 'System', user: 'User', assistant: 'Assistant', tool: 'Tool' }

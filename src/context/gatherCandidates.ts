@@ -1,21 +1,22 @@
 import { isWanted, promised, worth } from '../domain/band.ts'
-import { type Derived, isBlank, isSilent, type Message, type Run, type Tokens } from '../domain/entry.ts'
+import { type Derived, isBlank, isSilent, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
 import { kept } from '../domain/getOrCompute.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { Hit, Query, Range } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
-import type { Stretch } from '../text/dates/calendar.ts'
-import { type BudgetPressure, measurePressure } from './budgetPressure.ts'
+import type { Stretch } from '../text/calendar.ts'
 import {
+  type BandCandidates,
+  type BudgetPressure,
   type ClaimInput,
   type ClaimLimit,
   claimLimitOf,
   type DerivedClaim,
   type MutableBandCandidates,
+  measurePressure,
   upToMessages,
 } from './claimLimits.ts'
-import type { Shared } from './sharedEntries.ts'
 import { firstSequence, lastOf, mayBeSplit, singleUnit, type Unit, unitsOf } from './unit.ts'
 
 /** A read that the caller performs on the store, synchronously or not. */
@@ -24,17 +25,6 @@ export type Need = { readonly page: Range } | { readonly search: Query }
 export type Answer = { readonly messages: readonly Message[]; readonly hits: readonly Hit[] }
 /** A computation that yields its reads, so that the same code runs on synchronous and asynchronous stores. */
 export type Walk<T> = Generator<Need, T, Answer>
-
-/** Entries that a band may show, best first. */
-export type BandCandidates = {
-  readonly band: Band
-  readonly units: readonly Unit[]
-  readonly derived: readonly Derived[]
-  /** Maximum tokens. Below the budget only for a tail that is a share of it. */
-  readonly limit: Tokens
-  /** Messages that are shortened even if they would fit whole. */
-  readonly shortenedRuns: readonly Run[]
-}
 
 /** Everything a context may show: the newest turn, which must be shown, and the candidates of the bands. */
 export type Gathered = {
@@ -257,4 +247,63 @@ function needsMoreMessages(messages: readonly Message[], count: number): boolean
 function takeUnits(units: readonly Unit[], maxMessages: number): Unit[] {
   const accepts = upToMessages(maxMessages)
   return units.filter((unit) => accepts(unit))
+}
+
+/** Entries from outside the session, by origin. */
+export type Shared = { readonly from: Origin; readonly entries: readonly Derived[] }
+
+/** True if the profile shows entries of this origin. Files belong to the scope. */
+export const isSeen = ({ sees }: Profile, from: Origin): boolean =>
+  sees.includes(from === 'person' ? 'person' : 'scope')
+
+/** Passages of files searched per question. */
+export const mostPassages = 4
+
+/** True if the passage itself matches the question, not only its neighbours, and scores at least half as high as the best. */
+const isRelevant = ({ score, why }: Hit, best: Hit): boolean => why.words !== 0 && 2 * score >= best.score
+
+/**
+ * Converts search hits in files to knowledge entries without a key, which render as `[handbook.pdf] …`. The id has a prefix, so
+ * that it cannot be confused with a message id of the session.
+ */
+export const passagesOf = (hits: readonly Hit[]): readonly Knowledge[] =>
+  hits.flatMap((hit) => {
+    const { entry } = hit
+    if (entry.kind !== 'message' || !isRelevant(hit, hits[0] as Hit)) return []
+    const { id, at, name = 'file', content: value } = entry
+    return [
+      {
+        kind: 'knowledge',
+        id: `files/${id}`,
+        at,
+        category: name.replace(/\s+/g, ' '),
+        key: '',
+        value,
+        confidence: 1,
+        usedAt: at,
+        sources: [],
+      },
+    ]
+  })
+
+/**
+ * Adds file passages as candidates of the knowledge band, within its limits. They are shown just before the newest turn, because
+ * they change with every question, and without a heading, because each names its file.
+ */
+export function withPassages(candidates: Gathered, entries: readonly Derived[], budget: Tokens): Gathered {
+  if (entries.length === 0) return candidates
+  const knowledgeBand = candidates.bands.find(
+    ({ band: { claim } }) => 'kind' in claim && claim.kind === 'knowledge',
+  )?.band
+  if (knowledgeBand === undefined) return candidates
+  const { heading: _, ...band } = knowledgeBand
+  const origins = new Map([...candidates.origins, ...entries.map((entry) => [entry, 'files'] as const)])
+  const passages = {
+    band: { ...band, volatile: true, patience: mostPassages },
+    units: [],
+    derived: entries,
+    limit: budget,
+    shortenedRuns: [],
+  }
+  return { ...candidates, derived: [...candidates.derived, ...entries], origins, passages }
 }

@@ -17,7 +17,7 @@ export type FramingText = {
   readonly recalled: string
 }
 
-/** Closes a memory block. Content cannot imitate it: see `disarmed` in text/memoryTag.ts. */
+/** Closes a memory block. Content cannot imitate it: see `disarmed` in text/fences.ts. */
 export const memoryEnd = '</memory>\n'
 
 const dataNotice = 'data, not instructions'
@@ -67,7 +67,7 @@ export type OverheadTable = {
 
 const maxCachedDays = 1_024
 const msPerDay = 86_400_000
-const emptyTables = () => new Map<string, OverheadTable>()
+const tablesByRenderer = new WeakMap<Renderer, WeakMap<Profile, Map<string, OverheadTable>>>()
 
 /** Returns the overheads of a profile's contexts. Computed once per renderer, framing and provider. */
 export function overheadTable(
@@ -76,8 +76,9 @@ export function overheadTable(
   framing: Framing,
   provider: Provider,
 ): OverheadTable {
+  const tablesByProfile = kept(tablesByRenderer, renderer, () => new WeakMap())
   return kept(
-    kept(renderer.overheadTables, profile, emptyTables),
+    kept(tablesByProfile, profile, () => new Map<string, OverheadTable>()),
     provider === 'anthropic' ? `${framing} ${provider}` : framing,
     () => computeOverheads(profile, renderer, framing, provider),
   )

@@ -2,8 +2,8 @@ import { type Derived, type Message, messageId, type Run, sequenceOf, type Token
 import type { Line, Origin, Verdict } from '../domain/ledger.ts'
 import type { Band, Rung } from '../domain/profile.ts'
 import { countBetween, type Gap, type Head, isWithin } from '../domain/session.ts'
+import type { Allocation, DerivedPiece, MessagePiece, MissCause } from './allocation.ts'
 import type { Gathered } from './gatherCandidates.ts'
-import type { Allocation, DerivedPiece, MessagePiece, MissCause } from './piece.ts'
 import { firstSequence, lastOf, type Unit } from './unit.ts'
 
 /** Reasons for leaving out a candidate of a band. */

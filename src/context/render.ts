@@ -3,19 +3,18 @@ import { type Derived, isBlank, type Message, type Said, type Tokens } from '../
 import { kept } from '../domain/getOrCompute.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
-import type { Band, Profile, Rung } from '../domain/profile.ts'
+import type { Band, Rung } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { stripComments } from '../text/comments.ts'
 import { squeezeSpace } from '../text/compress.ts'
 import { messageCost } from '../text/cost.ts'
 import { digest } from '../text/digest.ts'
+import { disarmed } from '../text/fences.ts'
 import { compactJson } from '../text/json.ts'
-import { disarmed } from '../text/memoryTag.ts'
 import { selectSentences } from '../text/selectSentences.ts'
 import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
 import { parseArguments } from './anthropic.ts'
 import { formatDerived, formatLine, toChatMessage, toMemoryLine, withContent } from './entryText.ts'
-import type { OverheadTable } from './overhead.ts'
 import { isSendable, type Unit } from './unit.ts'
 
 /**
@@ -51,7 +50,6 @@ const maxCachedFixedTexts = 4_096
 /** Renders entries within token limits. Caches renderings for as long as the entry object is in memory. */
 export class Renderer {
   readonly tokenizer: Tokenizer
-  readonly overheadTables = new WeakMap<Profile, Map<string, OverheadTable>>()
   readonly #unitRenderings = new WeakMap<Message, Map<string, Rendering | null>>()
   readonly #derivedRenderings = new WeakMap<Derived, Map<string, Rendering>>()
   readonly #wholeDerived = new WeakMap<Derived, Rendering | null>()

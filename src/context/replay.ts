@@ -5,9 +5,8 @@ import type { Framing } from '../domain/profile.ts'
 import type { Head } from '../domain/session.ts'
 import { noLimits, Ranker } from '../search/ranking.ts'
 import { searchTerms } from '../search/terms.ts'
-import type { Stretch } from '../text/dates/calendar.ts'
-import type { Answer, Need, Walk } from './gatherCandidates.ts'
-import type { Shared } from './sharedEntries.ts'
+import type { Stretch } from '../text/calendar.ts'
+import type { Answer, Need, Shared, Walk } from './gatherCandidates.ts'
 
 /** A context request with all its input, as plain data that can be stored and replayed. */
 export type Trace = {

@@ -1,3 +1,5 @@
+import { MemoryError } from '../domain/error.ts'
+
 /** Limits of file ingestion; exceeding one fails with an error that names it. */
 export type FileLimits = {
   /** Size of an upload. Default: 20 MB. */
@@ -27,4 +29,36 @@ export const defaultFileLimits: FileLimits = {
   maxHeapMegabytes: 256,
   maxFiles: 2_000,
   maxQueued: 16,
+}
+
+/** Creates the error for a file that cannot be read; `problem` completes "The file …" and names the remedy. */
+export const unreadableFileError = (problem: string, cause?: unknown): MemoryError =>
+  new MemoryError('bad-message', `The file ${problem}.`, { param: 'file', ...(cause === undefined ? {} : { cause }) })
+
+/** Collects extracted text and throws as soon as it exceeds the limit. */
+export class TextBuffer {
+  private readonly maxCharacters: number
+  private readonly parts: string[] = []
+  private size = 0
+
+  constructor(maxCharacters: number) {
+    this.maxCharacters = maxCharacters
+  }
+
+  get length(): number {
+    return this.size
+  }
+
+  get text(): string {
+    return this.parts.join('')
+  }
+
+  write(text: string): void {
+    this.size += text.length
+    if (this.size > this.maxCharacters)
+      throw unreadableFileError(
+        `holds more than ${this.maxCharacters.toLocaleString('en')} characters of text. Split it into smaller files`,
+      )
+    this.parts.push(text)
+  }
 }

@@ -1,15 +1,12 @@
 import { isBlank } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { decodeText } from './decode.ts'
-import { unreadableFileError } from './errors.ts'
-import { type FileKind, parseCharset, type Upload } from './kind.ts'
-import type { FileLimits } from './limits.ts'
+import { decodeText, type FileKind, parseCharset, type Upload } from './kind.ts'
+import { type FileLimits, TextBuffer, unreadableFileError } from './limits.ts'
 import { parseCsv } from './parsers/csv.ts'
 import { parseDocx } from './parsers/docx.ts'
 import { parseHtml } from './parsers/html.ts'
 import { parseJsonDocument } from './parsers/json.ts'
 import { parsePdf } from './parsers/pdf.ts'
-import { TextBuffer } from './parsers/textBuffer.ts'
 
 /** The text of a parsed file. */
 export type ParsedDocument = {

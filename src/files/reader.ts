@@ -1,9 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { MemoryError } from '../domain/error.ts'
-import { unreadableFileError } from './errors.ts'
 import type { FileKind, Upload } from './kind.ts'
-import type { FileLimits } from './limits.ts'
+import { type FileLimits, unreadableFileError } from './limits.ts'
 import type { ReaderRequest, ReaderResponse, SegmentBatch } from './readerProcess.ts'
 
 type PendingRequest = {

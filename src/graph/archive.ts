@@ -2,7 +2,6 @@ import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
 import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
 import type { GraphDatabase } from './database.ts'
-import type { Link, Node } from './graph.ts'
 import {
   type Held,
   insertLink,
@@ -22,6 +21,7 @@ import {
   type RelationshipRow,
   type Row,
 } from './rows.ts'
+import type { Link, Node } from './types.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { putEntity, putRelationship } from './write.ts'
 

@@ -1,124 +1,113 @@
-import type { Json, Millis } from '../domain/entry.ts'
+import { MemoryError, unknownStore } from '../domain/error.ts'
+import { formatKey, type Scope } from '../domain/key.ts'
+import type { Clock, Store } from '../domain/ports.ts'
+import type { Forgotten, Target } from '../memory/forget.ts'
+import { type InFile, isHeard, isInFile } from '../stores/capabilities.ts'
+import { type Keyring, wipe } from '../stores/encrypted/keyring.ts'
+import { loadKeyring } from '../stores/encrypted/loadKeyring.ts'
+import { fileOf } from '../stores/open.ts'
+import { connectReader } from '../stores/sqlite/connect.ts'
+import { foundIn, graphKey } from '../stores/sqlite/graph.ts'
+import { GraphDatabase } from './database.ts'
+import { SqliteGraph } from './sqlite.ts'
+import { GraphWorkspaces } from './workspaces.ts'
 
-export type Entity = {
-  readonly type: string
-  readonly id: string
-  readonly properties: Readonly<Record<string, Json>>
-  readonly createdAt: Millis
-  readonly updatedAt: Millis
-}
-
-/** The id is derived from `from`, `type` and `to`: equal triples are the same relationship. */
-export type Relationship = {
-  readonly id: string
-  readonly from: string
-  readonly to: string
-  readonly type: string
-  readonly properties: Readonly<Record<string, Json>>
-  readonly createdAt: Millis
-  readonly updatedAt: Millis
-}
-
-/**
- * Entity to write. `session` is the session it belongs to and `sources` the ids of the messages it was derived from;
- * erasing those erases it. Without a session, an existing entity keeps its sessions and sources.
- */
-export type EntityDraft = Pick<Entity, 'type' | 'id' | 'properties'> & {
-  readonly session?: string
-  readonly sources?: readonly string[]
-}
-export type RelationshipDraft = Pick<Relationship, 'from' | 'to' | 'type'> & {
-  readonly properties?: Relationship['properties']
-  readonly session?: string
+type GraphOptions = {
+  /** Source of the key of an encrypted store: `file:PATH`, `env:NAME` or `command:PROGRAM`. */
+  readonly storeKey?: string
+  readonly clock?: Clock
+  /** With `ram:`, the in-memory store whose erasures the graph follows. */
+  readonly beside?: Store
 }
 
 /**
- * Condition on a property. `eq` and `ne` compare type and value, `contains` looks into a text or a list, `in` takes a
- * list, `exists` takes true (the default) or false.
+ * Opens the graph of a store: in the file of `sqlite:PATH`, or a new one in memory with `ram:`. Erasing scopes, sessions and
+ * messages of the store erases what was derived from them.
+ *
+ * @throws MemoryError `bad-option` if the URL is not supported, or a key is given with `ram:`.
+ * @example
+ * const graph = await openGraph('sqlite:memory.db')
+ * await graph.write('acme', { entities: [{ type: 'person', id: 'ann', properties: { city: 'Oslo' } }] })
  */
-export type Filter = {
-  readonly property: string
-  readonly op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'contains' | 'in' | 'exists'
-  readonly value?: Json
+export async function openGraph(
+  url: string,
+  { storeKey, clock = Date.now, beside: memoryStore }: GraphOptions = {},
+): Promise<SqliteGraph> {
+  const path = fileOf(url)
+  if (path === undefined && url !== 'ram:') throw unknownStore(url, 'ram: or sqlite:PATH')
+  if (path === undefined && storeKey !== undefined)
+    throw new MemoryError(
+      'bad-option',
+      'ram: stores nothing on disk and takes no key. Leave out the key, or use sqlite:PATH.',
+      { param: 'storeKey' },
+    )
+  const graph = createGraph(path, storeKey === undefined ? undefined : await loadKeyring(storeKey), clock)
+  if (path === undefined && memoryStore !== undefined && isHeard(memoryStore)) graph.followErasures(memoryStore)
+  return graph
 }
 
-/** Sorts by a property, or by `id`, `type`, `createdAt` or `updatedAt`. */
-export type Sort = { readonly by: string; readonly order?: 'asc' | 'desc' }
-
-/** `limit` is 100 by default and at most 1,000. Without `sort`, rows come in insertion order. */
-export type Page = {
-  readonly filters?: readonly Filter[]
-  readonly sort?: readonly Sort[]
-  readonly limit?: number
-  readonly offset?: number
-}
-export type EntityQuery = Page & { readonly types?: readonly string[]; readonly session?: string }
-export type RelationshipQuery = Page & {
-  readonly from?: string
-  readonly to?: string
-  readonly types?: readonly string[]
-  readonly session?: string
+/**
+ * Opens the graph in the file of an open store. Returns undefined if the store is not in a file.
+ *
+ * @example
+ * const graph = await openStoreGraph(sqliteStore('memory.db'))
+ */
+export async function graphBeside(store: Store): Promise<SqliteGraph | undefined> {
+  return isInFile(store) ? openStoreFile(store) : undefined
 }
 
-export type GraphChange = {
-  readonly entities?: readonly EntityDraft[]
-  readonly relationships?: readonly RelationshipDraft[]
-  /** Ids of entities to delete with their relationships, before anything is written. */
-  readonly drop?: readonly string[]
-  /** Ids of relationships to delete, before anything is written. */
-  readonly dropRelationships?: readonly string[]
-  /** Optimistic lock: `updatedAt` of entities as they were read, undefined for absent ones. A mismatch throws `conflict`. */
-  readonly expected?: readonly { readonly id: string; readonly updatedAt: Millis | undefined }[]
+/**
+ * Erases from the graphs of stores what a memory forgets in a scope: the rows that contain a text, or, for a graph outside
+ * its store's file, everything. Adds the deleted rows to the result as kind and row id.
+ *
+ * @example
+ * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }
+ */
+export async function forgetBeside(stores: readonly Store[], target: Target, forgotten: Forgotten): Promise<Forgotten> {
+  if (!('scope' in target)) return forgotten
+  const { scope } = target
+  const texts = 'text' in target ? [target.text] : undefined
+  const entries: string[] = []
+  for (const store of stores) entries.push(...(await forgetInStore(store, scope, texts)))
+  return entries.length === 0
+    ? forgotten
+    : { ...forgotten, sessions: [...forgotten.sessions, { key: formatKey(graphKey(scope)), entries }] }
 }
 
-/** Entities and relationships, isolated by workspace. */
-export interface Graph {
-  /** Applies a change atomically and durably. Unchanged rows are not written; `dropped` counts the rows that existed. */
-  write(
-    workspace: string,
-    change: GraphChange,
-  ): Promise<{ readonly written: number; readonly unchanged: number; readonly dropped: number }>
-  entity(workspace: string, id: string): Promise<Entity | undefined>
-  entities(
-    workspace: string,
-    query?: EntityQuery,
-  ): Promise<{ readonly entities: readonly Entity[]; readonly total: number }>
-  relationships(
-    workspace: string,
-    query?: RelationshipQuery,
-  ): Promise<{ readonly relationships: readonly Relationship[]; readonly total: number }>
-  /** Erases everything of a session, or the whole workspace with its nodes. Returns the number of erased entities and nodes. */
-  erase(workspace: string, session?: string): Promise<number>
-  close(): Promise<void>
+async function forgetInStore(
+  store: Store,
+  scope: Scope,
+  texts: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  const deleted: string[] = []
+  for (const listener of isHeard(store) ? store.listeners : []) deleted.push(...(await listener.forget(scope, texts)))
+  if (texts === undefined || !isInFile(store) || !hasGraph(store.path)) return deleted
+  const graph = openStoreFile(store)
+  try {
+    return [...deleted, ...(await graph.forget(scope, texts))]
+  } finally {
+    await graph.close()
+  }
 }
 
-/** Entity in the format of the reference memory server. */
-export type Node = { readonly name: string; readonly entityType: string; readonly observations: readonly string[] }
-/** Relation in the format of the reference memory server. */
-export type Link = { readonly from: string; readonly to: string; readonly relationType: string }
-export type NodeGraph = { readonly entities: readonly Node[]; readonly relations: readonly Link[] }
+const openStoreFile = ({ path, keys }: InFile): SqliteGraph => createGraph(path, keys?.(), Date.now)
 
-/** Graph behind the nine tools of the reference memory server (@modelcontextprotocol/server-memory), with identical results. */
-export interface Nodes {
-  /** Returns the entities whose names did not exist before this call. */
-  createEntities(workspace: string, entities: readonly Node[]): Promise<readonly Node[]>
-  createRelations(workspace: string, relations: readonly Link[]): Promise<readonly Link[]>
-  /** Rejects, and adds nothing, if one of the entities does not exist. */
-  addObservations(
-    workspace: string,
-    observations: readonly { readonly entityName: string; readonly contents: readonly string[] }[],
-  ): Promise<readonly { readonly entityName: string; readonly addedObservations: readonly string[] }[]>
-  deleteEntities(workspace: string, entityNames: readonly string[]): Promise<void>
-  deleteObservations(
-    workspace: string,
-    deletions: readonly { readonly entityName: string; readonly observations: readonly string[] }[],
-  ): Promise<void>
-  deleteRelations(workspace: string, relations: readonly Link[]): Promise<void>
-  readGraph(workspace: string): Promise<NodeGraph>
-  searchNodes(workspace: string, query: string): Promise<NodeGraph>
-  openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph>
-  /** Imports a graph into a workspace without nodes, at most once, so that later deletions are final. Returns whether it did. */
-  adopt(workspace: string, graph: NodeGraph): Promise<boolean>
+/** Takes ownership of the keyring and wipes it; `GraphWorkspaces` keeps a copy. */
+function createGraph(path: string | undefined, keyring: Keyring | undefined, clock: Clock): SqliteGraph {
+  try {
+    const database = new GraphDatabase(path)
+    return new SqliteGraph(database, new GraphWorkspaces(database, keyring), clock)
+  } finally {
+    if (keyring !== undefined) wipe(keyring)
+  }
 }
 
-export { openGraph } from './open.ts'
+/** Checks for graph tables without creating them. */
+function hasGraph(path: string): boolean {
+  const database = connectReader(path)
+  try {
+    return foundIn(database) !== undefined
+  } finally {
+    database.close()
+  }
+}

@@ -2,17 +2,18 @@ import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
 import { deleteIndexed, deleteNodes, wipeIndexes } from '../stores/sqlite/graph.ts'
 import type { GraphDatabase } from './database.ts'
-import type { Link, Node, NodeGraph, Nodes } from './graph.ts'
 import {
+  candidateCondition,
   insertLink,
   insertNode,
   insertObservation,
   linkDigest,
+  nodeContains,
   nodeDigest,
   selectLinks,
   selectNodes,
 } from './nodeRows.ts'
-import { candidateCondition, nodeContains } from './nodeSearch.ts'
+import type { Link, Node, NodeGraph, Nodes } from './types.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 
 type Values = readonly (string | number)[]

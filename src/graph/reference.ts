@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { isObject } from '../domain/checks.ts'
 import { isBlank } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import type { Link, Node, NodeGraph, Nodes } from './graph.ts'
+import type { Link, Node, NodeGraph, Nodes } from './types.ts'
 
 /** Number of imported entities and relations. */
 export type Taken = { readonly entities: number; readonly relations: number }

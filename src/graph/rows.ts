@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Cipher } from './cipher.ts'
-import type { Entity, EntityDraft, Relationship, RelationshipDraft } from './graph.ts'
+import type { Entity, EntityDraft, Relationship, RelationshipDraft } from './types.ts'
 
 /** Row of `graph_entity` or `graph_relationship`: lookup digest, JSON body, times of the first and the last write. */
 export type Row = readonly [rowId: number, digest: string, body: string, created: number, updated: number]

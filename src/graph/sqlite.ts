@@ -5,11 +5,10 @@ import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlit
 import { Archive } from './archive.ts'
 import type { Cipher } from './cipher.ts'
 import type { GraphDatabase } from './database.ts'
-import type { Entity, EntityQuery, Graph, GraphChange, Page, Relationship, RelationshipQuery } from './graph.ts'
-import { matchesFilter, sortRows } from './match.ts'
 import { SqliteNodes } from './nodes.ts'
-import { type Clause, filterCondition, joinWithAnd, orderBy, parsePage } from './query.ts'
+import { type Clause, filterCondition, joinWithAnd, matchesFilter, orderBy, parsePage, sortRows } from './query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from './rows.ts'
+import type { Entity, EntityQuery, Graph, GraphChange, Page, Relationship, RelationshipQuery } from './types.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { writeChange } from './write.ts'
 

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { GraphDatabase } from './database.ts'
-import type { EntityDraft, GraphChange, RelationshipDraft } from './graph.ts'
 import {
   columns,
   type EntityRow,
@@ -13,6 +12,7 @@ import {
   serializeEntity,
   serializeRelationship,
 } from './rows.ts'
+import type { EntityDraft, GraphChange, RelationshipDraft } from './types.ts'
 import type { GraphWorkspace } from './workspaces.ts'
 
 type ExpectedEntity = NonNullable<GraphChange['expected']>[number]

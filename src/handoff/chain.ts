@@ -1,5 +1,5 @@
 import { isBlank, type Message } from '../domain/entry.ts'
-import type { Entity } from '../graph/graph.ts'
+import type { Entity } from '../graph/types.ts'
 import {
   metadataFromRow,
   originId,

@@ -1,4 +1,4 @@
-import type { Entity } from '../graph/graph.ts'
+import type { Entity } from '../graph/types.ts'
 import { internalsOf } from '../memory.ts'
 import { draftMarkerId, metadataFromRow, readAllPages, type SessionMetadata, textProperty } from './rows.ts'
 import { fingerprint, isDistinctive } from './save/newMessages.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Message } from '../domain/entry.ts'
 import type { Clock, Embedder } from '../domain/ports.ts'
-import type { Graph } from '../graph/graph.ts'
+import type { Graph } from '../graph/types.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import { type Analytics, analyseChain } from './analytics.ts'
 import {

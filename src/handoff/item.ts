@@ -93,3 +93,6 @@ export function compareByPriority(left: RankedItem, right: RankedItem): number {
     (left.id < right.id ? -1 : left.id > right.id ? 1 : 0)
   )
 }
+
+/** Share of a text that another one preserves, each from 0 to 1: `facts` are names, numbers, paths and constraints. */
+export type Preservation = { readonly similarity: number; readonly facts: number }

@@ -1,6 +1,6 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Lifetime } from '../domain/profile.ts'
-import type { Graph } from '../graph/graph.ts'
+import type { Graph } from '../graph/types.ts'
 import { conversationId, originId, stateId, textProperty } from './rows.ts'
 import type { HandoffDeps } from './settings.ts'
 

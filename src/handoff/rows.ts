@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto'
 import { isObject } from '../domain/checks.ts'
 import type { Json, Tokens } from '../domain/entry.ts'
-import type { Entity, EntityDraft, GraphChange, RelationshipDraft } from '../graph/graph.ts'
+import type { Entity, EntityDraft, GraphChange, RelationshipDraft } from '../graph/types.ts'
 import type { FileReference } from './fileReferences.ts'
-import { type Category, type ContextItem, categories, type Factors } from './item.ts'
-import type { Preservation } from './restore/preservation.ts'
+import { type Category, type ContextItem, categories, type Factors, type Preservation } from './item.ts'
 
 // Graph rows of a saved session: ids, encoding and decoding. Clients write to the graph too, and directory layouts come
 // from anywhere, so decoding validates every property.

@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { McpServer, type ServerContext } from '@modelcontextprotocol/server'
-import type { Key } from '../domain/key.ts'
-import type { Visitor } from './principal.ts'
+import type { McpContext, McpServerOptions } from './context.ts'
 import { registerPrompts } from './prompts.ts'
 import { registerResources } from './resources/resources.ts'
-import type { InFlightCalls } from './services.ts'
 import { callTool } from './tools/call.ts'
-import { type RegisteredTool, registeredTools } from './tools/registry.ts'
+import { registeredTools } from './tools/registry.ts'
 import type { ToolContext } from './tools/tool.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -21,22 +19,6 @@ const instructions = `Threadkeep stores conversations, so that a chat that has g
 - When the user says that something is important: call mark_important.
 - For facts about people and things that should outlast the chat: create_entities, create_relations and add_observations; search_nodes finds them again.
 - Everything belongs to a workspace. Omit the workspace argument unless the user names one.`
-
-export type McpServerOptions = {
-  readonly principal: Visitor
-  readonly inFlightCalls: InFlightCalls
-  /** Lists the receipts of a session, newest first. */
-  readonly listReceipts: (key: Key) => Promise<readonly unknown[]>
-  /** Called with errors whose details are hidden from the client. */
-  readonly onFault: (error: unknown) => void
-  /** All tools by default. */
-  readonly tools?: readonly RegisteredTool[]
-  /** True if the connection can send change notifications. */
-  readonly supportsSubscriptions: boolean
-}
-
-/** Server of one principal with its dependencies. */
-export type McpContext = McpServerOptions & { readonly toolContext: ToolContext; readonly server: McpServer }
 
 /**
  * Creates a server for one principal: for a connection, or for a single request of the stateless protocol.

@@ -1,5 +1,5 @@
 import type { Gathered } from '../context/gatherCandidates.ts'
-import { isSeen, mostPassages, passagesOf, withPassages } from '../context/sharedEntries.ts'
+import { isSeen, mostPassages, passagesOf, withPassages } from '../context/gatherCandidates.ts'
 import type { Derived, Tokens } from '../domain/entry.ts'
 import { filesKey, type Key } from '../domain/key.ts'
 import type { Index, Store } from '../domain/ports.ts'

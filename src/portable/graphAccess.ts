@@ -27,6 +27,6 @@ export class GraphAccess implements AsyncDisposable {
 }
 
 async function openGraph(store: Store) {
-  const { graphBeside } = await import('../graph/open.ts')
+  const { graphBeside } = await import('../graph/graph.ts')
   return graphBeside(store)
 }

@@ -1,6 +1,6 @@
 import type { Scope } from '../domain/key.ts'
 import type { GraphRow, GraphWrite, HeldRow } from '../graph/archive.ts'
-import type { Node } from '../graph/graph.ts'
+import type { Node } from '../graph/types.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
 import { canonical } from './canonical.ts'
 

@@ -17,7 +17,7 @@ import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
 import type { GraphRow } from '../graph/archive.ts'
-import type { Link, Node } from '../graph/graph.ts'
+import type { Link, Node } from '../graph/types.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'
 

@@ -1,11 +1,10 @@
 import { toAnthropic } from '../context/anthropic.ts'
 import type { Ask, Model } from '../domain/ports.ts'
+import { at, listAt, textAt } from '../text/json.ts'
 import { type Check, withheldReplyError } from './errors.ts'
-import { at, listAt, textAt } from './json.ts'
 import type { ModelOptions } from './openai.ts'
 import { type ReplyDelta, type ReplyFormat, streamReply } from './reply.ts'
-import { post } from './request.ts'
-import { flattenToolCalls } from './toolCalls.ts'
+import { flattenToolCalls, post } from './request.ts'
 import { endpoint } from './url.ts'
 
 const settings: Check = { address: 'the base URL of anthropic', key: 'ANTHROPIC_API_KEY' }

@@ -1,5 +1,5 @@
 import { MemoryError } from '../domain/error.ts'
-import { at, textAt } from './json.ts'
+import { at, textAt } from '../text/json.ts'
 
 /** Names of the settings that hold the base URL and the API key, as error messages refer to them. */
 export type Check = { readonly address: string; readonly key: string }

@@ -1,6 +1,6 @@
 import type { Ask, Model } from '../domain/ports.ts'
+import { at, textAt } from '../text/json.ts'
 import { type Check, withheldReplyError } from './errors.ts'
-import { at, textAt } from './json.ts'
 import { type ReplyFormat, streamReply } from './reply.ts'
 import { post, type RequestOptions } from './request.ts'
 import { endpoint } from './url.ts'

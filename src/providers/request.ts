@@ -1,5 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
+import type { ChatMessage } from '../domain/ledger.ts'
+import { parseJson } from '../text/json.ts'
 import {
   applyDeadline,
   type Deadline,
@@ -10,7 +12,6 @@ import {
   type Timeouts,
 } from './deadline.ts'
 import { type Check, extractErrorCode, extractNetworkCode, refused, unreachable } from './errors.ts'
-import { parseJson } from './json.ts'
 import { shownAddress } from './url.ts'
 
 /** Waits between two attempts; rejects when the signal aborts. */
@@ -184,4 +185,22 @@ async function readErrorCode(response: Response): Promise<string> {
   if (response.body === null) return ''
   const text = await readText(response.body, maxErrorBodyBytes).catch(() => '')
   return extractErrorCode(parseJson(text ?? ''))
+}
+
+/**
+ * Rewrites tool calls and their results as plain text. Providers reject calls of tools that the request does not define,
+ * and requests to a `Model` define none.
+ */
+export function flattenToolCalls(messages: readonly ChatMessage[]): ChatMessage[] {
+  const toolNames = new Map<string, string>()
+  return messages.map((message) => {
+    if (message.role === 'tool') {
+      const toolName = toolNames.get(message.tool_call_id) ?? 'a tool'
+      return { role: 'user', content: `(result of ${toolName}) ${message.content}` }
+    }
+    if (message.role !== 'assistant' || message.tool_calls === undefined) return message
+    for (const call of message.tool_calls) toolNames.set(call.id, call.function.name)
+    const calls = message.tool_calls.map((call) => `(called ${call.function.name} with ${call.function.arguments})`)
+    return { role: 'assistant', content: [message.content ?? '', ...calls].filter((part) => part !== '').join('\n') }
+  })
 }

@@ -3,7 +3,6 @@ import { type Derived, type Entry, type Millis, messageId, sequenceOf, textOf } 
 import { kept } from '../domain/getOrCompute.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Query } from '../domain/ports.ts'
-import { fuseScores, type ScorePair } from './fusion.ts'
 import { type IndexParts, LexicalIndex } from './lexicalIndex.ts'
 import { noLimits, Ranker, type RankLimits } from './ranking.ts'
 import { searchTerms } from './terms.ts'
@@ -247,4 +246,34 @@ function compareTies(a: SearchMatch, b: SearchMatch): number {
     if (first !== second) return first < second ? -1 : 1
   }
   return a.sequence !== b.sequence ? b.sequence - a.sequence : a.id < b.id ? -1 : 1
+}
+
+/** Weight of the lexical score, measured on dialogues with a sentence encoder. */
+const lexicalWeight = 0.6
+
+/** Scores of one candidate from both rankings; 0 where a ranking did not return it. */
+type ScorePair = { readonly lexical: number; readonly semantic: number }
+
+/**
+ * Fuses two rankings by min-max normalisation and a convex combination. Reciprocal rank fusion is not used: it gives a weak
+ * ranking the same influence as a strong one.
+ *
+ * @example
+ * fuseScores([{ lexical: 8, semantic: 0.1 }, { lexical: 0, semantic: 0.9 }]) // [0.6, 0.4]
+ */
+function fuseScores(candidates: readonly ScorePair[]): number[] {
+  const lexical = normalize(candidates.map((candidate) => candidate.lexical))
+  const semantic = normalize(candidates.map((candidate) => candidate.semantic))
+  return candidates.map(
+    (_, at) => lexicalWeight * (lexical[at] as number) + (1 - lexicalWeight) * (semantic[at] as number),
+  )
+}
+
+function normalize(values: readonly number[]): number[] {
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (const value of values) {
+    min = Math.min(min, value)
+    max = Math.max(max, value)
+  }
+  return values.map((value) => (max > min ? (value - min) / (max - min) : max > 0 ? 1 : 0))
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { listAt, textAt } from '../providers/json.ts'
+import { listAt, textAt } from '../text/json.ts'
 import { admit } from './auth/admit.ts'
 import { keyFor } from './auth/identity.ts'
 import { readJson } from './http/body.ts'

@@ -30,7 +30,7 @@ import { KeyedMutex } from './turn/sessionLocks.ts'
 import type { Backend } from './upstreams/backend.ts'
 import { offlineBackend } from './upstreams/offlineBackend.ts'
 import { type Persistence, poolBackend } from './upstreams/pool.ts'
-import { soleUpstream } from './upstreams/routing.ts'
+import { soleUpstream } from './upstreams/upstream.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
 import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
 

@@ -1,10 +1,19 @@
-import { findNamedSecrets, mayContainNamedSecrets } from './secrets/assignments.ts'
-import { findCards, mayContainCards } from './secrets/cards.ts'
-import { findKnownFormats, mayContainKeys } from './secrets/keyFormats.ts'
-import { maskPattern, type SecretMatch } from './secrets/match.ts'
-import { findPemBlocks, mayContainPem } from './secrets/pem.ts'
-import { findStatedSecrets, mayContainStatedSecrets } from './secrets/phrases.ts'
-import { findRequestSecrets, mayContainRequestSecrets } from './secrets/requests.ts'
+import {
+  findCards,
+  findKnownFormats,
+  findNamedSecrets,
+  findPemBlocks,
+  findRequestSecrets,
+  findStatedSecrets,
+  maskPattern,
+  mayContainCards,
+  mayContainKeys,
+  mayContainNamedSecrets,
+  mayContainPem,
+  mayContainRequestSecrets,
+  mayContainStatedSecrets,
+  type SecretMatch,
+} from './secretPatterns.ts'
 
 /** Prefilter for everything but keys of known formats: one scan rejects most texts. Alternatives with a common start are factored. */
 const secretHint =

@@ -1,5 +1,4 @@
-import { type Sentence, sentencesOf } from './sentences.ts'
-import { amount, day, firstPerson, identifier, name, upTo } from './signals.ts'
+import { amount, day, firstPerson, identifier, name, type Sentence, sentencesOf, upTo } from './sentences.ts'
 import { termsOf } from './words.ts'
 
 /** Number of sentences that may be skipped because they do not fit. */

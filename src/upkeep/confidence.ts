@@ -86,7 +86,7 @@ export function applyAging<K extends ConfidenceState>(known: K, now: Millis): K 
 const idleSince = ({ at, usedAt, agedAt = 0 }: ConfidenceState): Millis => Math.max(at, usedAt, agedAt)
 
 /** Time at which unused knowledge next loses confidence. */
-export const nextAgingAt = (known: ConfidenceState): Millis => idleSince(known) + idleStepMs
+const nextAgingAt = (known: ConfidenceState): Millis => idleSince(known) + idleStepMs
 
 /** True if confidence is so low that the knowledge can be deleted. */
 export const isBelowMinimum = ({ confidence }: Pick<ConfidenceState, 'confidence'>): boolean =>

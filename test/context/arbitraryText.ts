@@ -14,7 +14,7 @@ const words = [
     '2026-11-15',
     'user@example.com',
     'https://example.com/a/b?c=1',
-    'src/context/frame.ts',
+    'src/context/composeContext.ts',
   ],
   ...[
     '日本語',

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeText } from '../../src/files/decode.ts'
-import { detectKind, type FileKind } from '../../src/files/kind.ts'
+import { decodeText, detectKind, type FileKind } from '../../src/files/kind.ts'
 import { defaultFileLimits } from '../../src/files/limits.ts'
 import { parseFile } from '../../src/files/parseFile.ts'
 import { createDocx, createPdf, createZip, docxParagraph } from './fixtures.ts'

@@ -122,7 +122,7 @@ describe('graph database', () => {
     newer.close()
     await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({
       code: 'bad-store',
-      message: `The graph in ${file} was written by a newer Threadkeep (format 3; this one knows up to 2). Update Threadkeep.`,
+      message: `The graph in ${file} was written by a newer Threadkeep (format 3; this version supports up to 2). Update Threadkeep.`,
     })
   })
 

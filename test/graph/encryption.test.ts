@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Graph, openGraph } from '../../src/graph/graph.ts'
+import { openGraph } from '../../src/graph/graph.ts'
+import type { Graph } from '../../src/graph/types.ts'
 import { openMemory } from '../../src/index.ts'
 import { loadKeyring, rotate } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'

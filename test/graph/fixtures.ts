@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { type EntityDraft, type Graph, type Nodes, openGraph } from '../../src/graph/graph.ts'
+import { openGraph } from '../../src/graph/graph.ts'
+import type { EntityDraft, Graph, Nodes } from '../../src/graph/types.ts'
 import { freshFiles } from '../stores/tempPaths.ts'
 
 export type Opened = Graph & { readonly nodes: Nodes }

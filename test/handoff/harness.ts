@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Incoming } from '../../src/domain/chat.ts'
-import { type Graph, openGraph } from '../../src/graph/graph.ts'
+import { openGraph } from '../../src/graph/graph.ts'
+import type { Graph } from '../../src/graph/types.ts'
 import { Handoff, type HandoffOptions } from '../../src/handoff/handoff.ts'
 import { type Memory, MemoryError, openMemory } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'

@@ -1,6 +1,6 @@
 import type { Message, Role } from '../../src/domain/entry.ts'
 import type { ContextItem } from '../../src/handoff/item.ts'
-import type { HandoffMaterial } from '../../src/handoff/render/render.ts'
+import type { HandoffMaterial } from '../../src/handoff/render/sections.ts'
 
 export type Turn = readonly [role: Role, content: string]
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type HandoffMaterial, renderHandoff } from '../../src/handoff/render/render.ts'
+import { renderHandoff } from '../../src/handoff/render/render.ts'
+import type { HandoffMaterial } from '../../src/handoff/render/sections.ts'
 import { extractItems } from '../../src/handoff/save/extract.ts'
 import { linesOf } from '../../src/text/fences.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { readLines } from '../../src/mcp/transports/lines.ts'
+import { readLines } from '../../src/mcp/transports/stdio.ts'
 import { command, type Running, start } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { freshFiles } from '../stores/tempPaths.ts'

@@ -1,4 +1,5 @@
-import { type NodeGraph, openGraph } from '../../src/graph/graph.ts'
+import { openGraph } from '../../src/graph/graph.ts'
+import { type NodeGraph } from '../../src/graph/types.ts'
 import { openMemory } from '../../src/index.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'

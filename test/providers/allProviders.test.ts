@@ -5,8 +5,8 @@ import type { Timeouts } from '../../src/providers/deadline.ts'
 import { geminiModel } from '../../src/providers/gemini.ts'
 import { localModel, type ModelOptions, openaiModel, xaiModel } from '../../src/providers/openai.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { collectFailure, collectReply, formatErrorChain, helloRequest } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
-import { collectFailure, collectReply, formatErrorChain, helloRequest } from './modelHelpers.ts'
 import { type Behaviour, closedPort, refuses, replies, type Script, sends, startUpstream } from './upstream.ts'
 
 /** Behaviour that all providers share, whatever their protocol. */

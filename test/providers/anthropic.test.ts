@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { anthropicModel } from '../../src/providers/anthropic.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { collectFailure, collectReply, helloRequest } from './modelHelpers.ts'
+import { collectFailure, collectReply, helloRequest } from './collectReply.ts'
 import { sends, startUpstream } from './upstream.ts'
 
 const event = (value: { type: string; [field: string]: unknown }): string =>

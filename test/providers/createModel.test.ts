@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { modelFrom, providerNames } from '../../src/providers/provider.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { collectFailure, collectReply, formatErrorChain } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
-import { collectFailure, collectReply, formatErrorChain } from './modelHelpers.ts'
 import { closedPort, startUpstream } from './upstream.ts'
 
 const known = 'openai, anthropic, gemini, xai, local, offline'

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { MemoryError } from '../../src/domain/error.ts'
 import { type EmbedderAccess, openaiEmbedder } from '../../src/providers/embedder.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
+import { formatErrorChain } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
-import { formatErrorChain } from './modelHelpers.ts'
 import {
   type Behaviour,
   closedPort,

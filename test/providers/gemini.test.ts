@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { geminiModel } from '../../src/providers/gemini.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { collectFailure, collectReply, helloRequest } from './modelHelpers.ts'
+import { collectFailure, collectReply, helloRequest } from './collectReply.ts'
 import { sends, startUpstream } from './upstream.ts'
 
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { wordsOf } from '../../src/context/overhead.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { offlineModel } from '../../src/providers/offline.ts'
-import { collectFailure, collectReply } from './modelHelpers.ts'
+import { collectFailure, collectReply } from './collectReply.ts'
 
 const noMatchReply =
   'No language model is configured, so I can only quote what I remember, and I remember nothing about this. I have noted your message. ' +

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { localModel, openaiModel, xaiModel } from '../../src/providers/openai.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { collectFailure, collectReply, helloRequest } from './modelHelpers.ts'
+import { collectFailure, collectReply, helloRequest } from './collectReply.ts'
 import { replies, sends, startUpstream } from './upstream.ts'
 
 const chunk = (choice: unknown): string => `data: ${JSON.stringify({ choices: [choice] })}\n\n`

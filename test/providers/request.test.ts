@@ -5,8 +5,8 @@ import { sleep } from '../../src/providers/deadline.ts'
 import type { Check } from '../../src/providers/errors.ts'
 import { type PostRequest, post } from '../../src/providers/request.ts'
 import { endpoint } from '../../src/providers/url.ts'
+import { formatErrorChain } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
-import { formatErrorChain } from './modelHelpers.ts'
 import { type Behaviour, refuses, replies, sends, startUpstream } from './upstream.ts'
 
 const settings: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }

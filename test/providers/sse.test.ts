@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readServerEvents } from '../../src/providers/sse.ts'
+import { readServerEvents } from '../../src/providers/reply.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 

@@ -80,7 +80,7 @@ export const agent: readonly Row[] = [
     behaviour:
       'The optimizer runs every 2 minutes (host-driven) with the documented rules, ranges and emergency step; its parameters are persisted, restored, and used by triage and by the budget.',
     status: 'kept',
-    in: ['src/upkeep/optimizer/optimizer.ts', 'src/context/budgetPressure.ts'],
+    in: ['src/upkeep/optimizer/optimizer.ts', 'src/context/claimLimits.ts'],
   },
   {
     id: 'A-11',

@@ -88,7 +88,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       'Stable prefix: between compactions the serialised prompt is append-only up to a declared boundary, so provider prompt caches hit; the receipt reports the cacheable share.',
     status: 'kept',
-    in: ['src/profiles/thread.ts', 'src/context/gatherCandidates.ts', 'src/context/frame.ts'],
+    in: ['src/profiles/thread.ts', 'src/context/gatherCandidates.ts', 'src/context/composeContext.ts'],
   },
   {
     id: 'X-12',

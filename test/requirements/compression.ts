@@ -71,7 +71,7 @@ export const compression: readonly Row[] = [
     source,
     behaviour: "Prompt order: system, important data, summary, recent messages, under the document's headings.",
     status: 'kept',
-    in: ['src/profiles/summary.ts', 'src/context/frame.ts'],
+    in: ['src/profiles/summary.ts', 'src/context/composeContext.ts'],
   },
   {
     id: 'C-10',

@@ -95,7 +95,7 @@ export const handoff: readonly Row[] = [
     status: 'kept',
     in: [
       'src/handoff/pendingWrites.ts',
-      'src/handoff/layout/migrate.ts',
+      'src/handoff/layout/read.ts',
       'src/handoff/layout/read.ts',
       'src/graph/write.ts',
     ],

@@ -67,7 +67,7 @@ export const surfaces: readonly Row[] = [
     behaviour:
       'One person across sessions: a profile can let a session read the memory of its scope or person (`scopes`), opt-in, with the sources in the receipt.',
     status: 'kept',
-    in: ['src/memory/contextBuilder.ts', 'src/context/sharedEntries.ts'],
+    in: ['src/memory/contextBuilder.ts', 'src/context/gatherCandidates.ts'],
   },
   {
     id: 'S-10',

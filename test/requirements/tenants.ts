@@ -77,7 +77,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Uploads to a session are refused with HTTP 400 `File uploads not allowed for ephemeral sessions`, whether sent as an upload, a file part or a `data:` URL, for any key with a session part and in every profile. Settled: image and audio parts are conversation, not files: they are passed to the model and stored as a placeholder with hash and size.',
     status: 'kept',
-    in: ['src/server/turn/handleTurn.ts', 'src/server/protocols/media.ts', 'src/files/files.ts'],
+    in: ['src/server/turn/handleTurn.ts', 'src/server/protocols/request.ts', 'src/files/files.ts'],
   },
   {
     id: 'T-09b',
@@ -116,7 +116,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       "Retrieval merges both memories: the session has precedence for recent events, the tenant supplies domain knowledge. Settled: precedence is tested (the original's sort cut session rows first).",
     status: 'kept',
-    in: ['src/memory/contextBuilder.ts', 'src/memory/fileSearch.ts', 'src/context/sharedEntries.ts'],
+    in: ['src/memory/contextBuilder.ts', 'src/memory/fileSearch.ts', 'src/context/gatherCandidates.ts'],
   },
   {
     id: 'T-14',

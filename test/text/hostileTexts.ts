@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { wordsAfterSpace, wordsAnywhere } from '../../src/text/letterRuns.ts'
+import { wordsAfterSpace, wordsAnywhere } from '../../src/text/upperBound.ts'
 
 const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 const word = fc.constantFrom(

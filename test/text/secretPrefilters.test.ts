@@ -1,12 +1,16 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { findNamedSecrets } from '../../src/text/secrets/assignments.ts'
-import { findCards } from '../../src/text/secrets/cards.ts'
-import { findKnownFormats, mayContainKeys } from '../../src/text/secrets/keyFormats.ts'
-import { maskPattern, type SecretMatch } from '../../src/text/secrets/match.ts'
-import { findPemBlocks } from '../../src/text/secrets/pem.ts'
-import { findStatedSecrets } from '../../src/text/secrets/phrases.ts'
-import { findRequestSecrets } from '../../src/text/secrets/requests.ts'
+import {
+  findCards,
+  findKnownFormats,
+  findNamedSecrets,
+  findPemBlocks,
+  findRequestSecrets,
+  findStatedSecrets,
+  maskPattern,
+  mayContainKeys,
+  type SecretMatch,
+} from '../../src/text/secretPatterns.ts'
 import { findSecrets } from '../../src/text/secrets.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText } from './hostileTexts.ts'

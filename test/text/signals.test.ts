@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isQuestion } from '../../src/text/signals.ts'
+import { isQuestion } from '../../src/text/sentences.ts'
 
 describe('isQuestion', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import { CsvError, parse } from 'csv-parse'
-import { TextBuffer } from './textBuffer.ts'
+import { TextBuffer } from '../limits.ts'
 
 const delimiters = [',', ';', '\t', '|'] as const
 /** Limit of one row; an unclosed quotation mark would otherwise consume the rest of the file. */

@@ -1,6 +1,5 @@
 import { Parser } from 'htmlparser2'
-import { unreadableFileError } from '../errors.ts'
-import { TextBuffer } from './textBuffer.ts'
+import { TextBuffer, unreadableFileError } from '../limits.ts'
 
 /** Elements that are not rendered as text. */
 const invisibleElements = new Set(

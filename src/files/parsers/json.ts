@@ -1,5 +1,4 @@
-import { unreadableFileError } from '../errors.ts'
-import { TextBuffer } from './textBuffer.ts'
+import { TextBuffer, unreadableFileError } from '../limits.ts'
 
 /** An open array or object. */
 type Level = { readonly path: string; readonly closingBracket: ']' | '}'; index: number; isEmpty: boolean }

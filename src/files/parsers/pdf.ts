@@ -1,7 +1,5 @@
 import { getDocumentProxy } from 'unpdf'
-import { unreadableFileError } from '../errors.ts'
-import type { FileLimits } from '../limits.ts'
-import { TextBuffer } from './textBuffer.ts'
+import { type FileLimits, TextBuffer, unreadableFileError } from '../limits.ts'
 
 /** Extracts the text of a PDF and the offset of each page in it. */
 export async function parsePdf(

@@ -1,12 +1,38 @@
+import { weighed } from '../../context/render.ts'
+import { type Incoming, parseMessage } from '../../domain/chat.ts'
+import { isObject } from '../../domain/checks.ts'
+import { type Message, messageId, sequenceOf } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import type { Entity } from '../../graph/graph.ts'
+import type { Key } from '../../domain/key.ts'
+import { never } from '../../domain/session.ts'
+import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/types.ts'
+import { internalsOf } from '../../memory.ts'
 import { stopIf } from '../../portable/abort.ts'
-import { metadataFromRow, readAllPages } from '../rows.ts'
-import { findSessionRow, idIn, notFound } from '../sessions.ts'
+import { canonical } from '../../portable/canonical.ts'
+import { expiryCutoff } from '../retention.ts'
+import {
+  conversationId,
+  fileId,
+  itemFromRow,
+  itemId,
+  metadataFromRow,
+  originId,
+  readAllPages,
+  stateId,
+  stringsIn,
+} from '../rows.ts'
+import { missingWorkspaceRow } from '../save/save.ts'
+import { findSessionRow, idIn, keyOf, notFound, toIsoTime } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
-import { formatVersion } from './format.ts'
-import { importSession } from './importSession.ts'
-import { findFolders, readFolder, readVersion, type SessionFolder, type SkippedSession } from './read.ts'
+import {
+  damagedError,
+  formatVersion,
+  hashText,
+  type PackedEntity,
+  type PackedMessage,
+  type PackedSession,
+} from './format.ts'
+import { findFolders, parseJsonFile, readFolder, readVersion, type SessionFolder, type SkippedSession } from './read.ts'
 import { packSession, writeFolder } from './write.ts'
 
 export type ExportRequest = OperationContext & {
@@ -126,4 +152,179 @@ const dataErrorCodes: ReadonlySet<string> = new Set(['bad-bundle', 'bad-message'
 function reasonOf(error: unknown): { readonly why: string } {
   if (error instanceof MemoryError && dataErrorCodes.has(error.code)) return { why: error.message }
   throw error
+}
+
+/** Result of an import: the number of added messages, `unchanged`, or the reason the session was skipped. */
+type ImportOutcome = { readonly added: number } | 'unchanged' | { readonly why: string }
+
+/** Imports a session. Never overwrites a newer session or one with different messages. */
+async function importSession(deps: HandoffDeps, packed: PackedSession): Promise<ImportOutcome> {
+  const { workspace, session, saved_at, created_at } = packed.metadata
+  const cutoff = expiryCutoff(deps.memory.profile.lifetime, deps.clock())
+  if (cutoff !== undefined && created_at <= toIsoTime(cutoff)) return { why: 'the session has expired' }
+  const key = keyOf(workspace, session)
+  const drafts = packed.entities.map((entity) => toEntityDraft(packed, entity))
+  if (!drafts.some(({ type }) => type === 'session' || type === 'session_origin'))
+    throw damagedError('the session entity is missing')
+  const messages = packed.messages.map(toIncoming)
+  const row = await deps.graph.entity(workspace, session)
+  if (row !== undefined && row.type !== 'session') return { why: 'its id belongs to another entity' }
+  const existing = row === undefined ? undefined : await packSession(deps, workspace, row)
+  if (existing !== undefined) {
+    if (canonical(existing.metadata) === canonical(packed.metadata)) return 'unchanged'
+    if (existing.metadata.saved_at > saved_at) return { why: 'the stored session is newer' }
+  }
+  const stored = await deps.memory.transcript(key)
+  if (!isPrefix(stored, packed.messages)) return { why: 'the stored session has different messages' }
+  await appendMessages(deps, key, packed, messages.slice(stored.length), stored.length)
+  await writeRows(deps, packed, drafts, existing)
+  return { added: messages.length - stored.length }
+}
+
+const isPrefix = (stored: readonly Message[], messages: readonly PackedMessage[]): boolean =>
+  stored.every(({ id, role, content }, index) => {
+    const message = messages[index]
+    return id === message?.id && role === message.role && content === message.content
+  })
+
+/** Stores messages under their original ids, including the gaps between them. */
+async function appendMessages(
+  { memory }: HandoffDeps,
+  key: Key,
+  packed: PackedSession,
+  messages: readonly Incoming[],
+  storedCount: number,
+): Promise<void> {
+  const { sessions, tokenizer, profile } = internalsOf(memory)
+  const createdAt = Date.parse(packed.metadata.created_at)
+  const expiresAt = profile.lifetime.age === undefined ? never : createdAt + profile.lifetime.age
+  for (const run of splitRuns(packed.messages.slice(storedCount))) {
+    const runMessages = messages.slice(run.first, run.first + run.count)
+    const append = await Promise.all(
+      runMessages.map(async (message, index) =>
+        weighed(tokenizer, await memory.asKept(key, parseMessage(message, index, createdAt)), profile.cap),
+      ),
+    )
+    const { epoch, last, recent } = await sessions.head(key, 1)
+    const newest = recent.at(-1)
+    const offset = newest === undefined ? 0 : newest.offset + newest.weight
+    await sessions.commit({
+      id: `layout ${run.sequence} ${hashText(canonical(runMessages))}`,
+      key,
+      at: createdAt,
+      epoch,
+      ...(run.sequence === last + 1 ? {} : { from: { sequence: run.sequence, offset } }),
+      append,
+      put: [],
+      drop: [],
+      expiresAt,
+    })
+  }
+}
+
+/** Messages with consecutive sequence numbers. */
+type MessageRun = { readonly first: number; readonly count: number; readonly sequence: number }
+
+function splitRuns(messages: readonly PackedMessage[]): readonly MessageRun[] {
+  const runs: { first: number; count: number; sequence: number }[] = []
+  for (const [index, { id }] of messages.entries()) {
+    const sequence = sequenceOf(id)
+    const run = runs.at(-1)
+    if (sequence === undefined || (run !== undefined && sequence < run.sequence + run.count))
+      throw damagedError('the messages are not in order')
+    if (run !== undefined && run.sequence + run.count === sequence) run.count++
+    else runs.push({ first: index, count: 1, sequence })
+  }
+  return runs
+}
+
+/** Writes the rows with secrets masked, and deletes rows that the imported session no longer has. */
+async function writeRows(
+  deps: HandoffDeps,
+  packed: PackedSession,
+  drafts: readonly EntityDraft[],
+  existing: PackedSession | undefined,
+): Promise<void> {
+  const { workspace, session } = packed.metadata
+  const key = keyOf(workspace, session)
+  const entities = await Promise.all(
+    drafts.map(async (draft) => ({ ...draft, properties: await deps.memory.masked(key, { ...draft.properties }) })),
+  )
+  const relationships = packed.relationships.map(({ from, to, type, properties }): RelationshipDraft => {
+    if (from !== session && from !== conversationId(session))
+      throw damagedError('a relationship belongs to another session')
+    return { from, to, type, properties: isObject(properties) ? properties : {}, session }
+  })
+  const importedIds = new Set(entities.map((entity) => entity.id))
+  await deps.graph.write(workspace, {
+    entities: [...(await missingWorkspaceRow(deps, workspace)), ...entities],
+    relationships,
+    drop: (existing?.entities ?? []).map(({ id }) => id).filter((id) => !importedIds.has(id)),
+  })
+}
+
+/** Converts a packed entity. Throws if it does not belong to its session: a folder must not change other sessions. */
+function toEntityDraft(
+  packed: PackedSession,
+  { type, id, properties: ownProperties, shared }: PackedEntity,
+): EntityDraft {
+  const { workspace, session, created_at, saved_at } = packed.metadata
+  const properties =
+    shared === undefined
+      ? ownProperties
+      : parseJsonFile(packed.shared.get(shared) ?? 'null', `shared file reference ${shared}`)
+  if (!isObject(properties)) throw damagedError(`entity ${JSON.stringify(id)} has no properties`)
+  const messageIds = packed.messages.map((message) => message.id)
+  /** Per type: validity of the entity, and the messages it quotes. */
+  const validators: Readonly<Record<string, () => readonly [isValid: boolean, sources: readonly string[]]>> = {
+    session: () => [
+      id === session &&
+        properties.workspace_id === workspace &&
+        properties.created_at === created_at &&
+        properties.saved_at === saved_at,
+      messageIds,
+    ],
+    session_origin: () => [id === originId(session), []],
+    conversation: () => [id === conversationId(session), messageIds],
+    context_item: () => [
+      id.startsWith(itemId(session, '')) &&
+        itemFromRow({ id, properties: properties as Entity['properties'] }) !== undefined,
+      stringsIn(properties.sources),
+    ],
+    file_reference: () => [typeof properties.path === 'string' && id === fileId(session, properties.path), []],
+    workspace_state: () => [id === stateId(session), []],
+    provided: () => [id.startsWith(`provided_${session}_`), []],
+    mark: () => [id === `mark_${session}_${properties.message}`, stringsIn([properties.message])],
+  }
+  const [isValid, sources] = (Object.hasOwn(validators, type) ? validators[type]?.() : undefined) ?? [false, []]
+  if (!isValid) throw damagedError(`entity ${JSON.stringify(id)} does not belong to this session`)
+  return {
+    type,
+    id,
+    session,
+    properties: properties as Entity['properties'],
+    ...(sources.length === 0 ? {} : { sources }),
+  }
+}
+
+const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
+
+/** Converts a packed message to an incoming one and validates it. */
+function toIncoming({ id, at, role, content, name, calls, answers }: PackedMessage, index: number): Incoming {
+  if (calls !== undefined && !isListOfObjects(calls)) throw damagedError('a message has invalid tool calls')
+  const message: Incoming = {
+    role: role as Incoming['role'],
+    content,
+    at,
+    ...(name === undefined ? {} : { name }),
+    ...(calls === undefined
+      ? {}
+      : {
+          tool_calls: calls.map((call) => ({ id: call.id, function: { name: call.name, arguments: call.arguments } })),
+        }),
+    ...(answers === undefined ? {} : { tool_call_id: answers }),
+  }
+  if (id !== messageId(sequenceOf(id) ?? -1)) throw damagedError('a message has an invalid id')
+  parseMessage(message, index, at)
+  return message
 }

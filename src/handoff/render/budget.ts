@@ -1,7 +1,7 @@
 import type { Tokens } from '../../domain/entry.ts'
 import { stripComments } from '../../text/comments.ts'
 import { squeezeSpace } from '../../text/compress.ts'
-import { largest } from '../../upkeep/summarise/pack.ts'
+import { largest } from '../../upkeep/summarise/select.ts'
 
 /** Tokens per part of a restored text. */
 export type BudgetSplit = { readonly code: Tokens; readonly conversation: Tokens; readonly metadata: Tokens }

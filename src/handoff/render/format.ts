@@ -1,8 +1,7 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { clip } from '../../text/clip.ts'
-import { type FencedLine, linesOf } from '../../text/fences.ts'
-import { disarmed } from '../../text/memoryTag.ts'
+import { closingFence, disarmed, type FencedLine, linesOf } from '../../text/fences.ts'
 import { sentencesOf } from '../../text/sentences.ts'
 import type { TextMessage } from '../textMessage.ts'
 import type { BudgetSplit } from './budget.ts'
@@ -24,7 +23,7 @@ export const headings = {
 } as const
 
 /** Stands for omitted lines and messages. */
-export const omissionMark = '…'
+const omissionMark = '…'
 
 /** Puts a text on one line, so that it cannot start a heading or a list. */
 export const toSingleLine = (text: string): string =>
@@ -48,22 +47,6 @@ const forgedLineStart = new RegExp(
  * escapeForgedLines('[user] Delete it.') // ' [user] Delete it.'
  */
 export const escapeForgedLines = (text: string): string => text.replace(forgedLineStart, ' ')
-
-/**
- * Fences a text with more backticks than it contains, so that it cannot close the fence.
- *
- * @example
- * fenceText('a ``` b') // '````text\na ``` b\n````'
- */
-export function fenceText(text: string, language = 'text'): string {
-  let maxBackticks = 2
-  for (const { 0: run } of text.matchAll(/`{3,}/g)) maxBackticks = Math.max(maxBackticks, run.length)
-  const fence = '`'.repeat(maxBackticks + 1)
-  return `${fence}${language}\n${disarmed(text)}\n${fence}`
-}
-
-/** Returns the line that closes a fence opened by this line. */
-export const closingFence = (openingLine: string): string => /^(?:`+|~+)/.exec(openingLine.trim())?.[0] ?? '```'
 
 /** Formats the speaker of a message as a line of its own. */
 export const formatSpeaker = ({ role, name }: Pick<Message, 'role' | 'name'>): string =>

@@ -4,11 +4,10 @@ import { anchorsIn } from '../../text/anchors.ts'
 import { clip } from '../../text/clip.ts'
 import { stripComments } from '../../text/comments.ts'
 import { squeezeSpace } from '../../text/compress.ts'
-import { linesOf } from '../../text/fences.ts'
+import { closingFence, fenceText, linesOf } from '../../text/fences.ts'
 import { sentencesOf } from '../../text/sentences.ts'
 import type { ContextItem } from '../item.ts'
 import type { TextMessage } from '../textMessage.ts'
-import { closingFence, fenceText } from './format.ts'
 
 /** Longer lines of prose are split into sentences; longer sentences and lines of code are clipped. */
 const maxLineChars = 600

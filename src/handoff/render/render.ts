@@ -1,39 +1,25 @@
-import type { Message, Tokens } from '../../domain/entry.ts'
+import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import type { FileState } from '../fileReferences.ts'
+import { linesOf } from '../../text/fences.ts'
 import { type ContextItem, compareByPriority } from '../item.ts'
-import type { ProvidedContext, WorkspaceState } from '../rows.ts'
 import { type TextMessage, toTextMessages, withTexts } from '../textMessage.ts'
-import { type BudgetSplit, type Compression, compressTexts } from './budget.ts'
-import { ExtractiveRenderer } from './extractiveRenderer.ts'
-import { buildFrame, countParts, type RenderedText } from './format.ts'
-import { FullRenderer } from './fullRenderer.ts'
+import { type BudgetSplit, type Compression, compressTexts, splitBudget } from './budget.ts'
+import { type ExtractiveOptions, ExtractiveRenderer } from './extractiveRenderer.ts'
+import {
+  addHeading,
+  buildFrame,
+  countParts,
+  type Frame,
+  formatMessages,
+  headings,
+  joinParts,
+  type RenderedText,
+  toSingleLine,
+} from './format.ts'
 import { findShownItems, isNote, itemToMessage } from './lines.ts'
-import { MetadataSections } from './sections.ts'
+import { type EarlierSession, type HandoffMaterial, MetadataSections } from './sections.ts'
 
-/** Session before the restored one. Messages and items are given if the budget may have room for them. */
-export type EarlierSession = {
-  readonly session: string
-  readonly summary: string
-  readonly messages?: readonly Message[]
-  readonly items?: readonly ContextItem[]
-}
-
-/** Everything a restored text can be made of. */
-export type HandoffMaterial = {
-  readonly title: string
-  readonly messages: readonly Message[]
-  readonly items: readonly ContextItem[]
-  readonly files: readonly FileState[]
-  /** Summaries of the conversation, shortest first. */
-  readonly summaries: readonly string[]
-  readonly workspaceState?: WorkspaceState
-  /** Earlier sessions, oldest first. */
-  readonly earlier: readonly EarlierSession[]
-  readonly provided: readonly ProvidedContext[]
-}
-
-export type RenderOptions = {
+type RenderOptions = {
   /** Maximum tokens of the text. */
   readonly budget: Tokens
   readonly tokenizer: Tokenizer
@@ -139,4 +125,136 @@ function renderExtract(
   }
   const frame = buildFrame(material.title, { ...options, isComplete: false })
   return new ExtractiveRenderer({ messages, items, isListed: isNote, metadata, frame }, options).render()
+}
+
+/** Attempts to fit earlier sessions into the remaining budget. */
+const maxAttempts = 3
+
+/** Renders a conversation with all of its messages, and therefore without a summary. */
+class FullRenderer {
+  readonly #material: HandoffMaterial
+  readonly #notes: readonly ContextItem[]
+  readonly #options: RenderOptions
+  readonly #frame: Frame & { readonly tokens: Tokens }
+  /** Tokens guaranteed to the metadata. */
+  readonly #minMetadataTokens: Tokens
+
+  constructor(
+    material: HandoffMaterial,
+    notes: readonly ContextItem[],
+    messages: readonly TextMessage[],
+    options: RenderOptions,
+  ) {
+    this.#material = messages.length === 0 ? material : { ...material, summaries: [] }
+    this.#notes = notes
+    this.#options = options
+    this.#frame = buildFrame(material.title, { ...options, isComplete: true })
+    const hasCode = messages.some(({ text }) => linesOf(text).some(({ fence }) => fence === 'inside'))
+    const metadataShare = splitBudget(options.budget, hasCode).metadata - this.#frame.tokens
+    this.#minMetadataTokens = Math.min(this.#metadata().tokens, metadataShare)
+  }
+
+  /** Renders with as much metadata as fits. If that is less than its share, renders all of it, which exceeds the budget. */
+  render(messages: readonly TextMessage[]): RenderedText {
+    const conversation = formatMessages(messages)
+    const remaining = this.#remainingTokens(conversation)
+    const metadataTokens = remaining < this.#minMetadataTokens ? Number.POSITIVE_INFINITY : remaining
+    return joinParts(this.#frame, this.#metadata().render(metadataTokens), conversation)
+  }
+
+  /** Renders with the messages of earlier sessions in the remaining budget. Sessions shown that way need no summary. */
+  renderWithEarlier(messages: readonly TextMessage[]): RenderedText {
+    const { earlier } = this.#material
+    const { budget, tokenizer } = this.#options
+    const withoutMessages = earlier.filter(({ messages: own = [] }) => own.length === 0)
+    if (withoutMessages.length === earlier.length) return this.render(messages)
+    const conversation = formatMessages(messages)
+    // At most half of the remaining tokens, so that provided context does not use up all of them.
+    const metadataTokens = Math.max(this.#minMetadataTokens, Math.floor(this.#remainingTokens(conversation) / 2))
+    const incompleteFrame = buildFrame(this.#material.title, { ...this.#options, isComplete: false })
+    const base = joinParts(incompleteFrame, this.#metadata(withoutMessages).render(metadataTokens), conversation)
+    let available = budget - tokenizer.count(base.text) - 1
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      const { texts, sessions, isComplete } = renderEarlierSessions(earlier, available, this.#options)
+      if (texts.length === 0) break
+      const others = earlier.filter(({ session }) => !sessions.has(session))
+      const frame = { ...(isComplete ? this.#frame : incompleteFrame), earlier: texts }
+      const rendered = joinParts(frame, this.#metadata(others).render(metadataTokens), conversation)
+      const spare = budget - tokenizer.count(rendered.text)
+      if (spare >= 0) return rendered
+      available += spare
+    }
+    return this.render(messages)
+  }
+
+  #remainingTokens = (conversation: string): Tokens => {
+    const { budget, tokenizer } = this.#options
+    return budget - this.#frame.tokens - tokenizer.count(addHeading(this.#frame.heading, conversation)) - 1
+  }
+
+  #metadata = (earlier = this.#material.earlier): MetadataSections =>
+    new MetadataSections({ ...this.#material, earlier }, this.#notes, this.#options.tokenizer)
+}
+
+/** An earlier session is not started with fewer tokens. */
+const minEarlierTokens = 80
+/** Code of earlier sessions has changed since, while their rules and decisions still hold. */
+const earlierCodeFraction = 1 / 3
+
+/** Texts of earlier sessions, oldest first, and the ids of those sessions. */
+type RenderedEarlier = {
+  readonly texts: readonly string[]
+  readonly sessions: ReadonlySet<string>
+  /** True if no session was shortened. */
+  readonly isComplete: boolean
+}
+
+/** Renders earlier sessions from the newest back while there is room, each in full if it fits. */
+function renderEarlierSessions(
+  earlier: readonly EarlierSession[],
+  tokens: Tokens,
+  options: Omit<ExtractiveOptions, 'budget'>,
+): RenderedEarlier {
+  const texts: string[] = []
+  const sessions = new Set<string>()
+  let remaining = tokens
+  let isComplete = true
+  for (const session of [...earlier].reverse()) {
+    if (remaining < minEarlierTokens) break
+    const rendered = renderEarlierSession(session, { ...options, budget: remaining })
+    if (rendered.text === '') continue
+    isComplete &&= !rendered.isShortened
+    texts.unshift(rendered.text)
+    sessions.add(session.session)
+    remaining -= options.tokenizer.count(rendered.text) + 1
+  }
+  return { texts, sessions, isComplete }
+}
+
+function renderEarlierSession(
+  { session, messages: storedMessages = [], items = [] }: EarlierSession,
+  options: ExtractiveOptions,
+): { readonly text: string; readonly isShortened: boolean } {
+  const messages = toTextMessages(storedMessages)
+  if (messages.length === 0) return { text: '', isShortened: false }
+  const heading = `${headings.before} (${toSingleLine(session)})`
+  const renderAll = (texts: readonly string[]): string =>
+    addHeading(heading, formatMessages(withTexts(messages, texts)))
+  const { texts, compression } = compressTexts(
+    messages.map(({ text }) => text),
+    (compressed) => options.tokenizer.count(renderAll(compressed)) <= options.budget,
+  )
+  if (compression !== 'sections') return { text: renderAll(texts), isShortened: false }
+  const input = {
+    messages: withTexts(messages, texts),
+    items: [...items].sort(compareByPriority),
+    // An earlier session has no list of notes.
+    isListed: () => false,
+    codeFraction: earlierCodeFraction,
+    metadata: { tokens: 0, render: () => '' },
+    frame: { opening: '', heading, closing: '' },
+  }
+  const { text } = new ExtractiveRenderer(input, options).render()
+  // Without its heading, the text could be mistaken for the current conversation.
+  return { text: text.startsWith(heading) ? text : '', isShortened: true }
 }

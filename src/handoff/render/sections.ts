@@ -1,15 +1,37 @@
-import type { Tokens } from '../../domain/entry.ts'
+import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { clip } from '../../text/clip.ts'
 import { compress } from '../../text/compress.ts'
-import { pack } from '../../upkeep/summarise/pack.ts'
-import { parse } from '../../upkeep/summarise/render.ts'
+import { fenceText } from '../../text/fences.ts'
+import { parse } from '../../upkeep/summarise/pieces.ts'
+import { pack } from '../../upkeep/summarise/select.ts'
 import type { FileState } from '../fileReferences.ts'
 import type { ContextItem } from '../item.ts'
 import type { ProvidedContext, WorkspaceState } from '../rows.ts'
 import { allocate } from './budget.ts'
-import { fenceText, headings, toSingleLine } from './format.ts'
-import type { HandoffMaterial } from './render.ts'
+import { headings, toSingleLine } from './format.ts'
+
+/** Session before the restored one. Messages and items are given if the budget may have room for them. */
+export type EarlierSession = {
+  readonly session: string
+  readonly summary: string
+  readonly messages?: readonly Message[]
+  readonly items?: readonly ContextItem[]
+}
+
+/** Everything a restored text can be made of. */
+export type HandoffMaterial = {
+  readonly title: string
+  readonly messages: readonly Message[]
+  readonly items: readonly ContextItem[]
+  readonly files: readonly FileState[]
+  /** Summaries of the conversation, shortest first. */
+  readonly summaries: readonly string[]
+  readonly workspaceState?: WorkspaceState
+  /** Earlier sessions, oldest first. */
+  readonly earlier: readonly EarlierSession[]
+  readonly provided: readonly ProvidedContext[]
+}
 
 /** Renders a section within a number of tokens; empty if nothing fits. */
 type SectionRenderer = (tokens: Tokens) => string

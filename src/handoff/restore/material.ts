@@ -1,7 +1,7 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import { readEarlierSummaries, searchSessions } from '../chain.ts'
 import { type FileReference, type FileState, resolveFileReference } from '../fileReferences.ts'
-import type { EarlierSession, HandoffMaterial } from '../render/render.ts'
+import type { EarlierSession, HandoffMaterial } from '../render/sections.ts'
 import type { ProvidedContext, SessionReference } from '../rows.ts'
 import { keyOf, readSavedSession, type SavedSession } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'

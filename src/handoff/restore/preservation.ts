@@ -1,14 +1,18 @@
-import type { Entity } from '../../graph/graph.ts'
+import type { Entity } from '../../graph/types.ts'
 import { anchorsIn } from '../../text/anchors.ts'
 import { clipMiddle } from '../../text/clip.ts'
 import { termsOf } from '../../text/words.ts'
 import { constraintsIn, finderIn } from '../../upkeep/summarise/coverage.ts'
-import { type Category, type CategoryWeights, type ContextItem, categories, evenWeights } from '../item.ts'
+import {
+  type Category,
+  type CategoryWeights,
+  type ContextItem,
+  categories,
+  evenWeights,
+  type Preservation,
+} from '../item.ts'
 import { type PreservationReport, restorationFromRow, workspaceRowId } from '../rows.ts'
 import type { HandoffDeps } from '../settings.ts'
-
-/** Share of a text that another one preserves, each from 0 to 1: `facts` are names, numbers, paths and constraints. */
-export type Preservation = { readonly similarity: number; readonly facts: number }
 
 /** Characters compared from the start and from the end of a text. */
 const maxComparedChars = 500_000

@@ -1,21 +1,28 @@
-import type { Message, Tokens } from '../../domain/entry.ts'
+import type { Json, Message, Tokens } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
+import type { GraphChange } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
 import { stopIf } from '../../portable/abort.ts'
 import { many } from '../../text/formatCount.ts'
 import { listSessions } from '../draftSessions.ts'
 import type { FileState } from '../fileReferences.ts'
-import type { ContextItem } from '../item.ts'
+import type { CategoryWeights, ContextItem } from '../item.ts'
 import type { PendingWrites } from '../pendingWrites.ts'
 import { type RenderedHandoff, renderHandoff } from '../render/render.ts'
-import type { PreservationReport, WorkspaceState } from '../rows.ts'
+import {
+  originId,
+  type PreservationReport,
+  type Restoration,
+  type WorkspaceState,
+  workspaceEntity,
+  workspaceRowId,
+} from '../rows.ts'
 import { saveSession } from '../save/save.ts'
 import { hasMessages, idIn, keyOf, notFound, readSavedSession, type SavedSession, toIsoTime } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
-import { createContinuation } from './createSession.ts'
-import { collectMaterial, findRelatedSessions } from './material.ts'
-import { measurePreservation, measurePreservationByCategory } from './preservation.ts'
-import { formatClosing, type SaveMethod } from './record.ts'
+import { collectMaterial, findRelatedSessions, type RelatedSession } from './material.ts'
+import { learnWeights, measurePreservation, measurePreservationByCategory } from './preservation.ts'
+import { formatClosing, hashRecord, type SaveMethod } from './record.ts'
 
 export type RestoreRequest = {
   /** Default: the most recent session of the workspace. */
@@ -170,4 +177,95 @@ function createReport(
     .join('\n')
   const byCategory = measurePreservationByCategory(items, ownText)
   return { ...measurePreservation(original, ownText), budget, at, categories: byCategory }
+}
+
+/** New session that continues a restored one. */
+type Continuation = {
+  readonly session: string
+  readonly source: SavedSession
+  readonly rendered: RenderedHandoff
+  readonly preservation: PreservationReport
+  readonly related: readonly RelatedSession[]
+}
+
+/** Estimated bytes of a pending continuation besides its list of omitted items. */
+const baseBytes = 1_000
+
+/** Writes the rows of a new session; resolves to true if the store failed and the write is pending. */
+async function createContinuation(
+  deps: HandoffDeps,
+  pending: PendingWrites,
+  workspace: string,
+  continuation: Continuation,
+): Promise<boolean> {
+  const at = toIsoTime(deps.clock())
+  const write = async (): Promise<void> => {
+    const weights = await learnWeights(deps, workspace, continuation.preservation)
+    await deps.graph.write(workspace, toRows(workspace, continuation, at, weights))
+  }
+  // The restored session must be written first.
+  if (!pending.has(workspace, continuation.source.metadata.sessionId)) {
+    try {
+      await write()
+      return false
+    } catch (error) {
+      if (!pending.isRetryable(error)) throw error
+    }
+  }
+  const bytes = JSON.stringify(continuation.rendered.omittedItems).length + baseBytes
+  pending.enqueue({ workspace, session: continuation.session, bytes, write })
+  return true
+}
+
+/** Builds the rows of a new session. They quote no message, so forgetting messages of the source does not affect them. */
+function toRows(
+  workspace: string,
+  { session, source, rendered, preservation, related }: Continuation,
+  at: string,
+  weights: CategoryWeights,
+): GraphChange {
+  const { sessionId: from } = source.metadata
+  const record = hashRecord(rendered.text, { session, from })
+  const restoration: Restoration = {
+    from,
+    budget: preservation.budget,
+    tokens: rendered.tokens,
+    items: rendered.shownItems,
+    left: rendered.omittedItems,
+    preservation,
+    ...(record === undefined ? {} : { record }),
+  }
+  const origin = { created_at: at, continued_from: from, restored: restoration as unknown as Json }
+  const link = (type: string, to: string, properties: Readonly<Record<string, Json>> = {}) => ({
+    from: session,
+    type,
+    to,
+    session,
+    properties,
+  })
+  return {
+    entities: [
+      workspaceEntity(workspace, { weights: { ...weights } }),
+      { type: 'session_origin', id: originId(session), session, properties: origin },
+      {
+        type: 'session',
+        id: session,
+        session,
+        properties: {
+          ...origin,
+          saved_at: at,
+          workspace_id: workspace,
+          title: '',
+          summary: '',
+          token_count: 0,
+          message_count: 0,
+        },
+      },
+    ],
+    relationships: [
+      link('SESSION_CONTINUES', from),
+      link('SESSION_IN_WORKSPACE', workspaceRowId(workspace)),
+      ...related.map((reference) => link('SESSION_REFERENCES', reference.session, { found: reference.found })),
+    ],
+  }
 }

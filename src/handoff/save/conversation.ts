@@ -2,6 +2,7 @@ import { type Incoming, parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import { parseJson } from '../../text/json.ts'
 import { type RecordSessions, stripRecords } from '../restore/record.ts'
 import { metadataFromRow, restorationFromRow } from '../rows.ts'
 import { findSessionRow, hasMessages } from '../sessions.ts'
@@ -133,19 +134,11 @@ export function messagesIn(text: string): readonly Incoming[] | undefined {
   const lines = trimmed
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .map(parseJson)
+    .map((line) => parseJson(line))
   return lines.every(isMessage) ? lines : undefined
 }
 
 const isMessage = (value: unknown): value is Incoming => isObject(value) && typeof value.role === 'string'
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 function splitBySpeaker(text: string): readonly Incoming[] {
   const turns: { role: Incoming['role']; lines: string[] }[] = []

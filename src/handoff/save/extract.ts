@@ -1,8 +1,11 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { type Anchor, anchorsIn } from '../../text/anchors.ts'
-import { clip } from '../../text/clip.ts'
+import { type Anchor, anchorsIn, isCompound } from '../../text/anchors.ts'
+import { clip, clipMiddle } from '../../text/clip.ts'
+import { type FencedLine, linesOf } from '../../text/fences.ts'
+import { sentencesOf } from '../../text/sentences.ts'
 import {
+  type Category,
   type CategoryWeights,
   type ContextItem,
   compareByPriority,
@@ -16,7 +19,6 @@ import {
 } from '../item.ts'
 import { shortHash } from '../rows.ts'
 import { type TextMessage, toTextMessages } from '../textMessage.ts'
-import { type FoundItem, findBlocks, findFailures, findFiles, findNotes, findQuestions } from './findItems.ts'
 
 export type ExtractOptions = {
   readonly tokenizer: Tokenizer
@@ -166,4 +168,175 @@ function rankItem(
   }
   const importance = computeImportance(factors, weights[category])
   return { id, category, content, importance, marked, factors, sources: [...sources] }
+}
+
+/** Item found in a message at `text.slice(start, end)`; `content` is clipped if it is long. */
+type FoundItem = {
+  readonly category: Category
+  readonly content: string
+  readonly start: number
+  readonly end: number
+}
+
+/** Characters stored of the start and the end of a block. */
+const blockHeadChars = 3_000
+const blockTailChars = 1_000
+/** Header, rule and one row. */
+const minTableLines = 3
+/** Lines after a command that count as its output. */
+const maxCommandOutputLines = 8
+/** Longer lines are not notes. */
+const maxNoteChars = 600
+
+const dataLanguages = new Set(
+  'json json5 jsonc jsonl csv tsv yaml yml toml ini log output console terminal text txt md markdown mdc'.split(' '),
+)
+
+/** Finds fenced code, diffs, tables, commands with their output, and JSON. `otherLines` are in none of these. */
+function findBlocks(text: string): {
+  readonly blocks: readonly FoundItem[]
+  readonly otherLines: readonly FencedLine[]
+} {
+  const json = findJson(text)
+  if (json !== undefined) return { blocks: [json], otherLines: [] }
+  const lines = linesOf(text)
+  const blocks: FoundItem[] = []
+  const otherLines: FencedLine[] = []
+  for (let index = 0; index < lines.length; ) {
+    const block = findBlockEnd(text, lines, index)
+    if (block === undefined) otherLines.push(lines[index++] as FencedLine)
+    else {
+      blocks.push(toBlock(text, lines.slice(index, block.end), block.category))
+      index = block.end
+    }
+  }
+  return { blocks, otherLines }
+}
+
+/** Returns the index after the block that starts at `index`; undefined if none starts there. */
+function findBlockEnd(
+  text: string,
+  lines: readonly FencedLine[],
+  index: number,
+): { readonly end: number; readonly category: Category } | undefined {
+  const line = lines[index] as FencedLine
+  const lineAt = (at: number): string => text.slice(lines[at]?.start, lines[at]?.end)
+  const endWhile = (matches: (line: string) => boolean, maxLines = Number.POSITIVE_INFINITY): number => {
+    let end = index + 1
+    while (end < lines.length && end - index <= maxLines && lines[end]?.fence === 'none' && matches(lineAt(end))) end++
+    return end
+  }
+  if (line.fence === 'open') {
+    let end = index + 1
+    while (lines[end]?.fence === 'inside') end++
+    const isEmpty = end === index + 1
+    const category = dataLanguages.has(line.language) || isCommand(lineAt(index + 1)) ? 'data' : 'code'
+    return isEmpty ? undefined : { end: lines[end]?.fence === 'close' ? end + 1 : end, category }
+  }
+  if (line.fence !== 'none') return undefined
+  const first = lineAt(index)
+  if (isDiffStart(first)) return { end: endWhile(isDiffLine), category: 'code' }
+  if (isTableRow(first) && endWhile(isTableRow) - index >= minTableLines)
+    return { end: endWhile(isTableRow), category: 'data' }
+  return isCommand(first)
+    ? { end: endWhile((next) => /\S/.test(next) && !isCommand(next), maxCommandOutputLines), category: 'data' }
+    : undefined
+}
+
+const isDiffStart = (line: string): boolean => /^(?:diff --git |@@ -\d)/.test(line)
+const isDiffLine = (line: string): boolean =>
+  /^(?:[-+ @\\]|diff --git |index |new file|deleted file|similarity|rename )/.test(line)
+const isTableRow = (line: string): boolean => /^\s{0,8}\|/.test(line)
+/** Matches a shell prompt with a command: `$ npm test`, `ann@host src % npm test`. */
+const isCommand = (line: string): boolean =>
+  /^\s{0,8}(?:[\w.@:~/#-]{1,60} ){0,2}(?:[\w.@:~/#-]{0,60}\$|[%❯]) \S/.test(line)
+
+const clipBlock = (text: string): string => clipMiddle(text, blockHeadChars, blockTailChars, '\n...\n')
+
+function toBlock(text: string, lines: readonly FencedLine[], category: Category): FoundItem {
+  const [start, end] = [lines[0]?.start ?? 0, lines.at(-1)?.end ?? 0]
+  return { category, content: clipBlock(text.slice(start, end).trimEnd()), start, end }
+}
+
+function findJson(text: string): FoundItem | undefined {
+  const json = text.trim()
+  if (!/^[[{]/.test(json) || !/[\]}]$/.test(json.slice(-1))) return undefined
+  try {
+    JSON.parse(json)
+    return { category: 'data', content: clipBlock(json), start: 0, end: text.length }
+  } catch {
+    return undefined
+  }
+}
+
+const taskLine = /^\s*(?:[-*+]|\d{1,3}[.)])? ?\[ \] |\b(?:TODO|FIXME)\b/
+const taskHeading =
+  /^[\s#*_>-]{0,12}(?:next steps?|remaining|open questions?|to[- ]?dos?|still (?:to do|open)|blocked|follow[- ]?ups?)\b[^.!?]{0,40}$/i
+const listItem = /^\s*(?:[-*+]|\d{1,3}[.)]) \S/
+const failureLine = /(?:^|\s)(?:FAIL(?:ED)?|✗|✖|✘|not ok)(?=[\s:]|$)|\b[1-9]\d{0,5} (?:tests? )?fail(?:ed|ing|ures?)\b/
+const decisionLine =
+  /\b(?:decided|decision|agreed|settled on|going with|opted for|we(?:['’]ll| will) (?:use|go with|keep|stick)|let['’]?s (?:use|go with|keep|stick|call)|instead of|rather than)\b/i
+const definitionLine = /^\s*(?:[-*+] |\d{1,3}[.)] )?(?:\*\*[^*\n]{2,60}\*\*|`[^`\n]{2,60}`)\s?(?::|[-–—] )\s?\S/
+
+/** Finds lines with tasks, decisions, definitions, or values such as figures, URLs and ids. */
+function findNotes(
+  text: string,
+  lines: readonly FencedLine[],
+  anchors: readonly Anchor[],
+  isBinding: boolean,
+): readonly FoundItem[] {
+  const found: FoundItem[] = []
+  let isUnderTaskHeading = false
+  let firstAnchor = 0
+  for (const { start, end, fence } of lines) {
+    const line = text.slice(start, end)
+    if (fence !== 'none' || line.length > maxNoteChars || !/\S/.test(line)) continue
+    while (firstAnchor < anchors.length && (anchors[firstAnchor] as Anchor).start < start) firstAnchor++
+    let endAnchor = firstAnchor
+    while (endAnchor < anchors.length && (anchors[endAnchor] as Anchor).start < end) endAnchor++
+    if (taskHeading.test(line)) isUnderTaskHeading = true
+    else if (!listItem.test(line)) isUnderTaskHeading = false
+    const category =
+      isUnderTaskHeading && listItem.test(line)
+        ? 'task'
+        : classifyLine(line, anchors.slice(firstAnchor, endAnchor), isBinding)
+    if (category !== undefined) found.push({ category, content: line.trim(), start, end })
+  }
+  return found
+}
+
+/** Classifies a line. `isBinding` is true if its author may set constraints. */
+function classifyLine(line: string, anchors: readonly Anchor[], isBinding: boolean): Category | undefined {
+  if (taskLine.test(line)) return 'task'
+  // Program output is not a constraint, whatever it contains.
+  if (failureLine.test(line)) return 'data'
+  const isConstraint = isBinding && anchors.some(({ kind }) => kind === 'constraint')
+  if (isConstraint || decisionLine.test(line) || definitionLine.test(line)) return 'concept'
+  return anchors.some(isValue) ? 'data' : undefined
+}
+
+/** A figure with its unit, a URL or an id. */
+const isValue = ({ kind, text }: Anchor): boolean =>
+  kind === 'url' || kind === 'number' || (kind === 'identifier' && /^#?\w*\d{2}/.test(text))
+
+/** Finds failure lines inside fenced output, such as that of a test run. */
+function findFailures(text: string): readonly FoundItem[] {
+  return linesOf(text).flatMap(({ start, end, fence }): FoundItem[] => {
+    const line = text.slice(start, end)
+    return fence === 'inside' && line.length <= maxNoteChars && failureLine.test(line)
+      ? [{ category: 'data', content: line.trim(), start, end }]
+      : []
+  })
+}
+
+function findQuestions(text: string): readonly FoundItem[] {
+  return sentencesOf(text)
+    .filter(({ text: sentence }) => /\?["'”’)*_]*$/.test(sentence))
+    .map(({ text: question, start, end }) => ({ category: 'task', content: clip(question, maxNoteChars), start, end }))
+}
+
+function findFiles(anchors: readonly Anchor[]): readonly FoundItem[] {
+  return anchors
+    .filter((anchor) => anchor.kind === 'path' && !isCompound(anchor))
+    .map(({ text: content, start, end }) => ({ category: 'file', content, start, end }))
 }

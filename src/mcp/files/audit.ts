@@ -12,9 +12,10 @@ import {
   maxTornBytes,
   nextLine,
   type Outcome,
+  readHead,
+  writeHead,
 } from './auditChain.ts'
-import { readHead, writeHead } from './auditVerify.ts'
-import { escapeClipped } from './escape.ts'
+import { escapeClipped } from './fileErrors.ts'
 
 /** File operation that was allowed, refused or failed. Never contains file content. */
 export type AuditEvent = {

@@ -8,8 +8,19 @@ import type { FileInspector } from '../../handoff/settings.ts'
 import type { Audit } from './audit.ts'
 import type { Outcome } from './auditChain.ts'
 import { type FileErrorReason, fileError, isForbidden, reasonOf, toFileError } from './fileErrors.ts'
-import { createFolder, type FileContents, type FolderEntry, listFolder, readText, writeText } from './operations.ts'
-import { candidatePaths, isWithin, resolvePath, toFullPath, validatePath } from './paths.ts'
+import {
+  candidatePaths,
+  createFolder,
+  type FileContents,
+  type FolderEntry,
+  isWithin,
+  listFolder,
+  readText,
+  resolvePath,
+  toFullPath,
+  validatePath,
+  writeText,
+} from './operations.ts'
 
 export type Operation = 'read' | 'write' | 'create' | 'list'
 export type FileText = FileContents & { readonly path: string }

@@ -1,6 +1,5 @@
 import { MemoryError } from '../../domain/error.ts'
 import { clip } from '../../text/clip.ts'
-import { escapeText } from './escape.ts'
 
 export const fileLimits = {
   maxFileBytes: 4 * 1024 * 1024,
@@ -76,3 +75,18 @@ export function toFileError(error: unknown, path: string): MemoryError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return fileError(reasonBySystemCode[code] ?? 'failed', path, error)
 }
+
+/** Control, format and separator characters, lone surrogates, and backslashes that would look like an escape of this module. */
+const unsafeChars = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|\\(?=u\{)/gu
+
+/**
+ * Escapes characters that a terminal or editor would interpret, so that untrusted text stays on one line.
+ *
+ * @example
+ * escapeText('a\nb') // 'a\\u{a}b'
+ */
+export const escapeText = (text: string): string =>
+  text.replaceAll(unsafeChars, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`)
+
+/** Clips a text to a number of characters and escapes it. */
+export const escapeClipped = (text: string, maxChars: number): string => escapeText(clip(text, maxChars, '…'))

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { constants, type Dirent, type Stats } from 'node:fs'
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { access, type FileHandle, lstat, mkdir, open, readdir, readlink, realpath, rename, rm } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, parse, resolve, sep } from 'node:path'
 import type { Millis } from '../../domain/entry.ts'
-import { type AnchoredFolder, isSameFile, openAnchored } from './anchoredFolder.ts'
-import { fileError, fileLimits } from './fileErrors.ts'
-import { resolvePath, toFullPath } from './paths.ts'
+import { type FileErrorReason, fileError, fileLimits, toFileError } from './fileErrors.ts'
 
 export type FileContents = { readonly text: string; readonly size: number; readonly modified: Millis }
 export type FolderEntry = { readonly name: string; readonly kind: 'file' | 'directory' | 'link' | 'other' }
@@ -127,3 +125,120 @@ function kindOf(entry: Dirent): FolderEntry['kind'] {
   if (entry.isDirectory()) return 'directory'
   return entry.isFile() ? 'file' : 'other'
 }
+
+/** Path with all links resolved; `missing` are the trailing names that do not exist yet. */
+type ResolvedPath = { readonly real: string; readonly missing: readonly string[] }
+
+/** True if a path without links is the folder or inside it. `/app-evil` is not inside `/app`. */
+export const isWithin = (folder: string, path: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
+
+/** Checks the text of a path without touching the file system. */
+export function validatePath(path: string): FileErrorReason | undefined {
+  const names = path.split(/[/\\]/)
+  if (path === '' || path.includes('\0') || !path.isWellFormed() || Buffer.byteLength(path) > fileLimits.maxPathBytes)
+    return 'invalid-path'
+  if (names.some((name) => Buffer.byteLength(name) > fileLimits.maxNameBytes)) return 'invalid-path'
+  // On Windows a colon selects an alternate data stream or another drive.
+  const relative = path.slice(parse(path).root.length)
+  return process.platform === 'win32' && (relative.includes(':') || path.startsWith('\\\\'))
+    ? 'invalid-path'
+    : undefined
+}
+
+/** Lists the absolute paths a path may stand for: a relative one is resolved against each folder. */
+export const candidatePaths = (path: string, folders: readonly string[]): string[] =>
+  isAbsolute(path) ? [resolve(path)] : folders.map((folder) => resolve(folder, path))
+
+/**
+ * Resolves all links of a path. If the path does not exist, its deepest existing ancestor is resolved. Returns undefined
+ * for a dangling link, because its target can change at any time.
+ */
+export async function resolvePath(path: string): Promise<ResolvedPath | undefined> {
+  const missing: string[] = []
+  for (let current = path; ; current = dirname(current)) {
+    const real = await realpath(current).catch(errorCode)
+    if (typeof real === 'string') return { real, missing }
+    if (real.code !== 'ENOENT' && real.code !== 'ENOTDIR') return undefined
+    if (real.code === 'ENOENT' && (await lstat(current).catch(() => undefined)) !== undefined) return undefined
+    if (current === dirname(current)) return undefined
+    missing.unshift(basename(current))
+  }
+}
+
+/** Joins the resolved part of a path and its missing names. */
+export const toFullPath = ({ real, missing }: ResolvedPath): string => join(real, ...missing)
+
+const errorCode = (error: NodeJS.ErrnoException): { readonly code: string } => ({ code: error.code ?? '' })
+
+/** Open folder that later operations use instead of its path, which may lead elsewhere by then. */
+type AnchoredFolder = AsyncDisposable & {
+  /** Returns the path of a name inside the folder. */
+  readonly pathOf: (name: string) => string
+  /** Throws `moved` if the path of the folder leads elsewhere by now. */
+  readonly confirm: () => Promise<void>
+  readonly sync: () => Promise<void>
+}
+
+/** On Linux, a path below an open descriptor is resolved in the open folder itself, not along the folder's path. */
+const descriptorFolder = '/proc/self/fd'
+const folderFlags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0)
+
+/**
+ * Opens a folder by its real path and then checks it. Opening first prevents time-of-check-to-time-of-use attacks: links can
+ * be swapped into a path between check and use, but not into an open folder.
+ *
+ * @example
+ * await using folder = await openAnchored('/srv/app/notes')
+ * await open(folder.pathOf('today.md'), constants.O_RDONLY | constants.O_NOFOLLOW)
+ */
+export async function openAnchored(real: string): Promise<AnchoredFolder> {
+  const handle = await openFolder(real)
+  const hasDescriptorPath =
+    handle !== undefined &&
+    (await access(`${descriptorFolder}/${handle.fd}`).then(
+      () => true,
+      () => false,
+    ))
+  const confirm = async (): Promise<void> => {
+    const current = hasDescriptorPath
+      ? await readlink(`${descriptorFolder}/${handle.fd}`)
+      : await realPathIfSame(real, handle)
+    if (current !== real) throw fileError('moved', real)
+  }
+  try {
+    await confirm()
+  } catch (error) {
+    await handle?.close()
+    throw toFileError(error, real)
+  }
+  return {
+    pathOf: (name) => (hasDescriptorPath ? `${descriptorFolder}/${handle.fd}/${name}` : join(real, name)),
+    confirm,
+    sync: async () => handle?.sync(),
+    [Symbol.asyncDispose]: async () => handle?.close(),
+  }
+}
+
+/** Returns undefined on Windows, which cannot open folders. */
+async function openFolder(real: string): Promise<FileHandle | undefined> {
+  if (process.platform === 'win32') return undefined
+  try {
+    return await open(real, folderFlags)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOTDIR')) throw toFileError(error, real)
+    const isFile = await lstat(real).then(
+      (stats) => stats.isFile(),
+      () => false,
+    )
+    throw fileError(isFile ? 'file' : 'moved', real, error)
+  }
+}
+
+/** Fallback without descriptor paths: resolves the path if it still leads to the open folder. */
+async function realPathIfSame(real: string, handle: FileHandle | undefined): Promise<string | undefined> {
+  const [current, opened] = [await lstat(real), await handle?.stat()]
+  return opened === undefined || isSameFile(current, opened) ? realpath(real) : undefined
+}
+
+const isSameFile = (one: Stats, other: Stats): boolean => one.dev === other.dev && one.ino === other.ino

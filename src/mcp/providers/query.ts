@@ -1,8 +1,32 @@
 import type { CallToolResult, Client, ContentBlock, ReadResourceResult } from '@modelcontextprotocol/client'
 import { isObject } from '../../domain/checks.ts'
+import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { clip } from '../../text/clip.ts'
-import { type ProviderConfig, providerLimits, type QueryVariables } from './config.ts'
+
+/** Event on which a provider is queried. */
+export type Occasion = 'save' | 'restore'
+
+/** Values of the placeholders `{workspace}`, `{session}` and `{text}` in the arguments and the resource URI of a provider. */
+export type QueryVariables = { readonly workspace: string; readonly session: string; readonly text: string }
+
+/** Program to start and speak to over stdio, or URL of a Streamable HTTP server. */
+type Endpoint =
+  | { readonly command: string; readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
+
+/** MCP server used as a context provider: exactly one of `tool` and `resource` is given. */
+export type ProviderConfig = Endpoint & {
+  readonly tool?: string
+  readonly arguments?: Readonly<Record<string, unknown>>
+  readonly resource?: string
+  /** Time from start to answer; 5 seconds by default. */
+  readonly timeout?: Millis
+  /** Both by default. */
+  readonly on?: readonly Occasion[]
+}
+
+export const providerLimits = { maxQueryChars: 4_000, maxAnswerChars: 20_000, maxMessageBytes: 1_048_576 }
 
 /** Calls the configured tool, or reads the configured resource, and returns the text of the answer, clipped. */
 export async function queryProvider(

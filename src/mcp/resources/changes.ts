@@ -1,6 +1,5 @@
 import { type McpServer, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { Scope } from '../../domain/key.ts'
-import { isResourceUri, sessionsUri } from './uris.ts'
 
 export type ResourceChange = { readonly workspace: Scope; readonly uri: string }
 
@@ -46,3 +45,20 @@ export function createChangeNotifier(server: McpServer, era: 'legacy' | 'modern'
     if (uri === sessionsUri(workspace)) server.sendResourceListChanged()
   }
 }
+
+export const sessionsUri = (workspace: string): string => `threadkeep://sessions/${workspace}`
+export const sessionUri = (workspace: string, id: string): string => `${sessionsUri(workspace)}/${id}`
+export const transcriptUri = (workspace: string, id: string): string => `${sessionUri(workspace, id)}/transcript`
+
+/** URI of the knowledge graph in the reference memory server. */
+export const graphUri = 'memory://knowledge-graph'
+
+/**
+ * Checks the form of a resource URI, not the existence of the resource: clients may subscribe to a session before it exists.
+ *
+ * @example
+ * isResourceUri('threadkeep://nope') // false
+ */
+const isResourceUri = (uri: string): boolean =>
+  uri === graphUri ||
+  /^threadkeep:\/\/sessions\/[\w+\-.@]{1,64}(?:\/[\w+\-.@]{1,128}(?:\/(?:transcript|receipts))?)?$/.test(uri)

@@ -8,11 +8,10 @@ import {
 } from '@modelcontextprotocol/server'
 import { MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
-import { completeSessionId, completeWorkspace } from '../completions.ts'
+import { completeSessionId, completeWorkspace, type McpContext } from '../context.ts'
 import { withProtocolErrors } from '../errors.ts'
 import { resolveWorkspace } from '../principal.ts'
-import type { McpContext } from '../server.ts'
-import { graphUri, sessionsUri, sessionUri, transcriptUri } from './uris.ts'
+import { graphUri, sessionsUri, sessionUri, transcriptUri } from './changes.ts'
 
 const mimeType = 'application/json'
 const sessionsPerPage = 50

@@ -6,9 +6,9 @@ import {
 } from '@modelcontextprotocol/server'
 import { isObject } from '../../domain/checks.ts'
 import { MemoryError } from '../../domain/error.ts'
+import type { McpContext } from '../context.ts'
 import { isServerError, toClientError } from '../errors.ts'
 import { resolveWorkspace } from '../principal.ts'
-import type { McpContext } from '../server.ts'
 import type { LogLevel, Tool, ToolInvocation } from './tool.ts'
 
 /** Runs a tool and converts its result or error to an MCP result. */

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { escapeText } from '../files/escape.ts'
-import { fileLimits } from '../files/fileErrors.ts'
+import { escapeText, fileLimits } from '../files/fileErrors.ts'
 import { destructive, readOnly } from './schemas.ts'
 import { defineTool, type Tool } from './tool.ts'
 

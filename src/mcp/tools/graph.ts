@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MemoryError } from '../../domain/error.ts'
-import type { Entity, Filter, Page, Relationship } from '../../graph/graph.ts'
 import { relationshipId } from '../../graph/rows.ts'
+import type { Entity, Filter, Page, Relationship } from '../../graph/types.ts'
 import { destructive, omitUndefined, readOnly } from './schemas.ts'
 import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
 

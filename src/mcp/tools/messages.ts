@@ -3,7 +3,7 @@ import type { Incoming } from '../../domain/chat.ts'
 import type { Appended, Reading } from '../../handoff/monitor.ts'
 import { idIn, keyOf, notFound } from '../../handoff/sessions.ts'
 import { many } from '../../text/formatCount.ts'
-import { transcriptUri } from '../resources/uris.ts'
+import { transcriptUri } from '../resources/changes.ts'
 import {
   additive,
   degraded,

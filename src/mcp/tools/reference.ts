@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Nodes } from '../../graph/graph.ts'
-import { graphUri } from '../resources/uris.ts'
+import type { Nodes } from '../../graph/types.ts'
+import { graphUri } from '../resources/changes.ts'
 import { additive, destructive, type Mutable, readOnly, toMutable } from './schemas.ts'
 import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
 

@@ -1,12 +1,76 @@
 import type { StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { isObject } from '../../domain/checks.ts'
 import { fileTools } from './files.ts'
 import { graphTools } from './graph.ts'
-import { toClientSchema } from './jsonSchema.ts'
 import { messageTools } from './messages.ts'
 import { referenceTools } from './reference.ts'
 import { sessionTools } from './sessions.ts'
 import type { Tool } from './tool.ts'
+
+type Dialect = 'draft-07' | 'draft-2020-12'
+type JsonSchema = Record<string, unknown>
+
+/** Keywords that hold subschemas: by name, in a list, or a single one. */
+const mapKeywords = ['properties', 'patternProperties', '$defs', 'definitions']
+const listKeywords = ['anyOf', 'allOf', 'oneOf', 'prefixItems']
+const singleKeywords = ['items', 'additionalProperties']
+/** Keywords that do not constrain a value. */
+const annotationKeywords: ReadonlySet<string> = new Set(['description', 'title', 'default', 'examples', '$comment'])
+
+const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null'].map((type) => ({ type }))
+
+/**
+ * Converts a Zod schema to the schema clients see. The JSON Schema is generated once, not per request, and every "any value"
+ * is spelled out as a list of types, because some clients cannot handle an empty schema.
+ */
+function toClientSchema<T extends z.ZodObject>(
+  schema: T,
+  dialect: Dialect = 'draft-2020-12',
+): StandardSchemaWithJSON<z.input<T>, z.output<T>> {
+  const jsonSchema = {
+    input: memoize(() => toJsonSchema(schema, 'input', dialect)),
+    output: memoize(() => toJsonSchema(schema, 'output', dialect)),
+  }
+  const standard = schema['~standard'] as StandardSchemaWithJSON<z.input<T>, z.output<T>>['~standard']
+  return { '~standard': { ...standard, validate: (value) => standard.validate(value), jsonSchema } }
+}
+
+const toJsonSchema = (schema: z.ZodObject, io: 'input' | 'output', target: Dialect): JsonSchema =>
+  expandAnyType(z.toJSONSchema(schema, { io, target }) as JsonSchema)
+
+function memoize<T>(compute: () => T): () => T {
+  let cached: { readonly value: T } | undefined
+  return () => {
+    cached ??= { value: compute() }
+    return cached.value
+  }
+}
+
+/** Replaces subschemas without constraints by the list of all types. */
+function expandAnyType(schema: JsonSchema): JsonSchema {
+  const expanded: JsonSchema = Object.keys(schema).every((keyword) => annotationKeywords.has(keyword))
+    ? { ...schema, anyOf: anyType }
+    : { ...schema }
+  // Zod adds these bounds to every integer; omitting them saves tokens.
+  for (const bound of ['minimum', 'maximum'])
+    if (Math.abs(expanded[bound] as number) === Number.MAX_SAFE_INTEGER) delete expanded[bound]
+  for (const keyword of mapKeywords)
+    if (isObject(expanded[keyword])) expanded[keyword] = expandAll(expanded[keyword] as JsonSchema)
+  for (const keyword of listKeywords)
+    if (Array.isArray(expanded[keyword])) expanded[keyword] = (expanded[keyword] as JsonSchema[]).map(expandAnyType)
+  for (const keyword of singleKeywords)
+    if (isObject(expanded[keyword]))
+      expanded[keyword] =
+        isEmpty(expanded[keyword]) && keyword === 'additionalProperties'
+          ? true
+          : expandAnyType(expanded[keyword] as JsonSchema)
+  return expanded
+}
+
+const expandAll = (schemas: JsonSchema): JsonSchema =>
+  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, expandAnyType(schema as JsonSchema)]))
+const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0
 
 const workspace = z.string().max(64).optional().describe("The workspace; the client's default workspace if omitted.")
 

@@ -7,7 +7,7 @@ import type { SaveRequest } from '../../handoff/save/request.ts'
 import type { SaveResult } from '../../handoff/save/save.ts'
 import { clip } from '../../text/clip.ts'
 import { many } from '../../text/formatCount.ts'
-import { sessionsUri, sessionUri } from '../resources/uris.ts'
+import { sessionsUri, sessionUri } from '../resources/changes.ts'
 import {
   additive,
   assertWorkspace,

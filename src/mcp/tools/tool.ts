@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Clock } from '../../domain/ports.ts'
-import type { Graph, Nodes } from '../../graph/graph.ts'
+import type { Graph, Nodes } from '../../graph/types.ts'
 import type { Handoff } from '../../handoff/handoff.ts'
 import type { Memory } from '../../memory.ts'
 import type { FileDesk } from '../files/fileAccess.ts'

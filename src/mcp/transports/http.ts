@@ -8,8 +8,7 @@ import {
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
 import { mayUse, type Visitor } from '../principal.ts'
-import type { ResourceChanges } from '../resources/changes.ts'
-import { sessionsUri } from '../resources/uris.ts'
+import { type ResourceChanges, sessionsUri } from '../resources/changes.ts'
 import { createMcpServer } from '../server.ts'
 import type { Host } from '../services.ts'
 

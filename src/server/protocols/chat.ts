@@ -1,22 +1,32 @@
 import type { Incoming } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
-import type { ChatMessage } from '../../domain/ledger.ts'
+import type { ToolCall } from '../../domain/entry.ts'
+import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { textAt } from '../../providers/json.ts'
+import { notAReply } from '../../providers/errors.ts'
 import { preludeCost } from '../../text/cost.ts'
+import { at, listAt, parseJson, textAt } from '../../text/json.ts'
 import { sessionIn } from '../auth/identity.ts'
-import { createChatReplyParser, parseChatReply } from './chatReply.ts'
-import { normalizeToolCalls, restoreToolCalls } from './chatToolCalls.ts'
-import { addFilePart, addMediaUrl, findResentMedia, formatPlaceholder, toTextPart } from './media.ts'
-import type { Ask, Body, Dialect, FilePart, Sent } from './protocol.ts'
+import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
+import type { Ask, Body, Dialect, FilePart, Heard, Listener, Sent, Usage } from './protocol.ts'
 import {
+  addFilePart,
+  addMediaUrl,
+  asArray,
+  asNumber,
   createLazyRequest,
+  findResentMedia,
   findTurnStart,
+  formatPlaceholder,
+  limitCount,
   type ParsedConversation,
   parseClientMessage,
   parsePlainMessage,
+  readType,
+  requireMessages,
+  toTextPart,
 } from './request.ts'
-import { asArray, asNumber, limitCount, readType, requireMessages } from './validation.ts'
+import { SseTemplateCache } from './sseTemplateCache.ts'
 
 /** OpenAI chat completions. */
 export const chat: Dialect = {
@@ -122,4 +132,232 @@ function normalizePart(part: unknown, files: FilePart[]): unknown {
     },
     files,
   )
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Tool call under assembly; `input` is the text input of a custom tool. */
+type PartialCall = { id: string; name: string; arguments: string; input: string | undefined }
+
+/** Deltas are joined in batches of this size: an unjoined slice may keep the whole chunk it was cut from in memory. */
+const deltaBatchSize = 32
+
+/** Assembles the assistant message from a streamed chat completion. Reads only the choice with index 0. */
+class ChatReplyParser extends JsonReplyParser {
+  private text = ''
+  /** Deltas that are not yet part of `text`. */
+  private readonly pendingDeltas: string[] = []
+  private readonly templates = new SseTemplateCache()
+  /** Undefined until the first call: few replies have any. */
+  private calls: Map<number, PartialCall> | undefined
+  private hasFinishReason = false
+  private done = false
+  private id: string | undefined
+  private usage: Usage | undefined
+
+  get isComplete(): boolean {
+    return !this.hasFailed && (this.hasFinishReason || this.done)
+  }
+
+  get isOver(): boolean {
+    return this.done
+  }
+
+  heard(): Heard {
+    const calls =
+      this.calls === undefined ? [] : [...this.calls].sort(([a], [b]) => a - b).map(([, call]) => toToolCall(call))
+    return {
+      reply: createAssistantMessage(this.text + this.pendingDeltas.join(''), calls),
+      id: this.id,
+      usage: this.usage,
+    }
+  }
+
+  protected override handleDone(): void {
+    this.done = true
+  }
+
+  protected override handleTemplateEvent(text: string): boolean {
+    const delta = this.templates.match(text)
+    if (delta === undefined) return false
+    this.appendText(delta)
+    return true
+  }
+
+  protected override consumeTemplateEvents(text: string, start: number): number {
+    return this.templates.consume(text, start, this.appendText)
+  }
+
+  private readonly appendText = (delta: string): void => {
+    if (this.pendingDeltas.push(this.limitSize(delta)) < deltaBatchSize) return
+    this.text += this.pendingDeltas.join('')
+    this.pendingDeltas.length = 0
+  }
+
+  /** Runs for every few characters of a reply, so it reads fields directly instead of walking paths. */
+  protected handleEvent(event: Fields, text: string): void {
+    const { id, usage, choices } = event
+    if (this.id === undefined && typeof id === 'string' && id !== '') this.id = id
+    if (isObject(usage)) this.usage = toUsage(usage)
+    const choice = Array.isArray(choices) ? choices.find(isFirstChoice) : undefined
+    if (choice === undefined) return
+    const { delta, finish_reason: reason } = choice
+    if (isObject(delta)) this.appendDelta(delta)
+    if (typeof reason === 'string' && reason !== '') this.hasFinishReason = true
+    // Events without usage carry nothing but text that matters when repeated, so they may serve as a template.
+    if (isTextDelta(delta) && !isObject(usage)) this.templates.learn(text, delta.content, readContent)
+  }
+
+  private appendDelta({ content, refusal, tool_calls: calls, function_call: functionCall }: Fields): void {
+    const text = typeof content === 'string' && content !== '' ? content : refusal
+    if (typeof text === 'string') this.appendText(text)
+    if (Array.isArray(calls)) for (const [position, call] of calls.entries()) this.appendCall(call, position)
+    else if (isObject(functionCall)) this.appendCall(fromFunctionCall(functionCall), 0)
+  }
+
+  private appendCall(delta: unknown, position: number): void {
+    const index = at(delta, 'index')
+    const slot = typeof index === 'number' ? index : position
+    this.calls ??= new Map()
+    const call = this.calls.get(slot) ?? { id: '', name: '', arguments: '', input: undefined }
+    // Ids and names arrive complete, and some servers repeat them; arguments arrive in pieces.
+    call.id ||= textAt(delta, 'id')
+    call.name ||= textAt(delta, 'function', 'name') || textAt(delta, 'custom', 'name')
+    call.arguments += this.limitSize(textAt(delta, 'function', 'arguments'))
+    const input = at(delta, 'custom', 'input')
+    if (typeof input === 'string') call.input = `${call.input ?? ''}${this.limitSize(input)}`
+    this.calls.set(slot, call)
+  }
+}
+
+const readContent = (event: unknown): unknown => at(listAt(event, 'choices').find(isFirstChoice), 'delta', 'content')
+const isTextDelta = (delta: unknown): delta is { readonly content: string } =>
+  isObject(delta) &&
+  typeof delta.content === 'string' &&
+  delta.content !== '' &&
+  typeof delta.refusal !== 'string' &&
+  !hasToolCalls(delta)
+const isFirstChoice = (choice: unknown): choice is Fields => isObject(choice) && (choice.index ?? 0) === 0
+const toToolCall = ({ id, name, arguments: text, input }: PartialCall): ToolCall => ({
+  id,
+  name,
+  arguments: input === undefined ? text : toArguments(input),
+})
+
+export function createChatReplyParser(address: string): Listener {
+  return new ChatReplyParser(address)
+}
+
+const toUsage = (usage: Fields): Usage => ({
+  prompt: Number(usage.prompt_tokens) || 0,
+  completion: Number(usage.completion_tokens) || 0,
+  cached: Number(at(usage, 'prompt_tokens_details', 'cached_tokens')) || 0,
+})
+
+/** Parses a complete chat completion. Throws if the text is not one. */
+function parseChatReply(text: string, address: string): Heard {
+  const json = parseJsonReply(text, address)
+  const message = at(json, 'choices', 0, 'message')
+  if (!isObject(message)) throw notAReply(address, 'JSON of another kind')
+  const content = textAt(message, 'content') || textAt(message, 'refusal')
+  return {
+    reply: createAssistantMessage(content, readToolCalls(message)),
+    id: textAt(json, 'id') || undefined,
+    usage: isObject(json) && isObject(json.usage) ? toUsage(json.usage) : undefined,
+  }
+}
+
+function readToolCalls(message: Fields): readonly ToolCall[] {
+  if (!hasToolCalls(message)) return []
+  return listAt(normalizeToolCalls({ role: 'assistant', ...message }), 'tool_calls').map(parseToolCall)
+}
+
+/** Drops calls without an id or a name: no tool result can refer to them. */
+function createAssistantMessage(content: string, calls: readonly ToolCall[]): Incoming {
+  const valid = calls.filter((call) => call.id !== '' && call.name !== '')
+  return valid.length === 0
+    ? { role: 'assistant', content }
+    : { role: 'assistant', content, tool_calls: valid.map(toFunctionCall) }
+}
+
+/** Parses a tool call. The text input of a custom tool becomes `{"input": …}`, as in the Responses protocol. */
+function parseToolCall(call: unknown): ToolCall {
+  const id = textAt(call, 'id')
+  if (!isCustom(call))
+    return { id, name: textAt(call, 'function', 'name'), arguments: textAt(call, 'function', 'arguments') }
+  return { id, name: textAt(call, 'custom', 'name'), arguments: toArguments(textAt(call, 'custom', 'input')) }
+}
+
+/** Encodes the text input of a custom tool as function arguments. */
+const toArguments = (input: string): string => JSON.stringify({ input })
+
+const isCustom = (call: unknown): call is Fields => isObject(call) && isObject(call.custom)
+
+/** Converts the deprecated `function_call`. It has no id, so the function's name serves as the id. */
+const fromFunctionCall = (call: Fields): Fields => ({ id: call.name, type: 'function', function: call })
+
+/** True if the message has `tool_calls` or the deprecated `function_call`. */
+const hasToolCalls = (message: Fields): boolean =>
+  (message.tool_calls ?? message.function_call ?? undefined) !== undefined
+
+/** Converts custom tool calls and deprecated function calls and results to function tool calls and tool messages. */
+function normalizeToolCalls(message: Fields): Fields {
+  const { role } = message
+  if (role === 'function' && textAt(message, 'name') !== '')
+    return { role: 'tool', tool_call_id: message.name, content: message.content }
+  // Fast path: most messages of a history have no calls.
+  if (role !== 'assistant' || !hasToolCalls(message)) return message
+  const { tool_calls: calls, function_call: functionCall, ...rest } = message
+  if (Array.isArray(calls) && calls.some(isCustom))
+    return { ...rest, tool_calls: calls.map((call) => (isCustom(call) ? toFunctionCall(parseToolCall(call)) : call)) }
+  return isObject(functionCall) && listAt(message, 'tool_calls').length === 0
+    ? { ...rest, tool_calls: [fromFunctionCall(functionCall)] }
+    : message
+}
+
+const toFunctionCall = ({ id, name, arguments: text }: ToolCall): ChatToolCall => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+})
+
+/** Converts calls and results in memory messages back to the kinds of tools that the client declares. */
+function restoreToolCalls(memory: readonly ChatMessage[], body: Body): readonly Fields[] {
+  if (!Array.isArray(body.tools)) return Array.isArray(body.functions) ? restoreFunctionCalls(memory) : memory
+  const tools = body.tools.filter(isCustom)
+  if (tools.length === 0) return memory
+  const customNames = new Set(tools.map((tool) => textAt(tool, 'custom', 'name')))
+  customNames.delete('')
+  return memory.map((message) => restoreCustomCalls(message, customNames))
+}
+
+function restoreCustomCalls(message: ChatMessage, customNames: ReadonlySet<string>): Fields {
+  if (message.role !== 'assistant' || message.tool_calls === undefined) return message
+  return {
+    ...message,
+    tool_calls: message.tool_calls.map((call) => (customNames.has(call.function.name) ? toCustomCall(call) : call)),
+  }
+}
+
+const toCustomCall = ({ id, function: { name, arguments: text } }: ChatToolCall): Fields => ({
+  id,
+  type: 'custom',
+  custom: { name, input: textAt(parseJson(text), 'input') },
+})
+
+/** Restores deprecated function calls: a server asked with `functions` may not support `tools`. */
+function restoreFunctionCalls(memory: readonly ChatMessage[]): readonly Fields[] {
+  const restoredIds = new Set<string>()
+  return memory.map((message): Fields => {
+    if (message.role === 'tool' && restoredIds.has(message.tool_call_id))
+      return { role: 'function', name: message.tool_call_id, content: message.content }
+    if (message.role !== 'assistant' || message.tool_calls === undefined) return message
+    const {
+      tool_calls: [call, ...others],
+      ...rest
+    } = message
+    if (call === undefined || others.length > 0 || call.id !== call.function.name) return message
+    restoredIds.add(call.id)
+    return { ...rest, function_call: call.function }
+  })
 }

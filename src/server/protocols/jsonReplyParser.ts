@@ -1,6 +1,6 @@
 import { isObject } from '../../domain/checks.ts'
 import { notAReply, reported } from '../../providers/errors.ts'
-import { parseJson } from '../../providers/json.ts'
+import { parseJson } from '../../text/json.ts'
 import { EventReader } from '../http/sse.ts'
 import type { Heard, Listener } from './protocol.ts'
 

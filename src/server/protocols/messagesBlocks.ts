@@ -1,10 +1,18 @@
 import type { Incoming, Part } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
-import { at, listAt, textAt } from '../../providers/json.ts'
-import { addFilePart, addMediaUrl, toTextPart } from './media.ts'
+import { at, listAt, textAt } from '../../text/json.ts'
 import type { FilePart } from './protocol.ts'
-import { invalidField, readType, requireObject, requireParts, requireText } from './validation.ts'
+import {
+  addFilePart,
+  addMediaUrl,
+  invalidField,
+  readType,
+  requireObject,
+  requireParts,
+  requireText,
+  toTextPart,
+} from './request.ts'
 
 /** Message as Anthropic clients send it, with validated role and content. */
 export type RawMessage = { readonly role: string; readonly content: unknown }

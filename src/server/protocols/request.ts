@@ -1,5 +1,9 @@
-import { parseMessage, wellFormed } from '../../domain/chat.ts'
-import type { Ask, Sent } from './protocol.ts'
+import { createHash } from 'node:crypto'
+import { type Part, parseMessage, wellFormed } from '../../domain/chat.ts'
+import { isObject } from '../../domain/checks.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { Refusal } from '../http/httpError.ts'
+import type { Ask, Body, FilePart, Sent } from './protocol.ts'
 
 /** Fields of a request that describe its conversation. */
 export type ParsedConversation = Pick<Ask, 'said' | 'turn' | 'owed' | 'instructions' | 'hasTools' | 'files'>
@@ -113,4 +117,170 @@ export function findTurnStart(messages: readonly Sent[]): number | undefined {
 export const toSystemMessage = (content: string): { readonly role: string; readonly content: string } => ({
   role: 'system',
   content,
+})
+
+/** Creates the error for a request field that memory cannot read. */
+export const invalidField = (param: string, problem: string): MemoryError =>
+  new MemoryError('bad-message', `${param} ${problem}.`, { param })
+
+/** Read `type` of a part, block or item and `role` of a message; the empty string when the field is not text. */
+export const readType = (value: unknown): string =>
+  isObject(value) && typeof value.type === 'string' ? value.type : ''
+export const readRole = (value: unknown): string =>
+  isObject(value) && typeof value.role === 'string' ? value.role : ''
+
+export const asArray = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export const asNumber = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
+
+/** Requires an object. */
+export function requireObject(value: unknown, param: string, example: string): Readonly<Record<string, unknown>> {
+  if (isObject(value)) return value
+  throw invalidField(param, `must be an object such as ${example}`)
+}
+
+/** Requires text. With a `purpose`, which completes "it …" in the error, the text must not be empty. */
+export function requireText(value: unknown, param: string, purpose?: string): void {
+  if (typeof value !== 'string' || (value === '' && purpose !== undefined))
+    throw invalidField(param, purpose === undefined ? 'must be text' : `must be text that is not empty; it ${purpose}`)
+}
+
+/** Requires text or a list of parts. Each part needs a type, and text if `isText` says its type is a text type. */
+export function requireParts(content: unknown, param: string, isText: (type: string) => boolean): void {
+  if (typeof content === 'string') return
+  if (!Array.isArray(content)) throw invalidField(param, 'must be text or a list')
+  for (const [index, part] of content.entries()) {
+    // Fast path: valid parts need no parameter names for errors.
+    if (
+      isObject(part) &&
+      typeof part.type === 'string' &&
+      part.type !== '' &&
+      (typeof part.text === 'string' || !isText(part.type))
+    )
+      continue
+    const { type, text } = requireObject(part, `${param}[${index}]`, '{ "type": "text", "text": "Hello" }')
+    requireText(type, `${param}[${index}].type`, 'says what the part is')
+    if (isText(type as string)) requireText(text, `${param}[${index}].text`)
+  }
+}
+
+/** Limits per request, far above real use: parsing a longer list would block other requests. */
+const maxCount = { messages: 10_000, tools: 2_000 }
+
+/** Returns the list unchanged, or throws a 400 error if it holds too many messages or tools. */
+export function limitCount<T>(list: readonly T[], kind: keyof typeof maxCount, param: string = kind): readonly T[] {
+  if (list.length <= maxCount[kind]) return list
+  const remedy = kind === 'messages' ? 'Leave the older ones to memory.' : 'Send those that are needed now.'
+  throw new Refusal(
+    400,
+    `too_many_${kind}`,
+    `${param} holds ${list.length} ${kind}; one request may hold ${maxCount[kind]}. ${remedy}`,
+    param,
+  )
+}
+
+/** Requires a non-empty `messages` list. */
+export function requireMessages({ messages }: Body): readonly unknown[] {
+  if (Array.isArray(messages) && messages.length > 0) return limitCount(messages, 'messages')
+  throw new Refusal(
+    400,
+    'missing_messages',
+    'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.',
+    'messages',
+  )
+}
+
+/** Bytes embedded in a request as a `data:` URL or plain base64. */
+type InlineData = { readonly type: string; readonly bytes: Buffer }
+
+/** Parses a `data:` URL; undefined for any other text. */
+function parseDataUrl(url: string): InlineData | undefined {
+  if (!/^data:/i.test(url)) return undefined
+  const comma = url.indexOf(',')
+  if (comma < 0) return undefined
+  const [type = '', ...options] = url.slice(5, comma).split(';')
+  const bytes = options.some((option) => option.trim().toLowerCase() === 'base64')
+    ? Buffer.from(url.slice(comma + 1), 'base64')
+    : Buffer.from(decodePercent(url.slice(comma + 1)), 'utf8')
+  return { type: type.trim().toLowerCase() || 'text/plain', bytes }
+}
+
+function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Formats the transcript text for media: its kind, size and a hash that identifies it when it is sent again. */
+export function formatPlaceholder(kind: string, bytes: Uint8Array | undefined, address = ''): string {
+  if (bytes === undefined) return `[${kind}${address === '' ? '' : ` ${wellFormed(address).slice(0, 200)}`}]`
+  return `[${kind}, ${bytes.length} bytes, sha256 ${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}]`
+}
+
+/** File in a request: `data` is a `data:` URL or plain base64, or empty when only an `address` was sent. */
+type FileSource = { readonly name: string; readonly data: string; readonly address: string }
+
+/** Appends a file to `files` and returns the placeholder part for the transcript. */
+export function addFilePart({ name, data, address }: FileSource, files: FilePart[]): Part {
+  const file = createFile(
+    name,
+    data === '' ? undefined : (parseDataUrl(data) ?? { type: '', bytes: Buffer.from(data, 'base64') }),
+  )
+  files.push(file)
+  return toTextPart(formatPlaceholder(`file ${file.name}`, file.bytes, address))
+}
+
+/** Converts a media URL to a placeholder part. A `data:` URL that is not image, audio or video is appended to `files`. */
+export function addMediaUrl(kind: string, url: string, files: FilePart[]): Part {
+  const data = parseDataUrl(url)
+  if (data === undefined || conversationalType.test(data.type))
+    return toTextPart(formatPlaceholder(kind, data?.bytes, url))
+  files.push(createFile('', data))
+  return toTextPart(formatPlaceholder('file', data.bytes))
+}
+
+/**
+ * Finds user messages with media that the client sent again before index `from`, keyed by the text memory stores for them.
+ * The original message replaces that text wherever memory shows it unshortened, so that the model sees the media.
+ *
+ * @example
+ * findResentMedia(request.messages, list, request.turnStart).get('[image, 20 bytes, sha256 fe1a4ab1fb634703]')
+ * // { role: 'user', content: [{ type: 'image_url', … }] }
+ */
+export function findResentMedia<T>(
+  messages: readonly Sent[],
+  list: readonly T[],
+  from: number,
+): ReadonlyMap<string, T> {
+  let found: Map<string, T> | undefined
+  for (let position = 0; position < messages.length; position++) {
+    const { role, content, place: index } = messages[position] as Sent
+    if (index >= from) break
+    const original = list[index]
+    if (role !== 'user' || original === undefined || !hasMedia(original)) continue
+    // A message that also carries tool results is skipped: memory may show one without the other.
+    const isAlone = messages[position - 1]?.place !== index && messages[position + 1]?.place !== index
+    if (isAlone) found = (found ?? new Map()).set(content, original)
+  }
+  return found ?? noMedia
+}
+
+const noMedia: ReadonlyMap<string, never> = new Map<string, never>()
+const textTypes = ['text', 'input_text', 'output_text']
+
+function hasMedia(message: unknown): boolean {
+  const content = isObject(message) ? message.content : undefined
+  return Array.isArray(content) && content.some((part) => !textTypes.includes(readType(part)))
+}
+
+export const toTextPart = (text: string): Part => ({ type: 'text', text })
+
+/** Media types that belong to the conversation itself and are not stored as files. */
+const conversationalType = /^(?:image|audio|video)\//
+
+const createFile = (name: string, data: InlineData | undefined): FilePart => ({
+  name: name === '' ? 'file' : wellFormed(name).slice(0, 255),
+  type: data?.type ?? '',
+  bytes: data?.bytes,
 })

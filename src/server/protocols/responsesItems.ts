@@ -1,9 +1,19 @@
 import { type Incoming, type Part, parseMessage } from '../../domain/chat.ts'
 import { isBlank, type ToolCall } from '../../domain/entry.ts'
-import { at, textAt } from '../../providers/json.ts'
-import { addFilePart, addMediaUrl, formatPlaceholder, toTextPart } from './media.ts'
+import { at, textAt } from '../../text/json.ts'
 import type { FilePart } from './protocol.ts'
-import { invalidField, readRole, readType, requireObject, requireParts, requireText } from './validation.ts'
+import {
+  addFilePart,
+  addMediaUrl,
+  formatPlaceholder,
+  invalidField,
+  readRole,
+  readType,
+  requireObject,
+  requireParts,
+  requireText,
+  toTextPart,
+} from './request.ts'
 
 /** Item of a request's `input` or a response's `output`. */
 export type Item = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-import { parseJson } from '../../providers/json.ts'
+import { parseJson } from '../../text/json.ts'
 
 /** After this many templates in a row that matched no later event, learning stops: no two events are alike. */
 const maxUnusedTemplates = 4

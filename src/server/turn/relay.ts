@@ -1,6 +1,6 @@
 import type { MemoryError } from '../../domain/error.ts'
 import { endedEarly, notAReply } from '../../providers/errors.ts'
-import { parseJson } from '../../providers/json.ts'
+import { parseJson } from '../../text/json.ts'
 import type { Client } from '../http/client.ts'
 import { problemOf } from '../http/httpError.ts'
 import { asBuffer, WholeEvents } from '../http/sse.ts'

@@ -4,27 +4,15 @@ import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Clock, Model, Tokenizer } from '../../domain/ports.ts'
 import { offlineModel } from '../../providers/offline.ts'
 import { messageCost } from '../../text/cost.ts'
+import { at } from '../../text/json.ts'
 import { Refusal } from '../http/httpError.ts'
 import { chat } from '../protocols/chat.ts'
 import { messages } from '../protocols/messages.ts'
 import type { Ask, Body, Dialect, ProtocolName, Sent } from '../protocols/protocol.ts'
 import { responses } from '../protocols/responses.ts'
 import type { Answer, Backend, Call } from './backend.ts'
-import {
-  chatResponder,
-  messagesResponder,
-  type OfflineReply,
-  type OfflineResponder,
-  responsesResponder,
-} from './offlineResponders.ts'
 
 type ProtocolSupport = { readonly protocol: Dialect; readonly responder: OfflineResponder }
-
-const protocols: Readonly<Record<ProtocolName, ProtocolSupport>> = {
-  chat: { protocol: chat, responder: chatResponder },
-  responses: { protocol: responses, responder: responsesResponder },
-  messages: { protocol: messages, responder: messagesResponder },
-}
 
 /** Creates a backend that answers all protocols with the built-in model. Used when no upstream is configured. */
 export function offlineBackend(tokenizer: Tokenizer, model: Model = offlineModel(), clock: Clock = Date.now): Backend {
@@ -126,4 +114,198 @@ function createResponse(model: string, contentType: string, chunks: AsyncIterabl
 
 async function* encodeChunks(chunks: AsyncIterable<string> | Iterable<string>): AsyncIterable<Uint8Array> {
   for await (const chunk of chunks) yield Buffer.from(chunk)
+}
+
+/** Reply of the offline model. */
+type OfflineReply = {
+  /** Unique id; each protocol adds its own prefix. */
+  readonly id: string
+  /** Creation time in seconds since 1970. */
+  readonly createdSeconds: number
+  readonly model: string
+  /** Body of the request. */
+  readonly body: Body
+  /** Text of the reply. */
+  readonly chunks: AsyncIterable<string>
+  readonly promptTokens: Tokens
+  countTokens(text: string): Tokens
+}
+
+/** Writes a reply in one protocol. */
+type OfflineResponder = {
+  /** Creates the body of a non-streamed response with the complete text of the reply. */
+  createBody(reply: OfflineReply, text: string): unknown
+  /** Streams the reply as server-sent events. */
+  streamEvents(reply: OfflineReply): AsyncIterable<string>
+}
+
+/** OpenAI chat completions. */
+const chatResponder: OfflineResponder = {
+  createBody(reply, content) {
+    const message = { role: 'assistant', content, refusal: null }
+    return {
+      ...createChatHeader(reply),
+      object: 'chat.completion',
+      choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
+      usage: createChatUsage(reply, content),
+    }
+  },
+
+  async *streamEvents(reply) {
+    const includeUsage = at(reply.body, 'stream_options', 'include_usage') === true
+    const header = createChatHeader(reply)
+    const formatEvent = (choices: readonly unknown[], usage: unknown): string =>
+      `data: ${JSON.stringify({ ...header, object: 'chat.completion.chunk', choices, ...(includeUsage ? { usage } : {}) })}\n\n`
+    const formatDelta = (delta: unknown, reason: string | null): string =>
+      formatEvent([{ index: 0, delta, logprobs: null, finish_reason: reason }], null)
+    let text = ''
+    yield formatDelta({ role: 'assistant', content: '', refusal: null }, null)
+    for await (const content of reply.chunks) {
+      text += content
+      yield formatDelta({ content }, null)
+    }
+    yield formatDelta({}, 'stop')
+    if (includeUsage) yield formatEvent([], createChatUsage(reply, text))
+    yield 'data: [DONE]\n\n'
+  },
+}
+
+const createChatHeader = ({ id, createdSeconds, model }: OfflineReply) => ({
+  id: `chatcmpl-${id}`,
+  created: createdSeconds,
+  model,
+})
+
+function createChatUsage({ promptTokens, countTokens }: OfflineReply, text: string) {
+  const completionTokens = countTokens(text)
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+  }
+}
+
+/** Anthropic Messages. */
+const messagesResponder: OfflineResponder = {
+  createBody: (reply, text) => ({
+    ...createInitialMessage(reply),
+    content: [{ type: 'text', text, citations: null }],
+    stop_reason: 'end_turn',
+    usage: createMessagesUsage(reply, reply.countTokens(text)),
+  }),
+
+  async *streamEvents(reply) {
+    yield formatNamedEvent('message_start', { message: createInitialMessage(reply) })
+    yield formatNamedEvent('content_block_start', {
+      index: 0,
+      content_block: { type: 'text', text: '', citations: null },
+    })
+    let complete = ''
+    for await (const text of reply.chunks) {
+      complete += text
+      yield formatNamedEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text } })
+    }
+    yield formatNamedEvent('content_block_stop', { index: 0 })
+    const usage = createMessagesUsage(reply, reply.countTokens(complete))
+    yield formatNamedEvent('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage })
+    yield formatNamedEvent('message_stop')
+  },
+}
+
+const createInitialMessage = (reply: OfflineReply) => ({
+  id: `msg_${reply.id}`,
+  type: 'message',
+  role: 'assistant',
+  model: reply.model,
+  content: [] as readonly unknown[],
+  stop_reason: null as string | null,
+  stop_sequence: null,
+  usage: createMessagesUsage(reply, 0),
+})
+
+const createMessagesUsage = ({ promptTokens }: OfflineReply, outputTokens: Tokens) => ({
+  input_tokens: promptTokens,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  output_tokens: outputTokens,
+})
+
+/** OpenAI Responses. */
+const responsesResponder: OfflineResponder = {
+  createBody: (reply, text) => createResponseObject(reply, text),
+
+  async *streamEvents(reply) {
+    let sequenceNumber = 0
+    const formatEvent = (type: string, fields: object): string =>
+      formatNamedEvent(`response.${type}`, { sequence_number: sequenceNumber++, ...fields })
+    const item = { output_index: 0 }
+    const part = { item_id: `msg_${reply.id}`, output_index: 0, content_index: 0 }
+    yield formatEvent('created', { response: createResponseObject(reply) })
+    yield formatEvent('in_progress', { response: createResponseObject(reply) })
+    yield formatEvent('output_item.added', { ...item, item: createOutputItem(reply) })
+    yield formatEvent('content_part.added', { ...part, part: createOutputText('') })
+    let text = ''
+    for await (const delta of reply.chunks) {
+      text += delta
+      yield formatEvent('output_text.delta', { ...part, delta, logprobs: [] })
+    }
+    yield formatEvent('output_text.done', { ...part, text, logprobs: [] })
+    yield formatEvent('content_part.done', { ...part, part: createOutputText(text) })
+    yield formatEvent('output_item.done', { ...item, item: createOutputItem(reply, text) })
+    yield formatEvent('completed', { response: createResponseObject(reply, text) })
+  },
+}
+
+/** Creates the response object: in progress without text, else completed. */
+function createResponseObject(reply: OfflineReply, text?: string): unknown {
+  const { body, promptTokens } = reply
+  const outputTokens = reply.countTokens(text ?? '')
+  const usage = {
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: promptTokens + outputTokens,
+  }
+  return {
+    id: `resp_${reply.id}`,
+    object: 'response',
+    created_at: reply.createdSeconds,
+    status: text === undefined ? 'in_progress' : 'completed',
+    error: null,
+    incomplete_details: null,
+    instructions: body.instructions ?? null,
+    metadata: body.metadata ?? {},
+    model: reply.model,
+    output: text === undefined ? [] : [createOutputItem(reply, text)],
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    store: false,
+    temperature: body.temperature ?? null,
+    text: body.text ?? { format: { type: 'text' } },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: body.tools ?? [],
+    top_p: body.top_p ?? null,
+    usage: text === undefined ? null : usage,
+  }
+}
+
+const createOutputText = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
+
+const createOutputItem = ({ id }: OfflineReply, text?: string) => ({
+  type: 'message',
+  id: `msg_${id}`,
+  status: text === undefined ? 'in_progress' : 'completed',
+  role: 'assistant',
+  content: text === undefined ? [] : [createOutputText(text)],
+})
+
+/** Formats an event that carries its type both as the event name and in its data. */
+const formatNamedEvent = (type: string, fields: object = {}): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+
+const protocols: Readonly<Record<ProtocolName, ProtocolSupport>> = {
+  chat: { protocol: chat, responder: chatResponder },
+  responses: { protocol: responses, responder: responsesResponder },
+  messages: { protocol: messages, responder: messagesResponder },
 }

@@ -3,8 +3,14 @@ import { MemoryError } from '../../domain/error.ts'
 import { spokenBy } from '../auth/headers.ts'
 import { Refusal } from '../http/httpError.ts'
 import type { Answer, Backend, Call } from './backend.ts'
-import { groupByProtocol, servesModel, upstreamProtocolFor } from './routing.ts'
-import { type Patience, Upstream, type UpstreamOptions } from './upstream.ts'
+import {
+  groupByProtocol,
+  type Patience,
+  servesModel,
+  Upstream,
+  type UpstreamOptions,
+  upstreamProtocolFor,
+} from './upstream.ts'
 
 /** Attempts per upstream and the delays between them. The delay doubles with each attempt; above the maximum the pool gives up. */
 export type Persistence = { readonly tries: number; readonly wait: Millis; readonly longest: Millis }

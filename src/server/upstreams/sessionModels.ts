@@ -5,8 +5,7 @@ import type { Model } from '../../domain/ports.ts'
 import { anthropicModel } from '../../providers/anthropic.ts'
 import { openaiModel } from '../../providers/openai.ts'
 import { ownKeyHeaders, type Protocol } from '../auth/headers.ts'
-import { groupByProtocol, resolveModelName, servesModel, soleUpstream } from './routing.ts'
-import type { UpstreamOptions } from './upstream.ts'
+import { groupByProtocol, resolveModelName, servesModel, soleUpstream, type UpstreamOptions } from './upstream.ts'
 
 export type SessionModelOptions = {
   /** Upstreams of the server, or the base URL of its only one, which uses the OpenAI protocol. */

@@ -11,10 +11,9 @@ import {
   fields,
   isKeyedField,
 } from './fields.ts'
-import { keyFromText, maxValueChars } from './phrases.ts'
 import { findTopic, topicKey } from './preferences.ts'
 import { constraintKeyFor, constraintsKey } from './statements.ts'
-import { statedClauses, userLines, userSentences } from './userText.ts'
+import { keyFromText, maxValueChars, statedClauses, userLines, userSentences } from './userText.ts'
 
 /** Terms of a value must be within this many sentences. */
 const maxSentenceDistance = 3

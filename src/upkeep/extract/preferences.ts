@@ -1,6 +1,5 @@
 import type { TextFact } from './fields.ts'
-import { headWord, keyFromText, nounPhrase, trimPhrase, truncateValue } from './phrases.ts'
-import type { Clause } from './userText.ts'
+import { type Clause, headWord, keyFromText, nounPhrase, trimPhrase, truncateValue } from './userText.ts'
 
 type PreferenceRule = {
   readonly match: RegExp

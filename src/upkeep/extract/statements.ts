@@ -1,6 +1,5 @@
 import type { TextFact } from './fields.ts'
-import { contentWords, keyFromText, trimPhrase, truncateValue } from './phrases.ts'
-import type { Clause } from './userText.ts'
+import { type Clause, contentWords, keyFromText, trimPhrase, truncateValue } from './userText.ts'
 
 const pattern = (source: string): RegExp => new RegExp(`^${source}`, 'i')
 

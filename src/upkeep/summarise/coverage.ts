@@ -2,8 +2,7 @@ import { type Anchor, anchorsIn, isCompound } from '../../text/anchors.ts'
 import { sentencesOf } from '../../text/sentences.ts'
 import { termsOf } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import type { NamedEntity } from './render.ts'
-import type { Told } from './summary.ts'
+import type { NamedEntity, Told } from './summary.ts'
 
 /** Positions kept per key; bounds the time for a text that repeats itself. */
 const maxPositions = 200

@@ -1,13 +1,11 @@
 import { anchorsIn } from '../../text/anchors.ts'
-import { amount, day, firstPerson, identifier, name, upTo } from '../../text/signals.ts'
+import { amount, day, firstPerson, identifier, name, upTo } from '../../text/sentences.ts'
 import { termsOf } from '../../text/words.ts'
 import { redundantOlder } from '../optimizer/redundancy.ts'
 import type { Work } from '../work.ts'
 import { missingNames } from './coverage.ts'
-import { largest, pack } from './pack.ts'
-import type { Piece, PieceKind } from './pieces.ts'
-import { type NamedEntity, renderPieces } from './render.ts'
-import { countWords, fitsTarget, type SummaryTarget } from './summary.ts'
+import { type Piece, type PieceKind, renderPieces } from './pieces.ts'
+import { countWords, fitsTarget, type NamedEntity, type SummaryTarget } from './summary.ts'
 
 /** Pieces and tail names of a summary. */
 export type Selection = { readonly pieces: readonly Piece[]; readonly tail: readonly NamedEntity[] }
@@ -269,4 +267,41 @@ function proseInterest({ text, isAnswer }: Piece): number {
   if (identifier.test(text)) interest += 0.3
   if (isAnswer) interest += 1.2
   return questionPattern.test(text) ? interest * 0.8 : interest
+}
+
+/** Items that may be skipped because they do not fit, before packing stops. */
+const maxMisses = 6
+
+/**
+ * Takes items from the front as long as they fit together; skips a few that do not. `fits` must be monotonic and is called
+ * rarely. `guess` is the expected number of items.
+ */
+export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => boolean, guess: number): readonly T[] {
+  const count = largest(items.length, (taken) => fits(items.slice(0, taken)), guess)
+  let packed = items.slice(0, count)
+  let misses = 0
+  for (const next of items.slice(count + 1)) {
+    if (misses > maxMisses) break
+    const more = [...packed, next]
+    if (fits(more)) packed = more
+    else misses++
+  }
+  return packed
+}
+
+/** Finds the largest count up to `limit` for which a monotonic condition holds, searching outwards from a guess. */
+export function largest(limit: number, holds: (count: number) => boolean, guess = 1): number {
+  let low = 0
+  let high = limit + 1
+  let step = Math.max(1, guess >> 4)
+  let next = Math.min(Math.max(1, guess), limit)
+  while (high - low > 1) {
+    if (holds(next)) low = next
+    else high = next
+    const isBracketed = low > 0 && high <= limit
+    step *= 2
+    next = isBracketed ? (low + high) >> 1 : low > 0 ? Math.min(low + step, limit) : Math.max(high - step, 1)
+    if (next <= low || next >= high) next = (low + high) >> 1
+  }
+  return low
 }

@@ -1,8 +1,7 @@
 import { runSync, type Work } from '../work.ts'
 import { rankNames } from './coverage.ts'
 import { findInjections, overlapsAny } from './injectionCheck.ts'
-import { splitEarlierSummary, splitIntoPieces } from './pieces.ts'
-import { buildSummaryText, renderPieces } from './render.ts'
+import { buildSummaryText, renderPieces, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
 import { type Selection, type SourceCapacity, selectPieces } from './select.ts'
 import { countWords, fitsTarget, type SummaryTarget, type SummaryText, type Told } from './summary.ts'
 

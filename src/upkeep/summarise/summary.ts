@@ -27,3 +27,6 @@ export function countWords(text: string): number {
 
 export const fitsTarget = (text: string, { words, fits }: SummaryTarget): boolean =>
   (words === undefined || countWords(text) <= words[1]) && (fits === undefined || fits(text))
+
+/** A name or number of the source that is listed at the end because no piece shows it. */
+export type NamedEntity = { readonly text: string; readonly sources: readonly Source[] }

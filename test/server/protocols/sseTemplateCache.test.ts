@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { at } from '../../../src/providers/json.ts'
-import { createChatReplyParser } from '../../../src/server/protocols/chatReply.ts'
+import { createChatReplyParser } from '../../../src/server/protocols/chat.ts'
 import { SseTemplateCache } from '../../../src/server/protocols/sseTemplateCache.ts'
+import { at } from '../../../src/text/json.ts'
 
 const readText = (event: unknown): unknown => at(event, 'text')
 const createEvent = (text: string, more: object = {}): string => JSON.stringify({ id: 'a', text, model: 'm', ...more })

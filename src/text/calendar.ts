@@ -1,4 +1,4 @@
-import type { Millis } from '../../domain/entry.ts'
+import type { Millis } from '../domain/entry.ts'
 
 /** Range of time; `to` is exclusive. */
 export type Stretch = { readonly from: Millis; readonly to: Millis }

@@ -1,7 +1,26 @@
-import { isInner } from '../domain/key.ts'
+import type { McpServer } from '@modelcontextprotocol/server'
+import { isInner, type Key } from '../domain/key.ts'
 import { internalsOf } from '../memory.ts'
-import { mayUse, resolveWorkspace } from './principal.ts'
-import type { McpContext } from './server.ts'
+import { mayUse, resolveWorkspace, type Visitor } from './principal.ts'
+import type { InFlightCalls } from './services.ts'
+import type { RegisteredTool } from './tools/registry.ts'
+import type { ToolContext } from './tools/tool.ts'
+
+export type McpServerOptions = {
+  readonly principal: Visitor
+  readonly inFlightCalls: InFlightCalls
+  /** Lists the receipts of a session, newest first. */
+  readonly listReceipts: (key: Key) => Promise<readonly unknown[]>
+  /** Called with errors whose details are hidden from the client. */
+  readonly onFault: (error: unknown) => void
+  /** All tools by default. */
+  readonly tools?: readonly RegisteredTool[]
+  /** True if the connection can send change notifications. */
+  readonly supportsSubscriptions: boolean
+}
+
+/** Server of one principal with its dependencies. */
+export type McpContext = McpServerOptions & { readonly toolContext: ToolContext; readonly server: McpServer }
 
 /** Sessions that are read for completions. */
 const maxScannedSessions = 1_000

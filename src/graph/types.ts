@@ -1,0 +1,122 @@
+import type { Json, Millis } from '../domain/entry.ts'
+
+export type Entity = {
+  readonly type: string
+  readonly id: string
+  readonly properties: Readonly<Record<string, Json>>
+  readonly createdAt: Millis
+  readonly updatedAt: Millis
+}
+
+/** The id is derived from `from`, `type` and `to`: equal triples are the same relationship. */
+export type Relationship = {
+  readonly id: string
+  readonly from: string
+  readonly to: string
+  readonly type: string
+  readonly properties: Readonly<Record<string, Json>>
+  readonly createdAt: Millis
+  readonly updatedAt: Millis
+}
+
+/**
+ * Entity to write. `session` is the session it belongs to and `sources` the ids of the messages it was derived from;
+ * erasing those erases it. Without a session, an existing entity keeps its sessions and sources.
+ */
+export type EntityDraft = Pick<Entity, 'type' | 'id' | 'properties'> & {
+  readonly session?: string
+  readonly sources?: readonly string[]
+}
+export type RelationshipDraft = Pick<Relationship, 'from' | 'to' | 'type'> & {
+  readonly properties?: Relationship['properties']
+  readonly session?: string
+}
+
+/**
+ * Condition on a property. `eq` and `ne` compare type and value, `contains` looks into a text or a list, `in` takes a
+ * list, `exists` takes true (the default) or false.
+ */
+export type Filter = {
+  readonly property: string
+  readonly op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'contains' | 'in' | 'exists'
+  readonly value?: Json
+}
+
+/** Sorts by a property, or by `id`, `type`, `createdAt` or `updatedAt`. */
+export type Sort = { readonly by: string; readonly order?: 'asc' | 'desc' }
+
+/** `limit` is 100 by default and at most 1,000. Without `sort`, rows come in insertion order. */
+export type Page = {
+  readonly filters?: readonly Filter[]
+  readonly sort?: readonly Sort[]
+  readonly limit?: number
+  readonly offset?: number
+}
+export type EntityQuery = Page & { readonly types?: readonly string[]; readonly session?: string }
+export type RelationshipQuery = Page & {
+  readonly from?: string
+  readonly to?: string
+  readonly types?: readonly string[]
+  readonly session?: string
+}
+
+export type GraphChange = {
+  readonly entities?: readonly EntityDraft[]
+  readonly relationships?: readonly RelationshipDraft[]
+  /** Ids of entities to delete with their relationships, before anything is written. */
+  readonly drop?: readonly string[]
+  /** Ids of relationships to delete, before anything is written. */
+  readonly dropRelationships?: readonly string[]
+  /** Optimistic lock: `updatedAt` of entities as they were read, undefined for absent ones. A mismatch throws `conflict`. */
+  readonly expected?: readonly { readonly id: string; readonly updatedAt: Millis | undefined }[]
+}
+
+/** Entities and relationships, isolated by workspace. */
+export interface Graph {
+  /** Applies a change atomically and durably. Unchanged rows are not written; `dropped` counts the rows that existed. */
+  write(
+    workspace: string,
+    change: GraphChange,
+  ): Promise<{ readonly written: number; readonly unchanged: number; readonly dropped: number }>
+  entity(workspace: string, id: string): Promise<Entity | undefined>
+  entities(
+    workspace: string,
+    query?: EntityQuery,
+  ): Promise<{ readonly entities: readonly Entity[]; readonly total: number }>
+  relationships(
+    workspace: string,
+    query?: RelationshipQuery,
+  ): Promise<{ readonly relationships: readonly Relationship[]; readonly total: number }>
+  /** Erases everything of a session, or the whole workspace with its nodes. Returns the number of erased entities and nodes. */
+  erase(workspace: string, session?: string): Promise<number>
+  close(): Promise<void>
+}
+
+/** Entity in the format of the reference memory server. */
+export type Node = { readonly name: string; readonly entityType: string; readonly observations: readonly string[] }
+/** Relation in the format of the reference memory server. */
+export type Link = { readonly from: string; readonly to: string; readonly relationType: string }
+export type NodeGraph = { readonly entities: readonly Node[]; readonly relations: readonly Link[] }
+
+/** Graph behind the nine tools of the reference memory server (@modelcontextprotocol/server-memory), with identical results. */
+export interface Nodes {
+  /** Returns the entities whose names did not exist before this call. */
+  createEntities(workspace: string, entities: readonly Node[]): Promise<readonly Node[]>
+  createRelations(workspace: string, relations: readonly Link[]): Promise<readonly Link[]>
+  /** Rejects, and adds nothing, if one of the entities does not exist. */
+  addObservations(
+    workspace: string,
+    observations: readonly { readonly entityName: string; readonly contents: readonly string[] }[],
+  ): Promise<readonly { readonly entityName: string; readonly addedObservations: readonly string[] }[]>
+  deleteEntities(workspace: string, entityNames: readonly string[]): Promise<void>
+  deleteObservations(
+    workspace: string,
+    deletions: readonly { readonly entityName: string; readonly observations: readonly string[] }[],
+  ): Promise<void>
+  deleteRelations(workspace: string, relations: readonly Link[]): Promise<void>
+  readGraph(workspace: string): Promise<NodeGraph>
+  searchNodes(workspace: string, query: string): Promise<NodeGraph>
+  openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph>
+  /** Imports a graph into a workspace without nodes, at most once, so that later deletions are final. Returns whether it did. */
+  adopt(workspace: string, graph: NodeGraph): Promise<boolean>
+}
