@@ -5,8 +5,8 @@ import { openMemory, parseKey, profiles, ramStore } from '../src/index.ts'
 const key = 'acme:ann'
 const hello = { role: 'user' as const, content: 'hello' }
 
-describe('a memory', () => {
-  it('stores an operation once, and answers the same again', async () => {
+describe('memory', () => {
+  it('append › with a repeated operationId › stores the messages once and returns the same result', async () => {
     await using memory = await openMemory()
     const first = await memory.append(key, [hello], { operationId: 'op1' })
     expect(await memory.append(key, [hello], { operationId: 'op1' })).toEqual(first)
@@ -14,7 +14,7 @@ describe('a memory', () => {
     expect(await memory.transcript(key)).toMatchObject([{ id: 'm1', sequence: 1, role: 'user', content: 'hello' }])
   })
 
-  it('reads a transcript from the front or from the end, whole', async () => {
+  it('transcript › reads from the start or the end, whole', async () => {
     await using memory = await openMemory()
     await memory.append(
       key,
@@ -30,14 +30,14 @@ describe('a memory', () => {
     ]).toEqual(['abcde', 'cde', 'ab', 'de'])
   })
 
-  it('stores empty content and never sends it', async () => {
+  it('append › with empty content › is stored and never sent', async () => {
     await using memory = await openMemory()
     await memory.append(key, [hello, { role: 'assistant', content: '' }, { role: 'user', content: '   ' }])
     expect((await memory.transcript(key)).map((message) => message.content)).toEqual(['hello', '', '   '])
     expect((await memory.context(key)).messages).toEqual([{ role: 'user', content: 'hello' }])
   })
 
-  it('forgets a message, a session and a scope, and says what went', async () => {
+  it('forget › a message, a session or a scope › reports the deletions', async () => {
     let now = 5
     await using memory = await openMemory({ clock: () => now })
     await memory.append(key, [hello, { role: 'assistant', content: 'hi' }])
@@ -56,7 +56,7 @@ describe('a memory', () => {
     expect([(await memory.transcript(key)).length, (await memory.transcript('zeta:eve')).length]).toEqual([0, 1])
   })
 
-  it('refuses a reply to a session that was forgotten while it was being written', async () => {
+  it('append › a reply to a session forgotten meanwhile › is refused', async () => {
     await using memory = await openMemory()
     await memory.append(key, [hello])
     const epoch = await memory.epoch(key)
@@ -67,7 +67,7 @@ describe('a memory', () => {
     expect(await memory.transcript(key)).toEqual([])
   })
 
-  it('begins anew when a session is over', async () => {
+  it('append › to an expired session › begins a new one', async () => {
     let now = 0
     await using memory = await openMemory({
       profile: { ...profiles.support, lifetime: { idle: 10, age: 25, whenFull: 'evict' } },
@@ -83,7 +83,7 @@ describe('a memory', () => {
     expect((await memory.transcript(key)).map((message) => message.content)).toEqual(['again'])
   })
 
-  it('loses nothing when many find at once that a session is over, in whatever order the store answers', async () => {
+  it('append › concurrently to an expired session, any store order › loses nothing', async () => {
     const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
       let now = 0
       const ram = ramStore()
@@ -94,20 +94,20 @@ describe('a memory', () => {
       await ram.commit({ id: 'old', key: parseKey(key), at: 0, epoch: 0, append: [], put: [], drop: [], expiresAt: 10 })
       const memory = await openMemory({ profile, sessions, clock: () => now })
       now = 20
-      const said = ['one', 'two', 'three']
+      const contents = ['one', 'two', 'three']
       const all = Promise.all([
-        ...said.map((content) => memory.append(key, [{ role: 'user', content }])),
+        ...contents.map((content) => memory.append(key, [{ role: 'user', content }])),
         memory.sweep(),
       ])
       await scheduler.waitFor(all)
       expect((await ram.page(parseKey(key), { limit: 9 })).map((message) => message.content).sort()).toEqual(
-        [...said].sort(),
+        [...contents].sort(),
       )
     })
     await fc.assert(property, { numRuns: 200 })
   })
 
-  it('refuses what a full session cannot hold, and loses nothing', async () => {
+  it('append › beyond the limit of a full session › is refused and loses nothing', async () => {
     await using memory = await openMemory({
       profile: { ...profiles.thread, lifetime: { messages: 2, whenFull: 'refuse' } },
     })
@@ -124,12 +124,12 @@ describe('a memory', () => {
     [{ framing: 'loud' }, 'framing is "loud"; it must be one of silent, open, sections.'],
     [{ provider: 'acme' }, 'provider is "acme"; it must be openai or anthropic.'],
     [{ query: 7 }, 'query is 7; it must be text.'],
-  ])('says what is wrong with %j', async (options, message) => {
+  ])('context › with %j › explains the error', async (options, message) => {
     await using memory = await openMemory()
     await expect(memory.context(key, options as object)).rejects.toMatchObject({ code: 'bad-option', message })
   })
 
-  it('says what is wrong with keys, messages, profiles and stores', async () => {
+  it('invalid keys, messages, profiles and stores › explain the error', async () => {
     await using memory = await openMemory()
     await expect(memory.append('a b', [hello])).rejects.toMatchObject({ code: 'bad-key' })
     await expect(memory.append(undefined as never, [hello])).rejects.toMatchObject({ code: 'bad-key' })
@@ -145,7 +145,7 @@ describe('a memory', () => {
     )
   })
 
-  it('is closed with the block it was opened in', async () => {
+  it('await using › closes the memory', async () => {
     const store = ramStore()
     const memory = await openMemory({ store })
     await memory.append(key, [hello])

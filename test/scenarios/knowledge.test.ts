@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { categories } from '../../src/domain/knowledge.ts'
-import { type Memory, type MemoryOptions, openMemory, profiles, type Remembered } from '../../src/index.ts'
+import { type Memory, type MemoryOptions, openMemory, profiles, type Remembered, ramStore } from '../../src/index.ts'
 import { campaign, seed } from '../context/campaign.ts'
 import { replies, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -13,18 +13,19 @@ const day = 24 * 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
 let now = start
 
-/** A memory on a file; the time begins anew. */
+/** Opens a memory on a file and resets the clock. */
 function open(options: MemoryOptions = {}): Promise<Memory> {
   now = start
   return openMemory({ store: `sqlite:${fresh()}`, clock: () => now, ...options })
 }
 
 const hours: Remembered = { category: 'domain', key: 'opening hours', value: 'nine to five' }
+
 const confidences = async (memory: Memory, scope = 'acme'): Promise<number[]> =>
   (await memory.upkeep.knowledge(scope)).map(({ confidence }) => confidence)
 
 describe('knowledge', () => {
-  verifies('A-02', 'is kept once for each scope, category and key, also in a file that is reopened', async () => {
+  verifies('A-02', 'is stored once per scope, category and key, also after reopening the file', async () => {
     const store = `sqlite:${fresh()}`
     const first = await open({ store })
     for (const scope of ['acme', 'other'])
@@ -45,7 +46,7 @@ describe('knowledge', () => {
     }
   })
 
-  verifies('A-02', 'is one of five categories, and anything else is refused', async () => {
+  verifies('A-02', 'with an unknown category › is refused; there are five', async () => {
     await using memory = await open()
     expect(categories).toEqual(['domain', 'execution_pattern', 'user_preference', 'website_knowledge', 'error_pattern'])
     const wrong = { ...hours, category: 'gossip' } as unknown as Remembered
@@ -53,30 +54,26 @@ describe('knowledge', () => {
     expect(await confidences(memory)).toEqual([])
   })
 
-  verifies('A-02', 'told by many at once is still kept once', async () => {
+  verifies('A-02', 'stated concurrently by many sessions › is stored once', async () => {
     await using memory = await open()
     await Promise.all(
       Array.from({ length: 20 }, (_, at) => memory.remember('acme', { ...hours, session: `s${at % 4}` })),
     )
-    // 0.5, and 0.1 more for each of the three other sessions.
+    // 0.5, plus 0.1 for each of the three other sessions.
     expect(await confidences(memory)).toEqual([0.8])
   })
 })
 
-describe('the confidence of knowledge', () => {
-  verifies(
-    'A-03',
-    'begins with 0.5 or as the caller says, and grows by 0.1 with each telling, to 1 at most',
-    async () => {
-      await using memory = await open()
-      const told: number[] = []
-      for (let time = 0; time < 8; time++) told.push((await memory.remember('acme', hours)).confidence)
-      expect(told).toEqual([0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1])
-      expect((await memory.remember('acme', { ...hours, key: 'address', confidence: 0.9 })).confidence).toBe(0.9)
-    },
-  )
+describe('knowledge confidence', () => {
+  verifies('A-03', 'starts at 0.5 or the given value and grows by 0.1 per statement up to 1', async () => {
+    await using memory = await open()
+    const statements: number[] = []
+    for (let time = 0; time < 8; time++) statements.push((await memory.remember('acme', hours)).confidence)
+    expect(statements).toEqual([0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1])
+    expect((await memory.remember('acme', { ...hours, key: 'address', confidence: 0.9 })).confidence).toBe(0.9)
+  })
 
-  verifies('A-03', 'grows once for a session, however often it tells the same', async () => {
+  verifies('A-03', 'grows once per session, however often it repeats the statement', async () => {
     await using memory = await open()
     for (let time = 0; time < 100; time++) await memory.remember('acme', { ...hours, session: 'loop' })
     expect(await confidences(memory)).toEqual([0.5])
@@ -86,7 +83,7 @@ describe('the confidence of knowledge', () => {
 
   verifies(
     'A-03',
-    'grows by 0.05 with the first reply of a session to a context that showed it, and with nothing else',
+    'grows by 0.05 on the first reply of a session to a context that showed it, and on nothing else',
     async () => {
       await using memory = await open()
       const { id } = await memory.remember('acme', hours)
@@ -101,7 +98,7 @@ describe('the confidence of knowledge', () => {
         const before = await confidences(memory)
         const { ledger } = await memory.context(key)
         expect(ledger.knowledge).toEqual([id])
-        // Showing it is no use yet, and neither is a reply to something else.
+        // Neither showing it nor replying to something else counts as a use.
         expect(await confidences(memory)).toEqual(before)
         await memory.append(key, [assistant('One moment.')])
         expect(await confidences(memory)).toEqual(before)
@@ -112,7 +109,7 @@ describe('the confidence of knowledge', () => {
     },
   )
 
-  verifies('A-03', 'grows by 0.05 with a reply of a model behind the server, once in a session', async () => {
+  verifies('A-03', 'grows by 0.05 on a model reply through the server, once per session', async () => {
     await using upstream = await startUpstream(replies('At nine.'))
     for (const profile of ['thread', 'support', 'agent'] as const) {
       now = start
@@ -129,7 +126,7 @@ describe('the confidence of knowledge', () => {
     }
   })
 
-  verifies('A-03', 'loses 0.1 for every 30 days in which nobody used it, and below 0.1 it is gone', async () => {
+  verifies('A-03', 'loses 0.1 per 30 days without use, and the entry is deleted below 0.1', async () => {
     await using memory = await open()
     await memory.remember('acme', hours)
     const left: number[][] = []
@@ -143,34 +140,30 @@ describe('the confidence of knowledge', () => {
     expect((await memory.context('acme:ann')).text).toBe('User: When do you open?')
   })
 
-  verifies(
-    'A-03',
-    'is the same after any number of days, whatever the rhythm of the sweep, and in a file that is reopened',
-    async () => {
-      const rhythm = fc.array(fc.integer({ min: 1, max: 40 * 24 }), { minLength: 1, maxLength: 12 })
-      const check = async (steps: readonly number[]): Promise<void> => {
-        const store = `sqlite:${fresh()}`
-        let memory = await open({ store })
-        await memory.remember('acme', { ...hours, confidence: 0.9 })
-        for (const [place, step] of steps.entries()) {
-          now += (step * day) / 24
-          await memory.sweep(now)
-          const idle = Math.floor((now - start) / (30 * day))
-          const expected = (90 - 10 * idle) / 100
-          expect(await confidences(memory)).toEqual(expected < 0.1 ? [] : [expected])
-          if (place % 4 !== 3) continue
-          await memory.close()
-          const before = now
-          memory = await open({ store })
-          now = before
-        }
+  verifies('A-03', 'does not depend on the sweep interval, nor on reopening the file', async () => {
+    const sweepInterval = fc.array(fc.integer({ min: 1, max: 40 * 24 }), { minLength: 1, maxLength: 12 })
+    const check = async (steps: readonly number[]): Promise<void> => {
+      const store = `sqlite:${fresh()}`
+      let memory = await open({ store })
+      await memory.remember('acme', { ...hours, confidence: 0.9 })
+      for (const [place, step] of steps.entries()) {
+        now += (step * day) / 24
+        await memory.sweep(now)
+        const idle = Math.floor((now - start) / (30 * day))
+        const expected = (90 - 10 * idle) / 100
+        expect(await confidences(memory)).toEqual(expected < 0.1 ? [] : [expected])
+        if (place % 4 !== 3) continue
         await memory.close()
+        const before = now
+        memory = await open({ store })
+        now = before
       }
-      await fc.assert(fc.asyncProperty(rhythm, check), { seed, numRuns: campaign ? 1_000 : 12 })
-    },
-  )
+      await memory.close()
+    }
+    await fc.assert(fc.asyncProperty(sweepInterval, check), { seed, numRuns: campaign ? 1_000 : 12 })
+  })
 
-  verifies('A-03', 'begins to fall 30 days after the last use, not after the telling', async () => {
+  verifies('A-03', 'starts to decay 30 days after the last use, not after the statement', async () => {
     await using memory = await open()
     await memory.remember('acme', hours)
     now = start + 20 * day
@@ -187,41 +180,37 @@ describe('the confidence of knowledge', () => {
   })
 })
 
-describe('who may add to knowledge', () => {
-  verifies(
-    'A-02',
-    'is said by the profile: people may, an assistant may, must ask or may not, a tool may not',
-    async () => {
-      const learnt: Record<string, string[]> = {}
-      for (const name of ['thread', 'support', 'agent'] as const) {
-        await using memory = await open({ profile: name })
-        learnt[name] = await Promise.all(
-          (['user', 'assistant', 'tool'] as const).map((by) =>
-            memory.remember('acme', { ...hours, key: by, by }).then(
-              ({ pending }) => (pending === true ? 'waits' : 'kept'),
-              ({ code, param }) => `${code} ${param}`,
-            ),
+describe('permission to add knowledge', () => {
+  verifies('A-02', 'follows the profile: users may, assistants may, must ask or may not, tools may not', async () => {
+    const learnt: Record<string, string[]> = {}
+    for (const name of ['thread', 'support', 'agent'] as const) {
+      await using memory = await open({ profile: name })
+      learnt[name] = await Promise.all(
+        (['user', 'assistant', 'tool'] as const).map((by) =>
+          memory.remember('acme', { ...hours, key: by, by }).then(
+            ({ pending }) => (pending === true ? 'waits' : 'kept'),
+            ({ code, param }) => `${code} ${param}`,
           ),
-        )
-      }
-      expect(learnt).toEqual({
-        thread: ['kept', 'waits', 'bad-option by'],
-        support: ['kept', 'waits', 'bad-option by'],
-        agent: ['kept', 'kept', 'bad-option by'],
-      })
-      const strict = { ...profiles.thread, learns: { user: 'ask', assistant: 'no', tool: 'no' } } as const
-      await using memory = await open({ profile: strict })
-      expect(await memory.remember('acme', hours)).toMatchObject({ pending: true })
-      await expect(memory.remember('acme', { ...hours, by: 'assistant' })).rejects.toMatchObject({
-        code: 'bad-option',
-        param: 'by',
-      })
-    },
-  )
+        ),
+      )
+    }
+    expect(learnt).toEqual({
+      thread: ['kept', 'waits', 'bad-option by'],
+      support: ['kept', 'waits', 'bad-option by'],
+      agent: ['kept', 'kept', 'bad-option by'],
+    })
+    const strict = { ...profiles.thread, learns: { user: 'ask', assistant: 'no', tool: 'no' } } as const
+    await using memory = await open({ profile: strict })
+    expect(await memory.remember('acme', hours)).toMatchObject({ pending: true })
+    await expect(memory.remember('acme', { ...hours, by: 'assistant' })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'by',
+    })
+  })
 
   verifies(
     'A-02',
-    'may have to wait: what waits is shown to nobody until it is approved, and forgetting rejects it',
+    'when approval is required › pending knowledge is hidden until approved, and forgetting rejects it',
     async () => {
       const store = `sqlite:${fresh()}`
       const first = await open({ store })
@@ -239,10 +228,10 @@ describe('who may add to knowledge', () => {
       expect([waiting.pending, await shown(first)]).toEqual([true, false])
       expect(
         (await first.context('acme:bob')).ledger.lines.flatMap(({ why, entries }) =>
-          why === 'waits for approval' ? [entries] : [],
+          why === 'waiting for approval' ? [entries] : [],
         ),
       ).toEqual([[waiting.id, other.id]])
-      // Told again by the assistant it still waits.
+      // A repeated statement by the assistant stays pending.
       expect((await first.remember('acme', { ...hours, by: 'assistant', session: 'bob' })).pending).toBe(true)
       await first.close()
 
@@ -257,14 +246,14 @@ describe('who may add to knowledge', () => {
 
   verifies(
     ['A-02', 'X-09'],
-    'cannot be got around: what a person has said is neither changed nor strengthened by an assistant that must ask',
+    'when approval is required › an assistant neither changes nor strengthens what a user stated',
     async () => {
       await using memory = await open()
-      const said = await memory.remember('acme', hours)
+      const statement = await memory.remember('acme', hours)
       for (let time = 0; time < 10; time++)
         await memory.remember('acme', { ...hours, value: 'never', by: 'assistant', confidence: 1, session: `s${time}` })
-      expect(await memory.upkeep.knowledge('acme')).toEqual([said])
-      // A person may take up what waits.
+      expect(await memory.upkeep.knowledge('acme')).toEqual([statement])
+      // A user's statement approves the pending one.
       await memory.remember('acme', { ...hours, key: 'address', value: 'claimed', by: 'assistant' })
       expect(await memory.remember('acme', { ...hours, key: 'address', value: '1 Harbour Road' })).toMatchObject({
         value: '1 Harbour Road',
@@ -273,4 +262,42 @@ describe('who may add to knowledge', () => {
       expect((await memory.context('acme:ann')).text).toContain('address: 1 Harbour Road')
     },
   )
+})
+
+const key = 'acme:ann'
+
+describe('knowledge that cannot be written or is not approved', () => {
+  verifies('A-03', 'when counting a use fails › the reply is still stored', async () => {
+    const ram = ramStore()
+    const disk = { isFull: false }
+    const store: typeof ram = {
+      ...ram,
+      commit: async (change) =>
+        disk.isFull && change.key.id === '' ? Promise.reject(new Error('full')) : ram.commit(change),
+    }
+    await using memory = await openMemory({ store, clock: () => start })
+    await memory.remember('acme', { category: 'domain', key: 'vat', value: '19 %' })
+    await memory.append(key, [user('Hello.')])
+    const { ledger } = await memory.context(key)
+    disk.isFull = true
+    const [stored] = await memory.append(key, [assistant('Hi.')], { answers: ledger })
+    expect([ledger.knowledge.length, stored?.id, (await memory.transcript(key)).map(({ content }) => content)]).toEqual(
+      [1, 'm2', ['Hello.', 'Hi.']],
+    )
+  })
+
+  verifies('X-09', 'claimed by a model › is not found by search until it is approved', async () => {
+    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
+    const { id, pending } = await memory.remember('acme', {
+      category: 'domain',
+      key: 'vat',
+      value: 'claimed by a model',
+      by: 'assistant',
+    })
+    const found = async (): Promise<string[]> =>
+      (await memory.search('acme', 'vat claimed')).map(({ entry }) => entry.id)
+    expect([pending, await found()]).toEqual([true, []])
+    await memory.upkeep.approve('acme', id)
+    expect(await found()).toEqual([id])
+  })
 })

@@ -6,8 +6,8 @@ import { all, assistant, startServer, user } from './start.ts'
 const quote = 'From what you told me: "My cat is called Miso."'
 const noted = /^No language model is configured, .* I have noted your message\./
 
-describe('the server, without a model server behind it', () => {
-  verifies('T-02', 'lets an OpenAI client talk, and remembers', async () => {
+describe('the server without an upstream', () => {
+  verifies('T-02', 'chat completion by an OpenAI client › is answered from memory', async () => {
     await using server = await startServer()
     const { chat } = server.client('demo:me')
     const first = await chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })
@@ -30,7 +30,7 @@ describe('the server, without a model server behind it', () => {
     })
   })
 
-  verifies('T-02', 'streams to an OpenAI client', async () => {
+  verifies('T-02', 'streamed chat completion by an OpenAI client › is answered', async () => {
     await using server = await startServer()
     const { chat } = server.client('demo:me')
     await chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })
@@ -58,7 +58,7 @@ describe('the server, without a model server behind it', () => {
     ])
   })
 
-  it('sends usage only to those who ask for it', async () => {
+  it('usage › is sent only on request', async () => {
     await using server = await startServer()
     const stream = await server
       .client('demo:me')
@@ -67,7 +67,7 @@ describe('the server, without a model server behind it', () => {
     expect(chunks.every((chunk) => !('usage' in chunk) && chunk.choices.length === 1)).toBe(true)
   })
 
-  it("understands the client's stream runner", async () => {
+  it("the OpenAI client's stream runner › works", async () => {
     await using server = await startServer()
     const runner = server
       .client('demo:me')
@@ -75,7 +75,7 @@ describe('the server, without a model server behind it', () => {
     expect((await runner.finalChatCompletion()).choices[0]?.message.content).toMatch(noted)
   })
 
-  verifies('T-01', 'keeps sessions apart by tenant and session, and the tenant itself from both', async () => {
+  verifies('T-01', 'tenants, sessions and the tenant itself › are isolated', async () => {
     await using server = await startServer()
     const colours = { 'acme:+15551234567': 'red', 'acme:2': 'green', acme: 'blue', 'other:2': 'white' }
     for (const [key, colour] of Object.entries(colours)) {
@@ -94,7 +94,7 @@ describe('the server, without a model server behind it', () => {
     expect(await server.said('acme')).toHaveLength(4)
   })
 
-  it('stores nothing twice when a client sends its whole history each time', async () => {
+  it('a client that resends its whole history › stores nothing twice', async () => {
     await using server = await startServer()
     const { chat } = server.client('demo:me')
     const history: ReturnType<typeof user | typeof assistant>[] = []
@@ -110,7 +110,7 @@ describe('the server, without a model server behind it', () => {
     expect(await server.said('demo:me')).toEqual(history.map(({ role, content }) => `${role}: ${content}`))
   })
 
-  it('stores a history it has not seen whole', async () => {
+  it('an unknown history › is stored whole', async () => {
     await using server = await startServer()
     const messages = [user('My cat is called Miso.'), assistant('Nice.'), user('What is my cat called?')]
     const { choices } = await server.client('demo:me').chat.completions.create({ model: 'any', messages })
@@ -118,7 +118,7 @@ describe('the server, without a model server behind it', () => {
     expect(await server.said('demo:me')).toHaveLength(4)
   })
 
-  it('finds the end of a long history when a client sends only its newest message', async () => {
+  it('a long history continued with the newest message only › is found', async () => {
     await using server = await startServer()
     const long = Array.from({ length: 500 }, (_, turn) => [
       user(`Question ${turn}`),
@@ -126,7 +126,7 @@ describe('the server, without a model server behind it', () => {
     ]).flat()
     await server.memory.append('demo:me', [...long, user('Is this the end?')])
     await server.memory.forget({ key: 'demo:me', messageId: 'm7' })
-    // repeated, because it had no reply
+    // Repeated, because it had no reply.
     await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Is this the end?')] })
     await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Is this the end?')] })
     expect((await server.said('demo:me')).slice(999)).toEqual([
@@ -138,7 +138,7 @@ describe('the server, without a model server behind it', () => {
   })
 
   for (const name of Object.keys(profiles) as ProfileName[]) {
-    it(`serves profile ${name}`, async () => {
+    it(`profile ${name} › is served`, async () => {
       await using server = await startServer({ memory: { profile: name } })
       const { chat } = server.client('demo:me')
       await chat.completions.create({ model: 'any', messages: [user('My cat is called Miso.')] })
@@ -153,15 +153,15 @@ describe('the server, without a model server behind it', () => {
   }
 })
 
-describe('the server besides chat', () => {
-  it('lists its model, with a key and without', async () => {
+describe('other routes', () => {
+  it('GET models › lists the model, with a key and without', async () => {
     await using server = await startServer()
     const models = await server.client('demo:me').models.list()
     expect(models.data).toEqual([{ id: 'threadkeep-offline', object: 'model', created: 0, owned_by: 'threadkeep' }])
     expect(await (await fetch(`${server.url}/v1/models`)).json()).toEqual({ object: 'list', data: models.data })
   })
 
-  it('says that it is well', async () => {
+  it('GET healthz › reports ok', async () => {
     await using server = await startServer()
     const response = await fetch(`${server.url}/healthz`)
     const upkeep = { by: 'builtin', running: 0, done: 0 }
@@ -171,7 +171,7 @@ describe('the server besides chat', () => {
     ])
   })
 
-  it("answers under the client's request id, if it is sane, else under one of its own", async () => {
+  it('x-request-id › a valid one is returned, otherwise a new one', async () => {
     await using server = await startServer()
     const idFor = async (id: string) =>
       (await fetch(`${server.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')
@@ -181,7 +181,7 @@ describe('the server besides chat', () => {
     expect((await fetch(`${server.url}/nothing`)).headers.get('x-request-id')).toMatch(/^req_/)
   })
 
-  it("answers anything else with 404 in OpenAI's shape", async () => {
+  it("an unknown route › 404 in OpenAI's error format", async () => {
     await using server = await startServer()
     for (const [method, path] of [
       ['GET', '/'],
@@ -198,7 +198,7 @@ describe('the server besides chat', () => {
     }
   })
 
-  it('tells those who come with another method which one is meant', async () => {
+  it('a wrong method › names the allowed one', async () => {
     await using server = await startServer()
     for (const [method, path, allowed] of [
       ['GET', '/v1/demo:me/chat/completions', 'POST'],

@@ -10,7 +10,7 @@ import { routes } from '../../src/server/openapi/routes.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 
-type Described = {
+type Operation = {
   readonly operationId: string
   readonly parameters: readonly { readonly $ref: string }[]
   readonly responses: Readonly<Record<string, { readonly $ref?: string; readonly headers?: object }>>
@@ -18,25 +18,27 @@ type Described = {
 }
 type Document = {
   readonly openapi: string
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
 const document = openapi() as Document
-const described = (method: string, path: string): Described | undefined => document.paths[path]?.[method.toLowerCase()]
+const operationAt = (method: string, path: string): Operation | undefined =>
+  document.paths[path]?.[method.toLowerCase()]
 const all = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 )
 
-/** What the linter has to say about the document, with all the rules it recommends. */
-function linted(): {
+/** Linter messages for the document, with all recommended rules. */
+function lint(): {
   readonly totals: { readonly errors: number; readonly warnings: number }
   readonly problems: readonly unknown[]
 } {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-openapi-'))
   try {
     writeFileSync(join(folder, 'openapi.json'), JSON.stringify(document))
-    // A conversation and a tenant called "conversations" could be taken for each other; ids that begin with conv_ cannot.
+    // The linter sees ambiguous paths for conversations and a tenant named "conversations"; ids that start with conv_
+    // are not ambiguous.
     const rules = ['--extends', 'recommended', '--skip-rule', 'no-ambiguous-paths']
     const { stdout } = spawnSync(
       'npx',
@@ -53,24 +55,24 @@ function linted(): {
   }
 }
 
-describe('the description of the server', () => {
-  verifies('S-07', 'is OpenAPI 3.1 without a fault', () => {
+describe('the OpenAPI document', () => {
+  verifies('S-07', 'is valid OpenAPI 3.1', () => {
     expect(document.openapi).toBe('3.1.0')
-    expect(linted()).toMatchObject({ totals: { errors: 0, warnings: 0 }, problems: [] })
+    expect(lint()).toMatchObject({ totals: { errors: 0, warnings: 0 }, problems: [] })
   })
 
-  verifies('S-07', 'holds every route, and nothing but routes', () => {
+  verifies('S-07', 'describes every route and only routes', () => {
     const held = all.map(({ path, method }) => `${method.toUpperCase()} ${path}`)
     expect(held.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
   })
 
-  verifies('S-07', 'holds what the server answers, and nothing else', () =>
+  verifies('S-07', 'describes exactly the responses of the server', () =>
     expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       Object.keys({ ...modelRoutes, ...resting }).sort(),
     ),
   )
 
-  it('has the addresses that clients rely on', () => {
+  it('has the paths that clients rely on', () => {
     const promised = [
       ...['chat/completions', 'responses', 'conversations', 'embeddings', 'messages', 'messages/count_tokens'].flatMap(
         (path) => [`POST /v1/{key}/${path}`, `POST /v1/${path}`],
@@ -91,14 +93,14 @@ describe('the description of the server', () => {
     expect(promised.filter((name) => !routes.some(({ method, path }) => name === `${method} ${path}`))).toEqual([])
   })
 
-  it('gives each operation a name of its own', () => {
+  it('has a unique id per operation', () => {
     const names = all.map(({ operation }) => operation.operationId)
     expect(names).toEqual([...new Set(names)])
-    expect(described('POST', '/v1/{key}/chat/completions')?.operationId).toBe('createChatCompletion')
-    expect(described('POST', '/v1/chat/completions')?.operationId).toBe('createChatCompletionByHeader')
+    expect(operationAt('POST', '/v1/{key}/chat/completions')?.operationId).toBe('createChatCompletion')
+    expect(operationAt('POST', '/v1/chat/completions')?.operationId).toBe('createChatCompletionByHeader')
   })
 
-  it('asks for a key in the address or in a header, never for both', () => {
+  it('requires a key in the path or in a header, never both', () => {
     const spoken = all.filter(({ path }) => path.startsWith('/v1/'))
     const keysOf = ({ operation }: (typeof all)[number]) =>
       operation.parameters.map(({ $ref }) => $ref.split('/').at(-1)).filter((name) => /^key/.test(name ?? ''))
@@ -107,15 +109,15 @@ describe('the description of the server', () => {
     )
   })
 
-  it('tells of errors in the shape of whoever made the protocol', () => {
-    const shapeAt = (path: string) => described('POST', path)?.responses['4XX']?.$ref
+  it('describes errors in the format of each protocol', () => {
+    const shapeAt = (path: string) => operationAt('POST', path)?.responses['4XX']?.$ref
     const own = ['/v1/{key}/messages', '/v1/messages', '/v1/{key}/v1/messages', '/v1/{key}/messages/count_tokens']
     expect(own.map(shapeAt)).toEqual(own.map(() => '#/components/responses/AnthropicErrorRefused'))
     expect(shapeAt('/v1/{key}/chat/completions')).toBe('#/components/responses/ErrorRefused')
   })
 
-  it('tells what a turn brings beside its reply', () => {
-    const headers = described('POST', '/v1/{key}/chat/completions')?.responses['200']?.headers ?? {}
+  it('describes the response headers of a turn', () => {
+    const headers = operationAt('POST', '/v1/{key}/chat/completions')?.responses['200']?.headers ?? {}
     expect(Object.keys(headers)).toEqual([
       'x-request-id',
       'x-threadkeep-receipt',
@@ -126,13 +128,13 @@ describe('the description of the server', () => {
     ])
   })
 
-  it('lets everybody ask whether the server is well, and nothing else', () =>
+  it('allows health checks without credentials, and nothing else', () =>
     expect(all.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path)).toEqual([
       '/healthz',
       '/readyz',
     ]))
 
-  it('refers to nothing that is not there, and has nothing that is not referred to', () => {
+  it('has no dangling and no unused references', () => {
     const text = JSON.stringify(document)
     const wanted = new Set([...text.matchAll(/"\$ref":"#\/components\/([\w-]+\/[\w-]+)"/g)].map(([, name]) => name))
     const kinds = ['schemas', 'parameters', 'headers', 'responses']

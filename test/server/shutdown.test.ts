@@ -1,14 +1,16 @@
 import { join } from 'node:path'
-import { describe, expect } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openMemory } from '../../src/index.ts'
 import { command } from '../cli/command.ts'
 import { newFolder } from '../fault/tempFolder.ts'
+import { wordedReply } from '../providers/protocols.ts'
 import { type Received, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { startServer, toLines, user } from './start.ts'
 
 const [streams, clients] = [20, 4]
 
-/** The real command on a file, in front of this model server. */
+/** Starts the CLI's serve command on a file in front of the upstream. */
 async function start(upstream: string, folder: string) {
   const store = `sqlite:${join(folder, 'stopped.db')}`
   const running = command(['serve', '--port', '0', '--json', '--upstream', upstream, '--store', store])
@@ -29,8 +31,8 @@ async function start(upstream: string, folder: string) {
 
 type Started = Awaited<ReturnType<typeof start>>
 
-/** Clients that go on talking until nobody answers any more; `first` resolves when one of them has been answered. */
-function talkers({ ask }: Started) {
+/** Starts clients that send turns until the server stops answering; `first` resolves with the first reply. */
+function startClients({ ask }: Started) {
   const acknowledged: { readonly key: string; readonly content: string }[] = []
   const first = Promise.withResolvers<void>()
   const talk = async (client: number): Promise<void> => {
@@ -50,38 +52,38 @@ function talkers({ ask }: Started) {
   }
 }
 
-/** What a file holds, read by somebody else. */
-async function linesIn(store: string): Promise<AsyncDisposable & { said(key: string): Promise<string[]> }> {
+/** Reads transcripts from a file with a separate memory. */
+async function openTranscripts(store: string): Promise<AsyncDisposable & { said(key: string): Promise<string[]> }> {
   const memory = await openMemory({ profile: 'thread', store })
-  const said = async (key: string) => (await memory.transcript(key)).map(({ role, content }) => `${role}: ${content}`)
+  const said = async (key: string) => toLines(await memory.transcript(key))
   return { said, [Symbol.asyncDispose]: () => memory.close() }
 }
 
-describe('a server that is asked to stop', () => {
+describe('stopping a server', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     verifies(
       'X-07',
-      `under load (${signal}) finishes what is under way, loses nothing it has acknowledged and ends well`,
+      `${signal} under load › finishes pending requests, loses nothing acknowledged and exits with 0`,
       async () => {
         using folder = newFolder()
-        // Every byte by itself, so that the streams are far from their end when the signal comes.
+        // One byte at a time, so that the streams are far from their end when the signal arrives.
         await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two', ' three'], split: true })
         const server = await start(upstream.url, folder.path)
-        const { acknowledged, first, done } = talkers(server)
-        const under = await Promise.all(
+        const { acknowledged, first, done } = startClients(server)
+        const streaming = await Promise.all(
           Array.from({ length: streams }, (_, at) => server.ask(`acme:stream${at}`, 'Count', true)),
         )
         await first
         server.stop(signal)
-        const texts = await Promise.all(under.map((response) => response.text()))
+        const texts = await Promise.all(streaming.map((response) => response.text()))
         expect(texts.filter((text) => !text.endsWith('data: [DONE]\n\n'))).toEqual([])
         await done
         expect(await server.ended).toMatchObject({ code: 0, stderr: '' })
-        await using kept = await linesIn(server.store)
+        await using stored = await openTranscripts(server.store)
         for (let at = 0; at < streams; at++)
-          expect(await kept.said(`acme:stream${at}`)).toEqual(['user: Count', 'assistant: One two three'])
+          expect(await stored.said(`acme:stream${at}`)).toEqual(['user: Count', 'assistant: One two three'])
         for (const { key, content } of acknowledged) {
-          const said = await kept.said(key)
+          const said = await stored.said(key)
           const place = said.indexOf(`user: ${content}`)
           expect([key, content, said[place + 1]]).toEqual([key, content, 'assistant: One two three'])
         }
@@ -89,7 +91,7 @@ describe('a server that is asked to stop', () => {
     )
   }
 
-  verifies('X-07', 'a second time stops at once, and keeps what it has acknowledged', async () => {
+  verifies('X-07', 'a second signal › stops at once and keeps what was acknowledged', async () => {
     using folder = newFolder()
     const arrived = Promise.withResolvers<Received>()
     await using upstream = await startUpstream((received) => {
@@ -101,16 +103,37 @@ describe('a server that is asked to stop', () => {
     await (await server.ask('acme:a', 'Hello', false)).text()
     const waiting = await server.ask('acme:b', 'Wait', true)
     server.stop('SIGTERM')
-    // Nobody is let in any more as soon as the first signal has been heard.
+    // New connections are refused once the first signal is handled.
     while (await server.isReached()) await new Promise(setImmediate)
     server.stop('SIGTERM')
     expect((await server.ended).code).toBe(130)
     await expect(waiting.text()).rejects.toThrow()
     expect(await (await arrived.promise).over).toBe('hung up')
-    await using kept = await linesIn(server.store)
-    expect([await kept.said('acme:a'), await kept.said('acme:b')]).toEqual([
+    await using stored = await openTranscripts(server.store)
+    expect([await stored.said('acme:a'), await stored.said('acme:b')]).toEqual([
       ['user: Hello', 'assistant: Yes.'],
       ['user: Wait'],
     ])
+  })
+})
+
+describe('close', () => {
+  it('lets streams finish and accepts no new request', async () => {
+    await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two', ' three'], split: true })
+    await using server = await startServer({ upstream: upstream.url })
+    const response = await server.post('demo:me', { messages: [user('Count')], stream: true })
+    const closed = server.close()
+    await expect(fetch(`${server.url}/healthz`)).rejects.toThrow()
+    expect(await response.text()).toBe(wordedReply('openai', ['One', ' two', ' three'], true))
+    await closed
+  })
+
+  it('aborts requests that exceed the grace period', async () => {
+    await using upstream = await startUpstream({ does: 'stall', pieces: ['One'] })
+    await using server = await startServer({ upstream: upstream.url })
+    const response = await server.post('demo:me', { messages: [user('Count')], stream: true })
+    await server.close(50)
+    await expect(response.text()).rejects.toThrow()
+    expect(await upstream.requests[0]?.over).toBe('hung up')
   })
 })

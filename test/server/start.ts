@@ -10,15 +10,15 @@ import { ramStore } from '../../src/stores/ram.ts'
 export type Started = AsyncDisposable & {
   readonly url: string
   readonly memory: Memory
-  /** What the operator was told. */
+  /** Faults reported to the operator. */
   readonly faults: readonly string[]
-  /** An OpenAI client that was told nothing but another base address. */
+  /** An OpenAI client with only the base URL changed. */
   client(key: string): OpenAI
-  /** What is stored of a session, a line for each message. */
+  /** The stored transcript, one `role: content` line per message. */
   said(key: string): Promise<string[]>
-  /** A chat completion without a client in between. */
+  /** Sends a chat completion with fetch. */
   post(key: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
-  /** Any request, such as `GET /api/sessions`, and its answer in JSON; undefined if it has no body. */
+  /** Sends any request, such as `GET /api/sessions`, and parses the JSON body; undefined without a body. */
   ask(
     request: string,
     body?: unknown,
@@ -29,7 +29,7 @@ export type Started = AsyncDisposable & {
 
 type Options = Omit<ServeOptions, 'memory'> & {
   readonly memory?: MemoryOptions
-  /** Several ways of remembering, each a memory of its own; one for everything when left out. */
+  /** Memories by profile; one memory for everything when omitted. */
   readonly ways?: Ways
 }
 
@@ -49,7 +49,7 @@ export async function startServer({ ways, ...options }: Options = {}): Promise<S
     memory,
     faults,
     client: (key) => new OpenAI({ baseURL: `${serving.url}/v1/${key}`, apiKey: 'sk-client', maxRetries: 0 }),
-    said: async (key) => (await memory.transcript(key)).map(({ role, content }) => `${role}: ${content}`),
+    said: async (key) => toLines(await memory.transcript(key)),
     post: (key, body, headers = {}) =>
       fetch(`${serving.url}/v1/${key}/chat/completions`, {
         method: 'POST',
@@ -76,14 +76,18 @@ export async function startServer({ ways, ...options }: Options = {}): Promise<S
 export const user = (content: string) => ({ role: 'user' as const, content })
 export const assistant = (content: string) => ({ role: 'assistant' as const, content })
 
-/** Everything that comes, in order. */
+/** Formats messages as `role: content` lines. */
+export const toLines = (messages: readonly { readonly role: string; readonly content?: unknown }[]): string[] =>
+  messages.map(({ role, content }) => `${role}: ${content}`)
+
+/** Collects an async iterable. */
 export async function all<T>(iterable: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = []
   for await (const item of iterable) items.push(item)
   return items
 }
 
-/** A store that takes its time, as a disk or a network does. */
+/** A RAM store that answers after 100 turns of the event loop, like a disk or a network. */
 export function slowStore(): Store & Index {
   const store = ramStore()
   const slowly = async <T>(work: () => Promise<T>): Promise<T> => {

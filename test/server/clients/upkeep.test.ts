@@ -2,7 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { messagesOf } from '../../scenarios/turns.ts'
+import { messagesOf } from '../../scenarios/sampleTurns.ts'
 import { createHarness, type Harness } from './harness.ts'
 import { failWith, type ReceivedRequest, replyWith, type ScriptedResponse, startModelServer } from './modelServer.ts'
 

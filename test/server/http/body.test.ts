@@ -7,10 +7,12 @@ import { describe, expect, it } from 'vitest'
 import { type Pace, readBytes, readJson, readUpload } from '../../../src/server/http/body.ts'
 import { problemOf, Refusal } from '../../../src/server/http/httpError.ts'
 
-type Read = (request: IncomingMessage) => Promise<unknown>
+type BodyReader = (request: IncomingMessage) => Promise<unknown>
 
-/** A server that reads bodies and answers with what it read, or with what was wrong and `connection` as it was told. */
-async function reader(read: Read): Promise<AsyncDisposable & { readonly port: number; readonly url: string }> {
+/** Server that reads bodies and responds with the result, or with the error and the `connection` header. */
+async function startBodyServer(
+  read: BodyReader,
+): Promise<AsyncDisposable & { readonly port: number; readonly url: string }> {
   const server = createServer(async (request, response) => {
     try {
       response.end(JSON.stringify(await read(request)))
@@ -29,7 +31,7 @@ async function reader(read: Read): Promise<AsyncDisposable & { readonly port: nu
   return { port, url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close }
 }
 
-const answered = async (response: Response): Promise<unknown> => {
+const parseResponse = async (response: Response): Promise<unknown> => {
   const body = (await response.json()) as { error?: { code: string; message: string } }
   return body.error === undefined ? body : `${response.status} ${body.error.code}: ${body.error.message}`
 }
@@ -41,9 +43,9 @@ describe('a JSON body', () => {
     `{"filler":"${filler}","a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
   const large = 'x'.repeat(70_000)
 
-  it('may be nested 64 levels deep and no deeper, be it small or large', async () => {
-    await using server = await reader(async (request) => Object.keys(await readJson(request, 10_000_000)))
-    const post = async (body: string) => answered(await fetch(server.url, { method: 'POST', headers: json, body }))
+  it('nested deeper than 64 levels › is refused, whatever its size', async () => {
+    await using server = await startBodyServer(async (request) => Object.keys(await readJson(request, 10_000_000)))
+    const post = async (body: string) => parseResponse(await fetch(server.url, { method: 'POST', headers: json, body }))
     for (const filler of ['', large]) {
       expect(await post(nested(64, filler))).toEqual(['filler', 'a'])
       expect(await post(nested(65, filler))).toBe(tooDeep)
@@ -58,9 +60,9 @@ describe('a JSON body', () => {
     expect(await post(`{"a":"${large}`)).toBe('400 invalid_json: The body is not valid JSON in UTF-8.')
   })
 
-  it('may hold a million values and 200,000 fields and no more, whatever its strings hold', async () => {
-    await using server = await reader(async (request) => Object.keys(await readJson(request, 10_000_000)))
-    const post = async (body: string) => answered(await fetch(server.url, { method: 'POST', headers: json, body }))
+  it('with over a million values or 200,000 fields › is refused, whatever its strings contain', async () => {
+    await using server = await startBodyServer(async (request) => Object.keys(await readJson(request, 10_000_000)))
+    const post = async (body: string) => parseResponse(await fetch(server.url, { method: 'POST', headers: json, body }))
     const tooMany =
       '413 too_many_values: The body contains more than 1000000 values or 200000 fields. Send less at once, or large data as text.'
     expect(await post(`{"a":[${'1,'.repeat(999_997)}1],"b":",,,"}`)).toEqual(['a', 'b'])
@@ -71,22 +73,22 @@ describe('a JSON body', () => {
     expect(await post(`{"a":"${'{\\":1},'.repeat(1_000_000)}"}`)).toEqual(['a'])
   })
 
-  it('is read whether it comes in one piece with its head or bit by bit, and refused alike', async () => {
-    let heard = Promise.withResolvers<IncomingMessage>()
-    await using server = await reader((request) => {
-      heard.resolve(request)
+  it('in one packet with its head or in pieces › is read and refused alike', async () => {
+    let requestReceived = Promise.withResolvers<IncomingMessage>()
+    await using server = await startBodyServer((request) => {
+      requestReceived.resolve(request)
       return readJson(request, 20)
     })
-    /** The first piece comes with the head; each of the others is read before the next. */
+    /** Sends the first piece with the head; each piece is read before the next is sent. */
     const post = async (first: string, ...pieces: readonly string[]): Promise<string | undefined> => {
-      heard = Promise.withResolvers()
+      requestReceived = Promise.withResolvers()
       const socket = connect(server.port, '127.0.0.1')
       const answer = once(socket, 'data')
       const length = first.length + pieces.join('').length
       socket.write(
         `POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${first}`,
       )
-      const request = await heard.promise
+      const request = await requestReceived.promise
       for (const piece of pieces) {
         while (request.listenerCount('data') === 0) await new Promise(setImmediate)
         const read = once(request, 'data')
@@ -113,14 +115,14 @@ describe('a JSON body', () => {
     ])
   })
 
-  it('is read as the platform reads it, whatever its strings hold', async () => {
-    await using server = await reader((request) => readJson(request, 10_000_000))
+  it('with any strings › equals JSON.parse', async () => {
+    await using server = await startBodyServer((request) => readJson(request, 10_000_000))
     const text = fc.string({ unit: fc.constantFrom('"', '\\', '[', '{', ']', '}', 'a', '\n', 'é'), maxLength: 200 })
     await fc.assert(
-      fc.asyncProperty(text, fc.constantFrom('', large), async (said, filler) => {
-        const body = { said, [said]: [filler] }
+      fc.asyncProperty(text, fc.constantFrom('', large), async (text, filler) => {
+        const body = { said: text, [text]: [filler] }
         expect(
-          await answered(await fetch(server.url, { method: 'POST', headers: json, body: JSON.stringify(body) })),
+          await parseResponse(await fetch(server.url, { method: 'POST', headers: json, body: JSON.stringify(body) })),
         ).toEqual(body)
       }),
       { numRuns: 50 },
@@ -128,27 +130,30 @@ describe('a JSON body', () => {
   })
 })
 
-describe('the bytes of a body', () => {
-  it('come as they are: what is compressed is refused, and the client hears why', async () => {
-    await using server = await reader(async (request) => (await readBytes(request, 1000)).length)
+describe('body bytes', () => {
+  it('compressed › are refused with a reason', async () => {
+    await using server = await startBodyServer(async (request) => (await readBytes(request, 1000)).length)
     const post = (encoding: string) =>
       fetch(server.url, {
         method: 'POST',
         headers: { 'content-encoding': encoding },
         body: gzipSync('{"messages":[]}'),
       })
-    const told = '415 unsupported_media_type: The body has content-encoding: gzip. Send it uncompressed.'
+    const message = '415 unsupported_media_type: The body has content-encoding: gzip. Send it uncompressed.'
     const refused = await post('gzip')
-    expect([await answered(refused), refused.headers.get('accept-encoding')]).toEqual([told, 'identity'])
-    expect(await answered(await post('Identity'))).toBe(35)
+    expect([await parseResponse(refused), refused.headers.get('accept-encoding')]).toEqual([message, 'identity'])
+    expect(await parseResponse(await post('Identity'))).toBe(35)
   })
 
-  it('are at most so many; far more are not read, and the client hears why', async () => {
-    await using server = await reader(async (request) => (await readBytes(request, 1000)).length)
+  it('over the limit › are refused with a reason, and far more are not read', async () => {
+    await using server = await startBodyServer(async (request) => (await readBytes(request, 1000)).length)
     const post = (size: number) => fetch(server.url, { method: 'POST', body: Buffer.alloc(size) })
-    expect(await answered(await post(1000))).toBe(1000)
+    expect(await parseResponse(await post(1000))).toBe(1000)
     const tooLarge = '413 body_too_large: The body is larger than 1000 bytes.'
-    expect([await answered(await post(1001)), await answered(await post(10_000))]).toEqual([tooLarge, tooLarge])
+    expect([await parseResponse(await post(1001)), await parseResponse(await post(10_000))]).toEqual([
+      tooLarge,
+      tooLarge,
+    ])
     const socket = connect(server.port, '127.0.0.1')
     socket.write(`POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1388\r\n${'x'.repeat(5000)}`)
     const [answer] = (await once(socket, 'data')) as [Buffer]
@@ -156,14 +161,14 @@ describe('the bytes of a body', () => {
     await once(socket, 'close')
   })
 
-  /** Rings when the test says so. */
-  function bells(): Pace & { ring(): void; readonly set: number } {
+  /** Timer under the test's control. */
+  function createManualTimer(): Pace & { fire(): void; readonly pendingCount: number } {
     const waiting = new Set<() => void>()
     const alarm: Pace['alarm'] = (_, ring) => {
       waiting.add(ring)
       return () => void waiting.delete(ring)
     }
-    const ring = (): void => {
+    const fire = (): void => {
       for (const bell of [...waiting]) {
         waiting.delete(bell)
         bell()
@@ -173,24 +178,24 @@ describe('the bytes of a body', () => {
       stretch: 10_000,
       bytes: 4,
       alarm,
-      ring,
-      get set() {
+      fire: fire,
+      get pendingCount() {
         return waiting.size
       },
     }
   }
 
-  /** Sends a body piece by piece; each piece is read before the next. */
-  async function trickle(pieces: readonly string[], pace: ReturnType<typeof bells>): Promise<string> {
-    const heard = Promise.withResolvers<IncomingMessage>()
-    await using server = await reader((request) => {
-      heard.resolve(request)
+  /** Sends a body in pieces; each piece is read before the next is sent. */
+  async function sendInPieces(pieces: readonly string[], pace: ReturnType<typeof createManualTimer>): Promise<string> {
+    const requestReceived = Promise.withResolvers<IncomingMessage>()
+    await using server = await startBodyServer((request) => {
+      requestReceived.resolve(request)
       return readBytes(request, 1000, pace).then(String)
     })
     const socket = connect(server.port, '127.0.0.1')
     const answer = once(socket, 'data').then(([bytes]) => String(bytes))
     socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n`)
-    const request = await heard.promise
+    const request = await requestReceived.promise
     for (const piece of pieces) {
       if (piece !== '') {
         const read = once(request, 'data')
@@ -198,44 +203,44 @@ describe('the bytes of a body', () => {
         await read
       }
       if (request.complete) break
-      pace.ring()
+      pace.fire()
     }
     const text = await answer
     socket.destroy()
     return text
   }
 
-  it('may come slowly, but not too slowly', async () => {
+  it('below the minimum transfer rate › are refused', async () => {
     const late =
       /^HTTP\/1\.1 408 [\s\S]*\r\nconnection: close\r\n[\s\S]*The body arrived too slowly: less than 4 bytes in 10 seconds\. Try again\./
-    const steady = bells()
-    expect(await trickle(['abcd', 'efgh', 'ijkl'], steady)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"abcdefghijkl"$/)
-    expect(steady.set).toBe(0)
+    const steady = createManualTimer()
+    expect(await sendInPieces(['abcd', 'efgh', 'ijkl'], steady)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"abcdefghijkl"$/)
+    expect(steady.pendingCount).toBe(0)
     for (const pieces of [[''], ['abc'], ['abcdefgh', 'i'], ['abcd', '']]) {
-      const pace = bells()
-      expect(await trickle(pieces, pace)).toMatch(late)
-      expect(pace.set).toBe(0)
+      const pace = createManualTimer()
+      expect(await sendInPieces(pieces, pace)).toMatch(late)
+      expect(pace.pendingCount).toBe(0)
     }
   })
 
-  it('of a client that hangs up are given up', async () => {
-    const pace = bells()
-    const gone = Promise.withResolvers<string>()
-    const heard = Promise.withResolvers<void>()
-    await using server = await reader((request) => {
-      heard.resolve()
-      return readBytes(request, 1000, pace).catch((error: Error) => gone.resolve(error.message))
+  it('of an aborted request › are discarded', async () => {
+    const pace = createManualTimer()
+    const abortReason = Promise.withResolvers<string>()
+    const requestReceived = Promise.withResolvers<void>()
+    await using server = await startBodyServer((request) => {
+      requestReceived.resolve()
+      return readBytes(request, 1000, pace).catch((error: Error) => abortReason.resolve(error.message))
     })
     const socket = connect(server.port, '127.0.0.1')
     socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\nabc')
-    await heard.promise
+    await requestReceived.promise
     socket.destroy()
-    expect([await gone.promise, pace.set]).toEqual(['aborted', 0])
+    expect([await abortReason.promise, pace.pendingCount]).toEqual(['aborted', 0])
   })
 })
 
 describe('an upload', () => {
-  const shown: Read = async (request) => {
+  const describeUpload: BodyReader = async (request) => {
     const { name, type, bytes, fields } = await readUpload(request, 100_000)
     return { name, type, text: Buffer.from(bytes).toString('latin1'), fields: Object.fromEntries(fields) }
   }
@@ -243,13 +248,13 @@ describe('an upload', () => {
   const file = (disposition: string, body = 'hello') =>
     `Content-Disposition: form-data; ${disposition}\r\nContent-Type: text/plain\r\n\r\n${body}`
 
-  it('of the platform arrives byte for byte, with the fields beside it', async () => {
-    await using server = await reader(shown)
+  it('by fetch › arrives byte for byte with its fields', async () => {
+    await using server = await startBodyServer(describeUpload)
     const bytes = Uint8Array.from({ length: 3000 }, (_, at) => at % 256)
     const data = new FormData()
     data.set('purpose', 'assistants')
     data.set('file', new File([bytes, '\r\n--XX\r\n'], 'hand "book" ä.txt', { type: 'text/markdown' }))
-    expect(await answered(await fetch(server.url, { method: 'POST', body: data }))).toEqual({
+    expect(await parseResponse(await fetch(server.url, { method: 'POST', body: data }))).toEqual({
       name: 'hand "book" ä.txt',
       type: 'text/markdown',
       text: `${Buffer.from(bytes).toString('latin1')}\r\n--XX\r\n`,
@@ -258,10 +263,10 @@ describe('an upload', () => {
   })
 
   const post = async (url: string, body: string, type = 'multipart/form-data; boundary=XX') =>
-    answered(await fetch(url, { method: 'POST', headers: { 'content-type': type }, body }))
+    parseResponse(await fetch(url, { method: 'POST', headers: { 'content-type': type }, body }))
 
-  it('is read as different clients write it', async () => {
-    await using server = await reader(shown)
+  it('in the encodings of different clients › is read', async () => {
+    await using server = await startBodyServer(describeUpload)
     const hello = { type: 'text/plain', text: 'hello', fields: {} }
     for (const [disposition, name] of [
       ['name="file"; filename="a.txt"', 'a.txt'],
@@ -298,8 +303,8 @@ describe('an upload', () => {
     })
   })
 
-  it('that is anything else is refused, and the client hears why', async () => {
-    await using server = await reader(shown)
+  it('malformed › is refused with a reason', async () => {
+    await using server = await startBodyServer(describeUpload)
     const one = file('name="file"; filename="a.txt"')
     const refused = (why: string) =>
       `400 invalid_upload: The upload cannot be read: ${why}. Send one file as multipart/form-data.`

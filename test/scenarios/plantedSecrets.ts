@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import type { Incoming } from '../../src/index.ts'
+import { assistant, user } from '../server/start.ts'
+import { databaseFiles, tracesOf } from '../stores/traces.ts'
+import { cards, contexts, sayings, shapes } from '../text/secretFormats.ts'
+
+/** Every secret format, in a typical sentence. */
+export const secretSamples: readonly { readonly name: string; readonly secret: string; readonly text: string }[] = [
+  ...shapes.map(({ name, secret }) => ({ name, secret, text: `Use ${secret} for it, please.` })),
+  ...contexts,
+  ...sayings,
+  ...cards,
+]
+
+/** Substrings that identify a secret: all of it, or each long line of a PEM key. Shorter ones occur by chance. */
+const probes = secretSamples.flatMap(({ secret }) =>
+  secret.includes('PRIVATE KEY') ? secret.split(/\n|\\n/).filter((line) => /^[\w+/=]{32,}$/.test(line)) : [secret],
+)
+const distinctive = [...new Set(probes)].filter((probe) => probe.length >= 7)
+
+/** Probes that a text contains, raw or JSON-escaped. */
+export const findSecrets = (text: string): string[] =>
+  distinctive.filter((probe) => text.includes(probe) || text.includes(JSON.stringify(probe).slice(1, -1)))
+
+/** Probes in the database files, in any encoding. Short ones are searched raw only: in base64 they match by chance. */
+export const storedSecrets = (file: string): string[] =>
+  distinctive.filter((probe) =>
+    probe.length < 12 ? readFileSync(file).includes(probe) : tracesOf(probe, databaseFiles(file)).length > 0,
+  )
+
+/** A secret as it appears in a tool loop: in the question, the call's arguments, its result and the reply. */
+export function secretInToolLoop(text: string, place: number): Incoming[] {
+  const id = `call${place}`
+  return [
+    user(text),
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: JSON.stringify({ input: text }) } }],
+    },
+    { role: 'tool', tool_call_id: id, content: JSON.stringify({ stdout: text, code: 0 }) },
+    assistant(`I have used what you gave me:\n${text}`),
+  ]
+}

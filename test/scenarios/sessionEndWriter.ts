@@ -1,0 +1,52 @@
+import { appendFileSync } from 'node:fs'
+import type { Profile } from '../../src/domain/profile.ts'
+import { openMemory, profiles } from '../../src/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { interceptStore } from '../memory/storeFixtures.ts'
+
+/** Profile with durable sessions that expire after one second, at most two per scope. */
+export const shortLived: Profile = {
+  ...profiles.thread,
+  tokenizer: 'chars-4',
+  upkeep: [],
+  lifetime: { idle: 1_000, sessionsPerScope: 2, whenFull: 'evict' },
+}
+export const start = 1_800_000_000_000
+
+/**
+ * Begins and ends sessions in every way, logs stored sessions and reported ends, and kills itself at the given step:
+ * `node sessionEndWriter.ts DATABASE LOG STEP`.
+ */
+async function runWriter(file: string, log: string, killAtStep: number): Promise<void> {
+  let steps = 0
+  const before = (): void => {
+    if (++steps === killAtStep) process.kill(process.pid, 'SIGKILL')
+  }
+  let now = start
+  const memory = await openMemory({
+    profile: shortLived,
+    store: interceptStore(sqliteStore(file), { commit: async () => before(), erase: async () => before() }),
+    clock: () => now,
+    onSessionEnd: (key, { messages }, { id }) => {
+      before()
+      appendFileSync(log, `ended ${key} ${id} ${messages.map(({ content }) => content)}\n`)
+      before()
+    },
+  })
+  for (const key of ['acme:a', 'acme:b', 'acme:c', 'zeta:d']) {
+    now++
+    await memory.append(key, [{ role: 'user', content: `hello from ${key}` }])
+    appendFileSync(log, `stored ${key}\n`)
+    await memory.lifecycle.settled()
+  }
+  await memory.end('zeta:d')
+  await memory.lifecycle.settled()
+  now += 1_000
+  await memory.sweep()
+  await memory.close()
+  appendFileSync(log, `done after ${steps}\n`)
+}
+
+const [, , file, log, killAtStep] = process.argv
+if (file !== undefined && log !== undefined && process.argv[1]?.endsWith('sessionEndWriter.ts') === true)
+  await runWriter(file, log, Number(killAtStep))

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { roundOver } from '../../../src/server/http/pendingReads.ts'
+
+describe('waiting for pending reads', () => {
+  it('concurrent callers › share one wait and continue in call order, step by step', async () => {
+    const steps: string[] = []
+    const run = async (name: string): Promise<void> => {
+      await roundOver()
+      steps.push(`${name} begins`)
+      await undefined
+      steps.push(`${name} ends`)
+    }
+    await Promise.all([run('first'), Promise.resolve().then(() => run('second'))])
+    expect(steps).toEqual(['first begins', 'second begins', 'first ends', 'second ends'])
+  })
+
+  it('resolves after everything pending at the call', async () => {
+    let isDone = false
+    process.nextTick(() => queueMicrotask(() => process.nextTick(() => (isDone = true))))
+    await roundOver()
+    expect(isDone).toBe(true)
+  })
+
+  it('a later caller › waits again', async () => {
+    const first = roundOver()
+    await first
+    const second = roundOver()
+    expect(second).not.toBe(first)
+    await second
+  })
+})

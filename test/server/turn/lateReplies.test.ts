@@ -1,0 +1,224 @@
+import { describe, expect, it } from 'vitest'
+import type { Change } from '../../../src/domain/session.ts'
+import { openStore } from '../../../src/stores/open.ts'
+import { interceptStore } from '../../memory/storeFixtures.ts'
+import { verifies } from '../../requirements/verifies.ts'
+import { places } from '../api/places.ts'
+import { assistant, user } from '../start.ts'
+import { openTestSession, replyText, type TestResponse, type TestSession } from './testSession.ts'
+
+/** Sends a question and returns once the model has received it; the reply waits for `release()`. */
+async function askAndHold(
+  session: TestSession,
+  question: string,
+  history: readonly unknown[] = [],
+): Promise<{ release(): Promise<TestResponse> }> {
+  const hold = session.model.hold(question)
+  const answer = session.chat([...history, user(question)])
+  await hold.arrived
+  return {
+    release: () => {
+      hold.release()
+      return answer
+    },
+  }
+}
+
+const firstTurn = [user('One'), assistant('Re: One')]
+
+const forget = (session: TestSession, target: Readonly<Record<string, string>>): Promise<TestResponse> =>
+  session.send('POST /api/forget', target)
+
+describe.each(places)('a late reply, store %s', (_, store) => {
+  verifies('T-15', 'after an edit cut its question into a branch › is stored in that branch', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    await session.chat([user('One')])
+    const slow = await askAndHold(session, 'Two', firstTurn)
+    await session.chat([...firstTurn, user('Two, but edited')])
+    const answer = await slow.release()
+    expect([answer.status, replyText(answer)]).toEqual([200, 'Re: Two'])
+    expect(await session.transcript()).toEqual([
+      'user: One',
+      'assistant: Re: One',
+      'user: Two, but edited',
+      'assistant: Re: Two, but edited',
+    ])
+    expect(await session.branches()).toEqual({ 3: ['user: Two', 'assistant: Re: Two'] })
+    expect(session.server.faults).toEqual([])
+  })
+
+  const orders = [
+    ['A', 'B', 'C'],
+    ['C', 'B', 'A'],
+    ['B', 'A', 'C'],
+  ] as const
+  for (const order of orders)
+    verifies(
+      'T-15',
+      `three concurrent clients with whole histories, replies in order ${order.join(', ')} › each follows its question`,
+      async () => {
+        await using session = await openTestSession({ memory: { store: store() } })
+        await session.chat([user('One')])
+        const late = {
+          A: await askAndHold(session, 'A', firstTurn),
+          B: await askAndHold(session, 'B', firstTurn),
+          C: await askAndHold(session, 'C', firstTurn),
+        }
+        for (const question of order) await late[question].release()
+        expect(await session.transcript()).toEqual(['user: One', 'assistant: Re: One', 'user: C', 'assistant: Re: C'])
+        expect(Object.values(await session.branches())).toEqual([
+          ['user: A', 'assistant: Re: A'],
+          ['user: B', 'assistant: Re: B'],
+        ])
+        expect(session.server.faults).toEqual([])
+      },
+    )
+
+  verifies('T-15', 'with several branches › is stored in the branch of its question', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    await session.chat([user('One')])
+    const two = await askAndHold(session, 'Two', firstTurn)
+    const three = await askAndHold(session, 'Three', [...firstTurn, user('Two')])
+    const four = await askAndHold(session, 'Four', [...firstTurn, user('Two')])
+    const five = await askAndHold(session, 'Five', firstTurn)
+    for (const each of [two, three, four, five]) await each.release()
+    expect(await session.transcript()).toEqual(['user: One', 'assistant: Re: One', 'user: Five', 'assistant: Re: Five'])
+    expect(await session.branches()).toEqual({
+      3: ['user: Two', 'user: Four', 'assistant: Re: Two', 'assistant: Re: Four'],
+      4: ['user: Three', 'assistant: Re: Three'],
+    })
+  })
+
+  verifies('X-05', 'after its question was forgotten › is not stored', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    await session.chat([user('One')])
+    const slow = await askAndHold(session, 'I am ill with X')
+    expect((await forget(session, { key: 'demo:ann', messageId: 'm3' })).body.sessions).toEqual([
+      { key: 'demo:ann', entries: ['m3'] },
+    ])
+    expect(replyText(await slow.release())).toBe('Re: I am ill with X')
+    expect(await session.transcript()).toEqual(['user: One', 'assistant: Re: One'])
+    expect(session.server.faults).toEqual([])
+  })
+
+  const targets = [
+    ['the session', { key: 'demo:ann' }],
+    ['the scope', { scope: 'demo' }],
+    ['a text of the question', { scope: 'demo', text: 'ill with X' }],
+  ] as const
+  for (const [what, target] of targets) {
+    verifies('X-05', `after ${what} was forgotten › is not stored`, async () => {
+      await using session = await openTestSession({ memory: { store: store() } })
+      const slow = await askAndHold(session, 'I am ill with X')
+      await forget(session, target)
+      expect((await slow.release()).status).toBe(200)
+      expect([await session.transcript(), await session.branches()]).toEqual([[], {}])
+      expect((await session.server.ask('GET /api/scopes/demo/search?q=ill')).body).toMatchObject({ items: [] })
+      expect(session.server.faults).toEqual([])
+    })
+  }
+
+  verifies('X-05', 'after the branch of its question was forgotten › is not stored', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    await session.chat([user('One')])
+    const slow = await askAndHold(session, 'I am ill with X', firstTurn)
+    await session.chat([...firstTurn, user('Two')])
+    await forget(session, { scope: 'demo', text: 'ill with X' })
+    await slow.release()
+    expect(await session.transcript()).toEqual(['user: One', 'assistant: Re: One', 'user: Two', 'assistant: Re: Two'])
+    expect(Object.values(await session.branches()).flat()).toEqual([])
+  })
+
+  for (const [where, isEdited] of [
+    ['in the session', false],
+    ['in a branch', true],
+  ] as const) {
+    verifies(
+      'X-05',
+      `its question ${where} forgotten while the reply is being stored › is deleted as well`,
+      async () => {
+        let onLateWrite: (() => Promise<unknown>) | undefined
+        const commit = async ({ append }: Change): Promise<void> => {
+          const isLate = append.some(({ content }) => content === 'Re: I am ill with X')
+          if (isLate) await onLateWrite?.()
+        }
+        await using session = await openTestSession({
+          memory: { store: interceptStore(await openStore(store()), { commit }) },
+        })
+        await session.chat([user('One')])
+        const slow = await askAndHold(session, 'I am ill with X', firstTurn)
+        if (isEdited) await session.chat([...firstTurn, user('Two')])
+        onLateWrite = () => forget(session, { scope: 'demo', text: 'I am ill with X' })
+        await slow.release()
+        expect(await session.transcript()).toEqual([
+          'user: One',
+          'assistant: Re: One',
+          ...(isEdited ? ['user: Two', 'assistant: Re: Two'] : []),
+        ])
+        expect(Object.values(await session.branches()).flat()).toEqual([])
+        expect(session.server.faults).toEqual([])
+      },
+    )
+  }
+
+  verifies('T-17', 'after the session was transferred › is stored under the new key', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    await session.chat([user('One')])
+    const slow = await askAndHold(session, 'Two')
+    expect((await session.send('POST /api/sessions/demo:ann/transfer', { to: 'demo:bea' })).body).toEqual({
+      key: 'demo:bea',
+    })
+    expect(replyText(await slow.release())).toBe('Re: Two')
+    expect(await session.transcript('demo:bea')).toEqual([
+      'user: One',
+      'assistant: Re: One',
+      'user: Two',
+      'assistant: Re: Two',
+    ])
+    expect(session.server.faults).toEqual([])
+  })
+
+  verifies('T-17', 'after an edit and a transfer › is stored in the branch of its question', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    await session.chat([user('One')])
+    const slow = await askAndHold(session, 'Two', firstTurn)
+    await session.chat([...firstTurn, user('Three')])
+    await session.send('POST /api/sessions/demo:ann/transfer', { to: 'demo:bea' })
+    await slow.release()
+    expect(await session.transcript('demo:bea')).toEqual([
+      'user: One',
+      'assistant: Re: One',
+      'user: Three',
+      'assistant: Re: Three',
+    ])
+    expect(await session.branches('demo:bea')).toEqual({ 3: ['user: Two', 'assistant: Re: Two'] })
+  })
+
+  verifies('T-17', 'after its question was forgotten under the new key › is not stored', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    await session.chat([user('One')])
+    const slow = await askAndHold(session, 'I am ill with X')
+    await session.send('POST /api/sessions/demo:ann/transfer', { to: 'demo:bea' })
+    await forget(session, { key: 'demo:bea', messageId: 'm3' })
+    await slow.release()
+    expect(await session.transcript('demo:bea')).toEqual(['user: One', 'assistant: Re: One'])
+  })
+})
+
+describe('concurrent clients that send only the newest message', () => {
+  it('every turn is stored, and each reply once', async () => {
+    await using session = await openTestSession()
+    const first = await askAndHold(session, 'A')
+    const second = await askAndHold(session, 'B')
+    await Promise.all([second.release(), first.release()])
+    expect((await session.transcript()).slice(0, 2)).toEqual(['user: A', 'user: B'])
+    expect((await session.transcript()).slice(2).sort()).toEqual(['assistant: Re: A', 'assistant: Re: B'])
+    await Promise.all(['C', 'D', 'E', 'F'].map((question) => session.chat([user(question)])))
+    const turns = ['A', 'B', 'C', 'D', 'E', 'F'].flatMap((question) => [
+      `assistant: Re: ${question}`,
+      `user: ${question}`,
+    ])
+    expect((await session.transcript()).toSorted()).toEqual(turns.sort())
+    expect(await session.branches()).toEqual({})
+  })
+})
