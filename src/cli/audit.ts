@@ -105,6 +105,6 @@ async function requireLog(flags: Flags, environment: Environment): Promise<strin
 }
 
 async function defaultLog(flags: Flags, environment: Environment): Promise<string> {
-  const { usualAudit } = await import('../server/config/mcp.ts')
+  const { usualAudit } = await import('../server/config/mcpConfig.ts')
   return usualAudit(resolveStore(flags, environment).url)
 }

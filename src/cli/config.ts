@@ -36,7 +36,7 @@ export function addConfigCommand(program: Command): void {
 }
 
 async function printSettings(flags: Flags): Promise<void> {
-  const { shownSettings } = await import('../server/config/shown.ts')
+  const { shownSettings } = await import('../server/config/settings.ts')
   const settings = await loadValidSettings(flags)
   const shown = [...shownSettings(settings)]
   const rows = shown.map(([field, { value, from, name }]) => [
@@ -60,8 +60,8 @@ async function checkSettings(flags: Flags): Promise<void> {
 async function loadValidSettings(flags: Flags): Promise<Settings> {
   const sources = await readConfigSources(flags, process.env)
   const [{ loadSettings }, { planOf }] = await Promise.all([
-    import('../server/config/load.ts'),
-    import('../server/config/plan.ts'),
+    import('../server/config/settings.ts'),
+    import('../server/config/serverConfig.ts'),
   ])
   const { settings } = await loadSettings(sources)
   planOf(settings, process.env)

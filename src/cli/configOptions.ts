@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import type { Said } from '../server/config/load.ts'
-import type { Given, Setting } from '../server/config/settings.ts'
+import type { Given, Said, Setting } from '../server/config/settings.ts'
 import { type Environment, parseInteger, readOption } from './options.ts'
 
 /** Flags that set a field of the configuration. */

@@ -54,7 +54,7 @@ export function addMcpCommand(program: Command): void {
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const config = await readMcpConfig(flags, environment)
   const [{ mcpPlanOf }, { visitorOf }] = await Promise.all([
-    import('../server/config/mcp.ts'),
+    import('../server/config/mcpConfig.ts'),
     import('../mcp/principal.ts'),
   ])
   const plan = mcpPlanOf(config)
@@ -92,7 +92,7 @@ type McpConfig = Config & { readonly store: string }
 /** Merges the configuration file with the environment and the flags, which take precedence. */
 async function readMcpConfig(flags: Flags, environment: Environment): Promise<McpConfig> {
   const [{ readConfig }, { parseConfig }] = await Promise.all([
-    import('../server/config/file.ts'),
+    import('../server/config/configFile.ts'),
     import('../server/config/schema.ts'),
   ])
   const file = readOption(flags.config, environment, 'THREADKEEP_CONFIG')

@@ -67,7 +67,7 @@ export async function openHandoff(
     import('../index.ts'),
     import('../mcp/services.ts'),
     import('../mcp/principal.ts'),
-    import('../server/config/mcp.ts'),
+    import('../server/config/mcpConfig.ts'),
   ])
   const { home: workspace } = visitorOf({ workspace: readOption(flags.workspace, environment, 'THREADKEEP_WORKSPACE') })
   const storeKey = key === undefined ? {} : { storeKey: key }

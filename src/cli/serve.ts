@@ -38,14 +38,14 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   const sources = await readConfigSources(flags, environment)
   // Loaded lazily, so that help and usage errors appear at once.
   const [{ loadSettings }, { planOf }] = await Promise.all([
-    import('../server/config/load.ts'),
-    import('../server/config/plan.ts'),
+    import('../server/config/settings.ts'),
+    import('../server/config/serverConfig.ts'),
   ])
   const loaded = await loadSettings(sources)
   const plan = planOf(loaded.settings, environment)
   const [{ openServer }, { Following }, { openLog }] = await Promise.all([
     import('../server/openServer.ts'),
-    import('../server/config/follow.ts'),
+    import('../server/config/configWatcher.ts'),
     import('../server/observability/log.ts'),
   ])
   const log = openLog({ level: plan.logLevel, destination: process.stderr })

@@ -1,7 +1,14 @@
 import { type Composed, compose } from '../context/composeContext.ts'
-import { type Answer, type Gathered, gather, type Need, type Walk } from '../context/gatherCandidates.ts'
+import {
+  type Answer,
+  type Gathered,
+  gather,
+  isSeen,
+  type Need,
+  type Shared,
+  type Walk,
+} from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
-import { isSeen, type Shared } from '../context/gatherCandidates.ts'
 import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
 import { check } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'

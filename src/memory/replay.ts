@@ -1,7 +1,6 @@
 import { compose } from '../context/composeContext.ts'
-import { gather } from '../context/gatherCandidates.ts'
+import { gather, isSeen, withPassages } from '../context/gatherCandidates.ts'
 import { answersFrom, type Difference, differences, type Trace, walked } from '../context/replay.ts'
-import { isSeen, withPassages } from '../context/gatherCandidates.ts'
 import type { Message } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Context } from '../domain/ledger.ts'

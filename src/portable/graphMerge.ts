@@ -1,7 +1,7 @@
 import type { Scope } from '../domain/key.ts'
 import type { GraphRow, GraphWrite, HeldRow } from '../graph/archive.ts'
-import type { Node } from '../graph/types.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
+import type { Node } from '../graph/types.ts'
 import { canonical } from './canonical.ts'
 
 /** The result of merging two graphs: rows to write, and rows that the store has with different contents. */

@@ -17,8 +17,8 @@ import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
 import type { GraphRow } from '../graph/archive.ts'
-import type { Link, Node } from '../graph/types.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
+import type { Link, Node } from '../graph/types.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'
 
 /** The first line of every bundle. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { listAt, textAt } from '../text/json.ts'
-import { admit } from './auth/admit.ts'
-import { keyFor } from './auth/identity.ts'
+import { admit, keyFor } from './auth/identity.ts'
 import { readJson } from './http/body.ts'
 import { notFound, type Problem, Refusal } from './http/httpError.ts'
 import type { Exchange, Handler, Handlers } from './http/requestContext.ts'

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { admit } from './auth/admit.ts'
-import { visitorOf } from './auth/limits.ts'
+import { admit } from './auth/identity.ts'
+import { visitorOf } from './auth/rateLimiter.ts'
 import { Client } from './http/client.ts'
 import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './http/hostPolicy.ts'
 import { problemOf, Refusal, traceOf } from './http/httpError.ts'
 import { type Exchange, type Handlers, send } from './http/requestContext.ts'
 import { Router } from './http/router.ts'
 import { problemAt } from './modelRoutes.ts'
-import type { Turn } from './observability/turn.ts'
+import type { Turn } from './observability/turnRecord.ts'
 import type { House } from './serverContext.ts'
 
 /** Routes without authentication: they reveal nothing that was said, and probes have no key. */

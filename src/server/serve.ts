@@ -8,10 +8,10 @@ import type { Clock } from '../domain/ports.ts'
 import { Files } from '../files/files.ts'
 import { isBounded } from '../lifecycle/limits.ts'
 import { internalsOf, type Memory } from '../memory.ts'
-import { resting } from './api/rest.ts'
+import { resting } from './api/apiRoutes.ts'
 import type { Credentials } from './auth/credentials.ts'
-import { type Allowance, Limits } from './auth/limits.ts'
-import { defaults } from './config/defaults.ts'
+import { type Allowance, Limits } from './auth/rateLimiter.ts'
+import { defaultRetries, defaults, defaultTimeouts } from './config/defaults.ts'
 import { doorsOf } from './http/hostPolicy.ts'
 import { traceOf } from './http/httpError.ts'
 import { mcpRoom, type OpenMcp } from './mcpEndpoint.ts'
@@ -19,20 +19,20 @@ import { Memories } from './memoryRegistry.ts'
 import { modelRoutes } from './modelRoutes.ts'
 import { type Log, quiet } from './observability/log.ts'
 import { Metrics, type Readings } from './observability/metrics.ts'
-import { publishedPrices } from './observability/prices/published.ts'
 import type { PriceTable } from './observability/prices.ts'
-import type { State } from './observability/ready.ts'
-import { type Tracing, untraced } from './observability/spans.ts'
-import { Tallies } from './observability/tally.ts'
+import { publishedPrices } from './observability/publishedPrices.ts'
+import type { State } from './observability/readiness.ts'
+import { type Tracing, untraced } from './observability/tracing.ts'
+import { Tallies } from './observability/usageStats.ts'
 import { createRequestHandler } from './requestHandler.ts'
 import type { House } from './serverContext.ts'
 import { KeyedMutex } from './turn/sessionLocks.ts'
 import type { Backend } from './upstreams/backend.ts'
 import { offlineBackend } from './upstreams/offlineBackend.ts'
 import { type Persistence, poolBackend } from './upstreams/pool.ts'
-import { soleUpstream } from './upstreams/upstream.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
 import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
+import { soleUpstream } from './upstreams/upstream.ts'
 
 export type ServeOptions = {
   /** One memory for everything, or a registry with one per profile. */
@@ -90,7 +90,7 @@ export type Serving = AsyncDisposable & {
  * await using server = await serve({ memory: await openMemory(), port: 4848 })
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const patience = { ...defaults.timeouts, ...options.patience }
+  const patience = { ...defaultTimeouts, ...options.patience }
   const memories = options.memory instanceof Memories ? options.memory : Memories.of(options.memory)
   const draining = { now: false }
   const context = createServerContext(options, memories, createBackend(options, memories, patience), draining)
@@ -104,7 +104,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     for (const task of tasks) task.catch((error: unknown) => context.onFault('sweep', traceOf(error)))
   }
   sweep()
-  const sweepTimer = setInterval(sweep, options.sweepEvery ?? defaults.sweepEvery).unref()
+  const sweepTimer = setInterval(sweep, options.sweepEvery ?? defaults.sweepInterval).unref()
   let closed: Promise<void> | undefined
   const close = (grace: Millis = 30_000): Promise<void> => {
     draining.now = true
@@ -144,7 +144,7 @@ function createBackend(
   if (upstream === undefined || upstream.length === 0) return offlineBackend(memories.sessions.tokenizer)
   const upstreams = typeof upstream === 'string' ? [soleUpstream(upstream, apiKey)] : upstream
   const pause = async (time: Millis, signal: AbortSignal): Promise<void> => delay(time, undefined, { signal })
-  return poolBackend({ upstreams, patience, persistence: { ...defaults.retries, ...persistence }, pause })
+  return poolBackend({ upstreams, patience, persistence: { ...defaultRetries, ...persistence }, pause })
 }
 
 function createServerContext(
@@ -177,7 +177,10 @@ function createServerContext(
       origins: options.origins ?? [],
     }),
     limits: new Limits(options.allowance ?? {}),
-    largest: { body: options.largestBody ?? defaults.limits.body, file: options.largestFile ?? defaults.limits.file },
+    largest: {
+      body: options.largestBody ?? defaults.limits.bodyBytes,
+      file: options.largestFile ?? defaults.limits.fileBytes,
+    },
     prices: options.prices ?? publishedPrices,
     lanes: new KeyedMutex(),
     metrics: new Metrics({ read: () => readGauges(memories) }),

@@ -28,29 +28,29 @@ describe('threadkeep config', () => {
   verifies('S-02', 'print › without a configuration › shows the defaults', async () => {
     const { stdout } = await run(createFolder(), ['print'])
     expect(stdout.split('\n')).toEqual([
-      'listen.host      default  "127.0.0.1"',
-      'listen.port      default  4848',
-      'listen.names     default  []',
-      'listen.origins   default  []',
-      'store            default  "sqlite:threadkeep.db"',
-      'profile          default  "thread"',
-      'budget           default  16000',
-      'tenantProfile    default  "thread"',
-      'sessions         default  true',
-      'profiles         default  {}',
-      'templates        default  {}',
-      'upstreams        default  []',
-      'keys.file        default  "threadkeep-keys.json"',
-      'limits.body      default  33554432',
-      'limits.file      default  20000000',
-      'timeouts.first   default  600000',
-      'timeouts.idle    default  120000',
-      'timeouts.total   default  1800000',
-      'retries.tries    default  3',
-      'retries.wait     default  500',
-      'retries.longest  default  20000',
-      'log.level        default  "warn"',
-      'sweepEvery       default  10000',
+      'listen.host            default  "127.0.0.1"',
+      'listen.port            default  4848',
+      'listen.allowedHosts    default  []',
+      'listen.allowedOrigins  default  []',
+      'store                  default  "sqlite:threadkeep.db"',
+      'profile                default  "thread"',
+      'budget                 default  16000',
+      'tenantProfile          default  "thread"',
+      'sessions               default  true',
+      'profiles               default  {}',
+      'templates              default  {}',
+      'upstreams              default  []',
+      'keys.file              default  "threadkeep-keys.json"',
+      'limits.bodyBytes       default  33554432',
+      'limits.fileBytes       default  20000000',
+      'timeouts.firstByte     default  600000',
+      'timeouts.idle          default  120000',
+      'timeouts.total         default  1800000',
+      'retries.attempts       default  3',
+      'retries.baseDelay      default  500',
+      'retries.maxDelay       default  20000',
+      'log.level              default  "warn"',
+      'sweepInterval          default  10000',
       '',
     ])
   })
@@ -83,7 +83,7 @@ describe('threadkeep config', () => {
       { value: [{ base: 'http://a/v1', key: '***' }], from: 'file' },
     ])
     expect((await run(cwd, ['print', '--port', '3'])).stdout).toContain(
-      '\nlisten.port      --port                  3\n',
+      '\nlisten.port            --port                  3\n',
     )
     const over = await printJson(cwd, [], { OPENAI_BASE_URL: 'http://b/v1', OPENAI_API_KEY: 'sk-2' })
     expect(over.settings.upstreams).toEqual({
@@ -136,7 +136,7 @@ describe('threadkeep config', () => {
     ],
     [
       '{ "listen": { "prot": 1 } }',
-      'threadkeep.config.json: listen.prot is unknown; listen has only host, port, names, origins.',
+      'threadkeep.config.json: listen.prot is unknown; listen has only host, port, allowedHosts, allowedOrigins.',
     ],
     [
       '{ "upstreams": [{ "base": "http://a", "keyEnv": "NOBODY" }] }',

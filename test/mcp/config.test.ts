@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { mcpPlanOf } from '../../src/server/config/mcp.ts'
+import { mcpPlanOf } from '../../src/server/config/mcpConfig.ts'
 import { parseConfig } from '../../src/server/config/schema.ts'
 import { run } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'

@@ -1,5 +1,5 @@
 import { openGraph } from '../../src/graph/graph.ts'
-import { type NodeGraph } from '../../src/graph/types.ts'
+import type { NodeGraph } from '../../src/graph/types.ts'
 import { openMemory } from '../../src/index.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'

@@ -86,7 +86,7 @@ export const compression: readonly Row[] = [
     behaviour:
       'A model call that fails or times out is retried once; then the built-in summariser is used. An empty summary never replaces the previous one. The reply is still sent. The receipt, the health endpoint and a header report the degradation.',
     status: 'kept',
-    in: ['src/upkeep/modelCall.ts', 'src/upkeep/draft.ts', 'src/server/observability/ready.ts'],
+    in: ['src/upkeep/modelCall.ts', 'src/upkeep/draft.ts', 'src/server/observability/readiness.ts'],
   },
   {
     id: 'C-12',

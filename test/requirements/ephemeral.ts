@@ -46,7 +46,12 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'Seed–middle–tail context: the first message whole; the last three whole; the middle clipped to 100 characters with `...` and labelled `(Past) `, newest first while it fits. Settled: the output is in conversation order (the printed code emits the seed last), the line `--- Recent Exchange ---` precedes the tail, nothing is repeated with three messages or fewer, and clipping never splits a surrogate pair or a grapheme.',
     status: 'kept',
-    in: ['src/profiles/ephemeral.ts', 'src/context/allocateBudget.ts', 'src/context/composeContext.ts', 'src/text/clip.ts'],
+    in: [
+      'src/profiles/ephemeral.ts',
+      'src/context/allocateBudget.ts',
+      'src/context/composeContext.ts',
+      'src/text/clip.ts',
+    ],
   },
   {
     id: 'E-07',

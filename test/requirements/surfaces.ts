@@ -50,8 +50,8 @@ export const surfaces: readonly Row[] = [
     in: [
       'src/server/openapi/openapi.ts',
       'src/server/observability/metrics.ts',
-      'src/server/observability/spans.ts',
-      'src/server/observability/ready.ts',
+      'src/server/observability/tracing.ts',
+      'src/server/observability/readiness.ts',
     ],
   },
   {

@@ -1,6 +1,4 @@
-import { z } from 'zod'
 import { aboutIn } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInner, parseKey, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import type { Listed } from '../../domain/session.ts'
@@ -9,140 +7,134 @@ import { everywhere } from '../auth/credential.ts'
 import { Refusal } from '../http/httpError.ts'
 import { type Exchange, type Handlers, own, send } from '../http/requestContext.ts'
 import type { House } from '../serverContext.ts'
-import { bodyIn, json, millis, text } from './fields.ts'
-import { pageOf } from './page.ts'
-import { checkQuery, limitIn } from './query.ts'
-import { scopeIn } from './scope.ts'
-import { beginSession, endSession, isThere, lose, ofSession, storesOf, withSession } from './session.ts'
-import { shownSession } from './shown.ts'
+import {
+  beginSession,
+  dropSessionState,
+  endSession,
+  parseOwnScope,
+  type SessionAccess,
+  sessionConflict,
+  sessionExists,
+  sessionHandler,
+  sessionStores,
+  withSession,
+} from './access.ts'
+import { newSession, transferTarget } from './bodies.ts'
+import { checkQuery, readBody, readLimit, toPage } from './input.ts'
+import { sessionView } from './views.ts'
 
-const beginning = z.strictObject({
-  key: text,
-  template: text.exactOptional(),
-  idle: millis.exactOptional(),
-  age: millis.exactOptional(),
-  person: text.exactOptional(),
-  metadata: json.exactOptional(),
-})
-const transfer = z.strictObject({ to: text })
-
-/** What there is of sessions, how they begin, move and end. */
-export const sessions: Handlers = {
-  'GET /api/sessions': list,
-  'POST /api/sessions': begin,
-  'GET /api/sessions/{key}': ofSession([], async ({ client }, { head }) =>
-    send(client.response, 200, shownSession(head)),
+/** Lists, begins, transfers and ends sessions. */
+export const sessionRoutes: Handlers = {
+  'GET /api/sessions': listSessions,
+  'POST /api/sessions': createSession,
+  'GET /api/sessions/{key}': sessionHandler([], async ({ client }, { head }) =>
+    send(client.response, 200, sessionView(head)),
   ),
-  'DELETE /api/sessions/{key}': ofSession([], async ({ house, client }, session) => {
-    const { id, scope } = session.key
-    if (id === '')
-      throw new Refusal(
-        400,
-        'no_session',
-        `${scope} is a tenant and does not end. To forget it, POST { "scope": "${scope}" } to /api/forget.`,
-        'key',
-      )
-    await endSession(house, session)
-    client.response.writeHead(204).end()
-  }),
-  'GET /api/sessions/{key}/metrics': ofSession([], async ({ house, client }, { key }) =>
-    send(client.response, 200, house.tallies.session(formatKey(key))),
+  'DELETE /api/sessions/{key}': sessionHandler([], deleteSession),
+  'GET /api/sessions/{key}/metrics': sessionHandler([], async ({ house: server, client }, { key }) =>
+    send(client.response, 200, server.tallies.session(formatKey(key))),
   ),
-  'POST /api/sessions/{key}/transfer': ofSession([], async (exchange, { key, memory }) => {
-    const { house, client } = exchange
-    const to = own(exchange, parseKey((await bodyIn(exchange, transfer)).to))
-    await house.lanes.run(formatKey(key), async () => {
-      // A session of that name may live in another store; this one is looked at when the transfer begins.
-      if (await isThere(house, to, internalsOf(memory).sessions))
-        throw new MemoryError('conflict', `Session ${formatKey(to)} has begun already. Choose another key.`, {
-          param: 'to',
-        })
-      await memory.transfer(key, to)
-    })
-    lose(house, key)
-    send(client.response, 200, { key: formatKey(to) })
-  }),
+  'POST /api/sessions/{key}/transfer': sessionHandler([], transferSession),
 }
 
-async function begin(exchange: Exchange): Promise<void> {
-  const { house, client, query } = exchange
+async function createSession(context: Exchange): Promise<void> {
+  const { house: server, client, query } = context
   checkQuery(query, [])
-  const { key: named, ...description } = await bodyIn(exchange, beginning)
-  const key = own(exchange, parseKey(named))
-  if (key.id === '')
-    throw new Refusal(
-      400,
-      'no_session',
-      `${key.scope} is a tenant, which is always there. Write ${key.scope}:session.`,
-      'key',
-    )
-  await beginSession(house, key, description)
-  await withSession(house, key, async ({ head }) => send(client.response, 201, shownSession(head)))
+  const { key: keyText, ...description } = await readBody(context, newSession)
+  const key = own(context, parseKey(keyText))
+  if (key.id === '') {
+    const message = `${key.scope} is a tenant, which needs no creation. Use ${key.scope}:session.`
+    throw new Refusal(400, 'no_session', message, 'key')
+  }
+  await beginSession(server, key, description)
+  await withSession(server, key, async ({ head }) => send(client.response, 201, sessionView(head)))
 }
 
-async function list(exchange: Exchange): Promise<void> {
-  const { house, client, query } = exchange
-  const scopes = scopesFor(exchange)
+async function deleteSession({ house: server, client }: Exchange, session: SessionAccess): Promise<void> {
+  const { id, scope } = session.key
+  if (id === '') {
+    const message = `${scope} is a tenant and cannot be ended. To delete its data, POST { "scope": "${scope}" } to /api/forget.`
+    throw new Refusal(400, 'no_session', message, 'key')
+  }
+  await endSession(server, session)
+  client.response.writeHead(204).end()
+}
+
+async function transferSession(context: Exchange, { key, memory }: SessionAccess): Promise<void> {
+  const { house: server, client } = context
+  const to = own(context, parseKey((await readBody(context, transferTarget)).to))
+  await server.lanes.run(formatKey(key), async () => {
+    // Checks the other stores; the transfer itself checks its own.
+    if (await sessionExists(server, to, internalsOf(memory).sessions)) throw sessionConflict(to, 'to')
+    await memory.transfer(key, to)
+  })
+  dropSessionState(server, key)
+  send(client.response, 200, { key: formatKey(to) })
+}
+
+async function listSessions(context: Exchange): Promise<void> {
+  const { house: server, client, query } = context
+  const scopes = readScopes(context)
   checkQuery(query, ['scope', 'after', 'limit'])
-  const [limit, after] = [limitIn(query), query.get('after') ?? '']
-  const found = await listed(house, scopes, after === '' ? '' : formatKey(parseKey(after)), limit + 1)
-  const { items, next } = pageOf(found, limit, ({ key }) => formatKey(key))
+  const [limit, after] = [readLimit(query), query.get('after') ?? '']
+  const found = await findSessions(server, scopes, after === '' ? '' : formatKey(parseKey(after)), limit + 1)
+  const { items, next } = toPage(found, limit, ({ key }) => formatKey(key))
   const heads = await Promise.all(items.map(({ store, key }) => store.head(key, 0)))
-  // One that was moved is listed where it goes on.
-  const shown = heads
+  // A transferred session is listed under its new key only.
+  const sessions = heads
     .filter(({ revision, derived }) => revision > 0 && aboutIn(derived)?.movedTo === undefined)
-    .map(shownSession)
-  send(client.response, 200, { items: shown, next })
+    .map(sessionView)
+  send(client.response, 200, { items: sessions, next })
 }
 
-/** The scopes whose sessions somebody may list; undefined for those of all. */
-function scopesFor(exchange: Exchange): readonly Scope[] | undefined {
-  const { credential, query } = exchange
-  const asked = query.get('scope')
-  if (asked !== null) return [scopeIn(exchange, asked)]
+/** The scopes to list; undefined for all. */
+function readScopes(context: Exchange): readonly Scope[] | undefined {
+  const { credential, query } = context
+  const scope = query.get('scope')
+  if (scope !== null) return [parseOwnScope(context, scope)]
   if (credential === undefined || credential.scopes.includes(everywhere)) return undefined
   return [...credential.scopes].sort()
 }
 
-type Placed = Listed & { readonly store: Store }
+type StoredSession = Listed & { readonly store: Store }
 
 /** The first sessions after a key, of all stores, in order of scope and id. */
-async function listed(
-  house: House,
+async function findSessions(
+  server: House,
   scopes: readonly Scope[] | undefined,
   after: string,
-  most: number,
-): Promise<readonly Placed[]> {
-  const found = new Map<string, Placed>()
-  for (const [store, memory] of storesOf(house)) {
+  limit: number,
+): Promise<readonly StoredSession[]> {
+  const found = new Map<string, StoredSession>()
+  for (const [store, memory] of sessionStores(server)) {
     for (const filter of scopes?.map((scope) => ({ scope })) ?? [{}]) {
-      for (const one of await shownIn(store, { ...filter, after }, internalsOf(memory).clock(), most))
-        found.set(formatKey(one.key), { ...one, store })
+      for (const session of await findLiveSessions(store, { ...filter, after }, internalsOf(memory).clock(), limit))
+        found.set(formatKey(session.key), { ...session, store })
     }
   }
-  return [...found.values()].sort(byKey).slice(0, most)
+  return [...found.values()].sort(compareKeys).slice(0, limit)
 }
 
-async function shownIn(
+async function findLiveSessions(
   store: Store,
   filter: { readonly scope?: Scope; readonly after: string },
   now: number,
-  most: number,
+  limit: number,
 ): Promise<readonly Listed[]> {
   const found: Listed[] = []
-  for (let { after } = filter; found.length < most; ) {
-    const page = await store.list({ ...filter, after, limit: most })
-    found.push(...page.filter((one) => isShown(one) && one.expiresAt > now))
+  for (let { after } = filter; found.length < limit; ) {
+    const page = await store.list({ ...filter, after, limit })
+    found.push(...page.filter((session) => isVisible(session) && session.expiresAt > now))
     const last = page.at(-1)
     if (last === undefined) break
     after = formatKey(last.key)
   }
-  return found.slice(0, most)
+  return found.slice(0, limit)
 }
 
-/** What the engine keeps for itself is no session; a tenant is one as far as something was said to it. */
-const isShown = ({ key, messages }: Listed): boolean => !isInner(key) && (key.id !== '' || messages > 0)
+/** Hides the engine's internal keys, and tenants without messages. */
+const isVisible = ({ key, messages }: Listed): boolean => !isInner(key) && (key.id !== '' || messages > 0)
 
-const byKey = ({ key: a }: Listed, { key: b }: Listed): number =>
-  a.scope === b.scope ? order(a.id, b.id) : order(a.scope, b.scope)
-const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+const compareKeys = ({ key: a }: Listed, { key: b }: Listed): number =>
+  a.scope === b.scope ? compareText(a.id, b.id) : compareText(a.scope, b.scope)
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

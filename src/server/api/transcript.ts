@@ -1,64 +1,59 @@
 import { notFound } from '../http/httpError.ts'
 import { type Exchange, type Handlers, numberIn, send } from '../http/requestContext.ts'
 import { listBranches, readBranch } from '../turn/branches.ts'
-import { pageIn, pageOf } from './page.ts'
-import { limitIn, placeIn, timeIn } from './query.ts'
-import { ofSession, type Session } from './session.ts'
-import { shownFact, shownMessage, shownSummary } from './shown.ts'
+import { type SessionAccess, sessionHandler } from './access.ts'
+import { pageById, readCursor, readLimit, readTime, toPage } from './input.ts'
+import { factView, messageView, summaryView } from './views.ts'
 
-const paged = ['after', 'limit'] as const
+const pageParameters = ['after', 'limit'] as const
 
-/** What was said in a session, what stands for it, and what a model would be shown of it. */
-export const transcript: Handlers = {
-  'GET /api/sessions/{key}/messages': ofSession(paged, async ({ client, query }, { key, memory }) => {
-    const limit = limitIn(query)
-    const messages = await memory.transcript(key, { after: placeIn(query), limit: limit + 1 })
-    send(
-      client.response,
-      200,
-      pageOf(messages.map(shownMessage), limit, ({ sequence }) => sequence),
-    )
+/** Messages, branches, summaries and facts of a session, and the context a model would get. */
+export const transcriptRoutes: Handlers = {
+  'GET /api/sessions/{key}/messages': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
+    const limit = readLimit(query)
+    const messages = await memory.transcript(key, { after: readCursor(query), limit: limit + 1 })
+    const page = toPage(messages.map(messageView), limit, ({ sequence }) => sequence)
+    send(client.response, 200, page)
   }),
-  'GET /api/sessions/{key}/context': ofSession(['query', 'budget'], async (exchange, session) => {
-    send(exchange.client.response, 200, await session.memory.context(session.key, askedOf(exchange, session)))
+  'GET /api/sessions/{key}/context': sessionHandler(['query', 'budget'], async (context, session) => {
+    const options = readContextOptions(context, session)
+    send(context.client.response, 200, await session.memory.context(session.key, options))
   }),
-  'GET /api/sessions/{key}/summaries': ofSession(paged, async ({ client, query }, { key, memory }) => {
-    send(client.response, 200, pageIn((await memory.upkeep.summaries(key)).map(shownSummary), query))
+  'GET /api/sessions/{key}/summaries': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
+    const summaries = await memory.upkeep.summaries(key)
+    send(client.response, 200, pageById(summaries.map(summaryView), query))
   }),
-  'GET /api/sessions/{key}/facts': ofSession(['as_of', ...paged], async ({ client, query }, { key, memory }) => {
-    const asOf = timeIn(query, 'as_of')
-    send(
-      client.response,
-      200,
-      pageIn((await memory.upkeep.facts(key, asOf === undefined ? {} : { asOf })).map(shownFact), query),
-    )
+  'GET /api/sessions/{key}/facts': sessionHandler(
+    ['as_of', ...pageParameters],
+    async ({ client, query }, { key, memory }) => {
+      const asOf = readTime(query, 'as_of')
+      const facts = await memory.upkeep.facts(key, asOf === undefined ? {} : { asOf })
+      send(client.response, 200, pageById(facts.map(factView), query))
+    },
+  ),
+  'GET /api/sessions/{key}/branches': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
+    const branches = (await listBranches(memory, key)).filter(({ branch }) => branch > readCursor(query))
+    const page = toPage(branches, readLimit(query), ({ branch }) => branch)
+    send(client.response, 200, page)
   }),
-  'GET /api/sessions/{key}/branches': ofSession(paged, async ({ client, query }, { key, memory }) => {
-    const branches = (await listBranches(memory, key)).filter(({ branch }) => branch > placeIn(query))
-    send(
-      client.response,
-      200,
-      pageOf(branches, limitIn(query), ({ branch }) => branch),
-    )
-  }),
-  'GET /api/sessions/{key}/branches/{branch}': ofSession(paged, async ({ client, query, params }, { key, memory }) => {
-    const all = /^\d{1,15}$/.test(params.branch ?? '') ? await readBranch(memory, key, Number(params.branch)) : []
-    if (all.length === 0) throw notFound()
-    const messages = all.filter(({ sequence }) => sequence > placeIn(query))
-    send(
-      client.response,
-      200,
-      pageOf(messages.map(shownMessage), limitIn(query), ({ sequence }) => sequence),
-    )
-  }),
+  'GET /api/sessions/{key}/branches/{branch}': sessionHandler(
+    pageParameters,
+    async ({ client, query, params: { branch = '' } }, { key, memory }) => {
+      const all = /^\d{1,15}$/.test(branch) ? await readBranch(memory, key, Number(branch)) : []
+      if (all.length === 0) throw notFound()
+      const messages = all.filter(({ sequence }) => sequence > readCursor(query))
+      const page = toPage(messages.map(messageView), readLimit(query), ({ sequence }) => sequence)
+      send(client.response, 200, page)
+    },
+  ),
 }
 
-/** What a context is asked for with: who speaks is told by a header, or was told when the session began. */
-function askedOf({ query, request }: Exchange, { about }: Session) {
-  const [asked, header] = [query.get('query'), request.headers['x-threadkeep-person']]
-  const person = typeof header === 'string' && header.trim() !== '' ? header.trim() : about?.person
+/** Options of a context; the person comes from a header, or from the session's metadata. */
+function readContextOptions({ query, request }: Exchange, { metadata }: SessionAccess) {
+  const [question, header] = [query.get('query'), request.headers['x-threadkeep-person']]
+  const person = typeof header === 'string' && header.trim() !== '' ? header.trim() : metadata?.person
   return {
-    ...(asked === null ? {} : { query: asked }),
+    ...(question === null ? {} : { query: question }),
     ...(query.has('budget') ? { budget: numberIn(query, 'budget', 1, 100_000_000) } : {}),
     ...(person === undefined ? {} : { person }),
   }

@@ -1,107 +1,149 @@
 import { hash, randomInt } from 'node:crypto'
+import { z } from 'zod'
 import type { Millis } from '../../domain/entry.ts'
 import { check, MemoryError } from '../../domain/error.ts'
 import { parseKey, type Scope } from '../../domain/key.ts'
 
-/** `use` reads and writes the memory of its scopes; `admin` may also do what concerns the server as a whole. */
+/** `use` reads and writes the memory of its scopes; `admin` may also use the endpoints for operators. */
 export type Rights = 'use' | 'admin'
 
-/** Who may do what. The key itself is known to its holder alone. */
+/** The permissions of an API key. The key itself is never stored. */
 export type Credential = {
   readonly id: string
   readonly name: string
-  /** The scopes it opens; `*` stands for all. */
+  /** The scopes it may use; `*` stands for all. */
   readonly scopes: readonly Scope[]
   readonly rights: Rights
   readonly createdAt: Millis
   readonly expiresAt?: Millis
   readonly revokedAt?: Millis
-  /** To within an hour. */
+  /** Accurate to one hour. */
   readonly lastUsedAt?: Millis
 }
 
-/** A credential as it is kept: with the SHA-256 of its key, from which nobody gets the key back. */
-export type Kept = Credential & { readonly sha256: string }
+/** A credential as stored in the key file, with the SHA-256 of its key. */
+export type StoredCredential = Credential & { readonly sha256: string }
 
-/** What a new key is to be good for. */
-export type Wanted = {
+export type CredentialOptions = {
   readonly scopes: readonly string[]
   readonly name?: string
+  /** Default `use`. */
   readonly rights?: Rights
   readonly expiresAt?: Millis
 }
 
-/** All scopes. */
+/** Stands for all scopes. */
 export const everywhere = '*'
 
-const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** 62^32 possibilities: a plain hash is enough, for nobody can try them. */
-const length = { id: 8, secret: 32 }
-const shape = /^tk_[0-9A-Za-z]{8}_[0-9A-Za-z]{32,64}$/
-const longestName = 100
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const idLength = 8
+/** 62^32 possible secrets cannot be guessed, so a plain hash is enough. */
+const secretLength = 32
+const keyPattern = /^tk_[0-9A-Za-z]{8}_[0-9A-Za-z]{32,64}$/
+const maxNameLength = 100
 
-/** Whether a credential opens a scope. */
+/** True when a credential may use a scope. */
 export const allows = ({ scopes }: Credential, scope: Scope): boolean =>
   scopes.includes(everywhere) || scopes.includes(scope)
 
-/** The only scope a credential opens, if there is just one. */
+/** The scope of a credential that has exactly one. */
 export const soleScope = ({ scopes }: Credential): Scope | undefined =>
   scopes.length === 1 && scopes[0] !== everywhere ? scopes[0] : undefined
 
-/** Whether a credential is good for anything at this time. */
+/** True when a credential is neither revoked nor expired. */
 export const isValid = ({ expiresAt, revokedAt }: Credential, now: Millis): boolean =>
   revokedAt === undefined && (expiresAt === undefined || now < expiresAt)
 
-/** What a key is known by; `undefined` for text that cannot be one. */
-export const fingerprint = (key: string): string | undefined => (shape.test(key) ? hash('sha256', key) : undefined)
+/** The hash a key is looked up by; undefined for malformed keys. */
+export const hashKey = (key: string): string | undefined => (keyPattern.test(key) ? hash('sha256', key) : undefined)
 
 /**
- * Makes a key `tk_<id>_<secret>` and what is kept of it.
+ * Creates a key `tk_<id>_<secret>` and its stored form.
+ *
+ * @throws {MemoryError} `bad-option` for a missing or invalid scope, name or expiry.
  *
  * @example
- * const { key, kept } = issue({ scopes: ['acme'] }, Date.now())
+ * const { key, stored } = createCredential({ scopes: ['acme'] }, Date.now())
  */
-export function issue(wanted: Wanted, now: Millis): { readonly key: string; readonly kept: Kept } {
-  const { name = '', rights = 'use', expiresAt } = wanted
-  const scopes = scopesOf(wanted.scopes)
-  check(
-    'name',
-    name,
-    name.length <= longestName && !/\p{C}/u.test(name),
-    `at most ${longestName} characters, none of them invisible`,
-  )
-  check(
-    'expires',
-    expiresAt,
-    expiresAt === undefined || (Number.isSafeInteger(expiresAt) && expiresAt > now),
-    'a time to come',
-  )
-  const id = random(length.id)
-  const key = `tk_${id}_${random(length.secret)}`
+export function createCredential(
+  options: CredentialOptions,
+  now: Millis,
+): { readonly key: string; readonly stored: StoredCredential } {
+  const { name = '', rights = 'use', expiresAt } = options
+  const scopes = checkScopes(options.scopes)
+  const isName = name.length <= maxNameLength && !/\p{C}/u.test(name)
+  check('name', name, isName, `at most ${maxNameLength} characters, without control characters`)
+  const isFuture = expiresAt === undefined || (Number.isSafeInteger(expiresAt) && expiresAt > now)
+  check('expires', expiresAt, isFuture, 'a time in the future')
+  const id = randomText(idLength)
+  const key = `tk_${id}_${randomText(secretLength)}`
   const expiry = expiresAt === undefined ? {} : { expiresAt }
-  return { key, kept: { id, name, scopes, rights, createdAt: now, ...expiry, sha256: hash('sha256', key) } }
+  return { key, stored: { id, name, scopes, rights, createdAt: now, ...expiry, sha256: hash('sha256', key) } }
 }
 
-/** A credential without the hash of its key, which is nobody's business. */
-export function shown({ sha256: _, ...credential }: Kept): Credential {
+/** Removes the hash of the key. */
+export function withoutHash({ sha256: _, ...credential }: StoredCredential): Credential {
   return credential
 }
 
-function scopesOf(texts: readonly string[]): readonly Scope[] {
-  if (texts.length === 0)
-    throw new MemoryError(
-      'bad-option',
-      'scope is missing: name what the key opens, such as acme, or * for everything.',
-      { param: 'scope' },
-    )
-  for (const text of texts)
-    check(
-      'scope',
-      text,
-      text === everywhere || parseKey(text).id === '',
-      'a scope such as acme, without a session, or * for everything',
-    )
-  return texts.includes(everywhere) ? [everywhere] : [...new Set(texts)]
+function checkScopes(scopes: readonly string[]): readonly Scope[] {
+  if (scopes.length === 0) {
+    const message = 'scope is missing. Name the scopes the key may use, such as acme, or * for all.'
+    throw new MemoryError('bad-option', message, { param: 'scope' })
+  }
+  for (const scope of scopes) {
+    const isScope = scope === everywhere || parseKey(scope).id === ''
+    check('scope', scope, isScope, 'a scope such as acme, without a session, or * for all')
+  }
+  return scopes.includes(everywhere) ? [everywhere] : [...new Set(scopes)]
 }
 
-const random = (count: number): string => Array.from({ length: count }, () => digits[randomInt(digits.length)]).join('')
+const randomText = (length: number): string =>
+  Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')
+
+const time = z.number().int()
+const storedCredential = z.strictObject({
+  id: z.string().regex(/^[0-9A-Za-z]{8}$/),
+  name: z.string(),
+  scopes: z.array(z.string().regex(/^(?:\*|[\w+\-.@]{1,64})$/)).min(1),
+  rights: z.enum(['use', 'admin']),
+  createdAt: time,
+  expiresAt: time.exactOptional(),
+  revokedAt: time.exactOptional(),
+  lastUsedAt: time.exactOptional(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+})
+const keyFile = z.strictObject({
+  format: z.literal('threadkeep-keys'),
+  version: z.literal(1),
+  keys: z.array(storedCredential),
+})
+
+/** Parses a key file. A damaged file is rejected as a whole, because it must never be treated as a file without keys. */
+export function parseKeyFile(text: string, file: string): readonly StoredCredential[] {
+  const { data, error } = keyFile.safeParse(parseKeyJson(text, file))
+  if (error !== undefined) throw damagedFile(file, `${error.issues[0]?.path.join('.') || 'the top level'} is invalid`)
+  for (const field of ['id', 'sha256'] as const) {
+    if (new Set(data.keys.map((key) => key[field])).size < data.keys.length)
+      throw damagedFile(file, `two keys have the same ${field}`)
+  }
+  return data.keys
+}
+
+export const formatKeyFile = (keys: readonly StoredCredential[]): string =>
+  `${JSON.stringify({ format: 'threadkeep-keys', version: 1, keys }, null, 2)}\n`
+
+function parseKeyJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw damagedFile(file, 'it is not JSON', cause)
+  }
+}
+
+const damagedFile = (file: string, reason: string, cause?: unknown): MemoryError =>
+  new MemoryError(
+    'corrupt',
+    `The key file ${file} is damaged: ${reason}. Restore a backup, or move the file away and create new keys.`,
+    { param: 'file', cause },
+  )

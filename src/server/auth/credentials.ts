@@ -1,162 +1,174 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { type Credential, fingerprint, issue, isValid, type Kept, shown, type Wanted } from './credential.ts'
-import { formatKeys, parseKeys } from './keyList.ts'
+import {
+  type Credential,
+  type CredentialOptions,
+  createCredential,
+  formatKeyFile,
+  hashKey,
+  isValid,
+  parseKeyFile,
+  type StoredCredential,
+  withoutHash,
+} from './credential.ts'
 import { replaceFile } from './replaceFile.ts'
 
-/** The keys of a file as they were when it bore this stamp. */
-type Held = { readonly stamp: string; readonly byHash: ReadonlyMap<string, Credential> }
+/** The content of the key file; `version` changes with every write. */
+type Snapshot = { readonly version: string; readonly byHash: ReadonlyMap<string, Credential> }
 
 export type CredentialsOptions = {
-  /** Whether the file must be there: whoever names one means it, and a typing mistake must not open the house. */
+  /** Requires the file to exist. Set when the path was configured, so that a typo does not disable authentication. */
   readonly isExpected?: boolean
-  /** Hears when the time of a key's last use cannot be noted; the key is good all the same. */
+  /** Called when the last use of a key cannot be recorded; the key stays valid. */
   readonly onFault?: (error: unknown) => void
 }
 
-const second: Millis = 1000
-const hour: Millis = 3_600_000
-const none: Held = { stamp: '', byHash: new Map() }
+const reloadIntervalMs: Millis = 1_000
+const lastUsedIntervalMs: Millis = 3_600_000
+const emptySnapshot: Snapshot = { version: '', byHash: new Map() }
 
 /**
- * The API keys in a file. Whatever is changed there, by this process or another, counts within a second.
+ * The API keys in a file. Changes by this or another process take effect within a second.
  *
  * @example
  * const credentials = new Credentials('threadkeep-keys.json')
  * const { key } = await credentials.create({ scopes: ['acme'] }, Date.now())
- * credentials.check(key, Date.now())?.scopes // ['acme']
+ * credentials.authenticate(key, Date.now())?.scopes // ['acme']
  */
 export class Credentials {
   readonly file: string
   private readonly onFault: (error: unknown) => void
-  private held: Held = none
-  /** A file that was there once must not open the house by going away. */
-  private wasThere: boolean
+  private snapshot: Snapshot = emptySnapshot
+  /** Stays true once the file existed: deleting it must not disable authentication. */
+  private fileExpected: boolean
   private fault: MemoryError | undefined
-  private lookedAt: Millis = Number.NEGATIVE_INFINITY
-  private readonly used = new Map<string, Millis>()
+  private checkedAt: Millis = Number.NEGATIVE_INFINITY
+  private readonly lastUsed = new Map<string, Millis>()
   private writing: Promise<void> = Promise.resolve()
 
   constructor(file: string, { isExpected = false, onFault = () => undefined }: CredentialsOptions = {}) {
     this.file = file
-    this.wasThere = isExpected
+    this.fileExpected = isExpected
     this.onFault = onFault
   }
 
   /**
-   * Whose key this is, if it is good for anything now. Keys are looked up by their hash, so that the time it takes tells
-   * nothing about them. Throws while the file cannot be read: then nobody is let in.
+   * Returns the credential of a valid key. Keys are looked up by their hash, so that timing reveals nothing about them.
+   *
+   * @throws {MemoryError} while the file cannot be read; then every key is refused.
    */
-  check(presented: string | undefined, now: Millis): Credential | undefined {
-    const { byHash } = this.look(now)
-    const hash = presented === undefined ? undefined : fingerprint(presented)
+  check(key: string | undefined, now: Millis): Credential | undefined {
+    const { byHash } = this.load(now)
+    const hash = key === undefined ? undefined : hashKey(key)
     const credential = hash === undefined ? undefined : byHash.get(hash)
     if (credential === undefined || !isValid(credential, now)) return undefined
-    this.noteUse(credential, now)
+    this.recordUse(credential, now)
     return credential
   }
 
-  /** Whether keys are asked for: from the first one on, and also when none of them is good any more. */
+  /** True from the first key on, even when all keys have expired or are revoked. */
   isRequired(now: Millis): boolean {
-    this.look(now)
-    return this.wasThere
+    this.load(now)
+    return this.fileExpected
   }
 
-  /** All keys there ever were, in the order they were made. */
+  /** All keys, including expired and revoked ones, in order of creation. */
   list(now: Millis): readonly Credential[] {
-    return [...this.look(now).byHash.values()]
+    return [...this.load(now).byHash.values()]
   }
 
-  /** Makes a key. It is told this once. */
-  async create(wanted: Wanted, now: Millis): Promise<{ readonly key: string; readonly credential: Credential }> {
-    let made = issue(wanted, now)
-    await this.change((keys) => {
-      while (keys.some(({ id }) => id === made.kept.id)) made = issue(wanted, now)
-      return [...keys, made.kept]
+  /** Creates a key. This is the only time the key itself is available. */
+  async create(
+    options: CredentialOptions,
+    now: Millis,
+  ): Promise<{ readonly key: string; readonly credential: Credential }> {
+    let created = createCredential(options, now)
+    await this.update((keys) => {
+      while (keys.some(({ id }) => id === created.stored.id)) created = createCredential(options, now)
+      return [...keys, created.stored]
     })
-    return { key: made.key, credential: shown(made.kept) }
+    return { key: created.key, credential: withoutHash(created.stored) }
   }
 
-  /** Makes a key good for nothing from now on. */
+  /** Revokes a key at once. */
   async revoke(id: string, now: Millis): Promise<Credential> {
-    const keys = await this.change((before) => {
-      if (!before.some((key) => key.id === id)) throw unknown(id)
+    const keys = await this.update((before) => {
+      if (!before.some((key) => key.id === id)) throw unknownKey(id)
       return before.map((key) => (key.id === id ? { ...key, revokedAt: key.revokedAt ?? now } : key))
     })
     const revoked = keys.find((key) => key.id === id)
-    if (revoked === undefined) throw unknown(id)
-    return shown(revoked)
+    if (revoked === undefined) throw unknownKey(id)
+    return withoutHash(revoked)
   }
 
-  /** Resolves when everything that was to be noted has been. */
+  /** Resolves when all pending writes are done. */
   settled(): Promise<void> {
     return this.writing
   }
 
-  private look(now: Millis): Held {
-    // A clock that was set back must not keep an old list in force.
-    if (now < this.lookedAt || now - this.lookedAt >= second) {
-      this.lookedAt = now
+  private load(now: Millis): Snapshot {
+    // A clock that was set back must not keep an old list valid.
+    if (now < this.checkedAt || now - this.checkedAt >= reloadIntervalMs) {
+      this.checkedAt = now
       this.fault = undefined
       try {
-        this.held = this.read()
+        this.snapshot = this.read()
       } catch (error) {
-        this.fault = this.unreadable(error)
+        this.fault = this.unreadableFile(error)
       }
     }
     if (this.fault !== undefined) throw this.fault
-    return this.held
+    return this.snapshot
   }
 
-  private read(): Held {
+  private read(): Snapshot {
     const stats = statSync(this.file, { bigint: true, throwIfNoEntry: false })
-    if (stats === undefined && !this.wasThere) return none
-    this.wasThere = true
-    const stamp = stats === undefined ? 'gone' : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ')
-    if (stamp === this.held.stamp) return this.held
-    const keys = parseKeys(readFileSync(this.file, 'utf8'), this.file)
-    return { stamp, byHash: new Map(keys.map((key) => [key.sha256, shown(key)])) }
+    if (stats === undefined && !this.fileExpected) return emptySnapshot
+    this.fileExpected = true
+    const version = stats === undefined ? 'missing' : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ')
+    if (version === this.snapshot.version) return this.snapshot
+    const keys = parseKeyFile(readFileSync(this.file, 'utf8'), this.file)
+    return { version, byHash: new Map(keys.map((key) => [key.sha256, withoutHash(key)])) }
   }
 
-  private unreadable(cause: unknown): MemoryError {
+  private unreadableFile(cause: unknown): MemoryError {
     if (cause instanceof MemoryError) return cause
-    const why = cause instanceof Error && 'code' in cause ? cause.code : 'an unknown fault'
+    const reason = cause instanceof Error && 'code' in cause ? cause.code : 'unknown error'
     return new MemoryError(
       'bad-store',
-      `The key file ${this.file} cannot be read (${why}), so no key is accepted. Bring it back, make it with threadkeep keys create, or look at its permissions.`,
-      {
-        param: 'file',
-        cause,
-      },
+      `The key file ${this.file} cannot be read (${reason}), so no key is accepted. Restore it, create it with threadkeep keys create, or check its permissions.`,
+      { param: 'file', cause },
     )
   }
 
-  /** Resolves to the keys as they are then. */
-  private async change(change: (keys: readonly Kept[]) => readonly Kept[]): Promise<readonly Kept[]> {
-    let keys: readonly Kept[] = []
+  /** Changes the file and returns its new keys. */
+  private async update(
+    change: (keys: readonly StoredCredential[]) => readonly StoredCredential[],
+  ): Promise<readonly StoredCredential[]> {
+    let keys: readonly StoredCredential[] = []
     await replaceFile(this.file, (text) => {
-      keys = change(text === undefined ? [] : parseKeys(text, this.file))
-      return formatKeys(keys)
+      keys = change(text === undefined ? [] : parseKeyFile(text, this.file))
+      return formatKeyFile(keys)
     })
-    this.wasThere = true
-    this.lookedAt = Number.NEGATIVE_INFINITY
+    this.fileExpected = true
+    this.checkedAt = Number.NEGATIVE_INFINITY
     return keys
   }
 
-  /** Written behind the request's back, and seldom: a disk is slower than a look-up. */
-  private noteUse({ id, lastUsedAt = Number.NEGATIVE_INFINITY }: Credential, now: Millis): void {
-    if (now - Math.max(lastUsedAt, this.used.get(id) ?? Number.NEGATIVE_INFINITY) < hour) return
-    this.used.set(id, now)
-    const note = (keys: readonly Kept[]): readonly Kept[] =>
+  /** Records the use in the background, at most once per hour and key: writing takes longer than a request. */
+  private recordUse({ id, lastUsedAt = Number.NEGATIVE_INFINITY }: Credential, now: Millis): void {
+    if (now - Math.max(lastUsedAt, this.lastUsed.get(id) ?? Number.NEGATIVE_INFINITY) < lastUsedIntervalMs) return
+    this.lastUsed.set(id, now)
+    const setLastUsed = (keys: readonly StoredCredential[]): readonly StoredCredential[] =>
       keys.map((key) => (key.id === id ? { ...key, lastUsedAt: now } : key))
-    this.writing = this.writing.then(() => this.change(note)).then(() => undefined, this.onFault)
+    this.writing = this.writing.then(() => this.update(setLastUsed)).then(() => undefined, this.onFault)
   }
 }
 
-const unknown = (id: string): MemoryError =>
+const unknownKey = (id: string): MemoryError =>
   new MemoryError(
     'bad-option',
-    `There is no key ${JSON.stringify(id.slice(0, 40))}. threadkeep keys list tells which there are.`,
+    `There is no key ${JSON.stringify(id.slice(0, 40))}. Run threadkeep keys list to see the keys.`,
     { param: 'id' },
   )

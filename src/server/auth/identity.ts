@@ -1,82 +1,108 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../../domain/checks.ts'
+import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { type Key, parseKey, type Scope } from '../../domain/key.ts'
-import { notFound } from '../http/httpError.ts'
+import { notFound, Refusal } from '../http/httpError.ts'
 import { allows, type Credential, soleScope } from './credential.ts'
+import type { Credentials } from './credentials.ts'
 
-/** What a request says about the session it belongs to, and whose request it is. */
-export type Named = {
-  /** The key in the address. */
+/** Everything in a request that determines its session key. */
+export type KeySources = {
+  /** The key in the path. */
   readonly path?: Key | undefined
   /** The header `x-threadkeep-key`. */
   readonly header?: string | undefined
-  /** What the body says about the session. */
+  /** The session named in the body. */
   readonly session?: string | undefined
-  /** Who asks; without keys everybody may do everything. */
+  /** Credential of the caller; without one, every scope is allowed. */
   readonly credential?: Credential | undefined
-  /** The scope for sessions named without one, if the operator chose one. */
+  /** Scope of sessions that are named without one. */
   readonly defaultScope?: Scope | undefined
 }
 
-/** The Threadkeep key a request brings. Keys of other houses, in the headers that both use, are none of ours. */
-export function presented(headers: IncomingHttpHeaders): string | undefined {
+/**
+ * Authenticates a request. Returns undefined when the server requires no keys.
+ *
+ * @throws {HttpError} 401 without a valid key. The message does not reveal whether the key is unknown, expired or revoked.
+ */
+export function admit(
+  credentials: Credentials | undefined,
+  headers: IncomingHttpHeaders,
+  now: Millis,
+): Credential | undefined {
+  if (credentials === undefined || !credentials.isRequired(now)) return undefined
+  const key = readApiKey(headers)
+  const credential = credentials.check(key, now)
+  if (credential !== undefined) return credential
+  const message =
+    key === undefined
+      ? 'A Threadkeep key is missing. Send one as Authorization: Bearer tk_…, or in the header x-api-key or x-threadkeep-api-key.'
+      : 'This Threadkeep key is not valid. Ask the operator of this server for a new one.'
+  throw new Refusal(401, 'invalid_api_key', message, null, { headers: { 'www-authenticate': 'Bearer' } })
+}
+
+/** The Threadkeep key of a request. The shared headers may instead contain a key of the model provider, which is ignored. */
+export function readApiKey(headers: IncomingHttpHeaders): string | undefined {
   const own = headers['x-threadkeep-api-key']
   if (own !== undefined) return String(own).trim()
   const bearer = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
   return [bearer, headers['x-api-key']].find((key): key is string => typeof key === 'string' && key.startsWith('tk_'))
 }
 
-/** What a body says about the session, by the fields that clients have for it; the plainest word counts. */
+/** The session named in a body: the most explicit of the fields that clients use for it. */
 export function sessionIn({
   metadata,
   prompt_cache_key: cacheKey,
   user,
 }: Readonly<Record<string, unknown>>): string | undefined {
-  const about = isObject(metadata) ? metadata : undefined
-  return named(about?.threadkeep_session) ?? named(about?.session_id) ?? named(cacheKey) ?? named(user)
+  const fields = isObject(metadata) ? metadata : undefined
+  return nonBlank(fields?.threadkeep_session) ?? nonBlank(fields?.session_id) ?? nonBlank(cacheKey) ?? nonBlank(user)
 }
 
-const named = (text: unknown): string | undefined => (typeof text === 'string' && text.trim() !== '' ? text : undefined)
+const nonBlank = (text: unknown): string | undefined =>
+  typeof text === 'string' && text.trim() !== '' ? text : undefined
 
 /**
- * The session a request belongs to: by its address, else by its header, else by its body; `undefined` if it belongs to
- * none. A body never names a scope, and a scope the credential does not open is as if it were not there.
+ * Resolves the session key of a request: from its path, else its header, else its body; undefined when none names one.
+ * A body never names a scope.
+ *
+ * @throws {HttpError} 404 for a scope that the credential does not allow.
  *
  * @example
- * keyFor({ header: ':ann', credential: { scopes: ['acme'], … } }) // acme:ann
+ * resolveKey({ header: ':ann', credential: { scopes: ['acme'], … } }) // acme:ann
  */
-export function keyFor(named: Named): Key | undefined {
-  const key = named.path ?? keyInHeader(named) ?? keyInBody(named)
-  if (key !== undefined && named.credential !== undefined && !allows(named.credential, key.scope)) throw notFound()
+export function keyFor(sources: KeySources): Key | undefined {
+  const key = sources.path ?? keyFromHeader(sources) ?? keyFromBody(sources)
+  if (key !== undefined && sources.credential !== undefined && !allows(sources.credential, key.scope)) throw notFound()
   return key
 }
 
-function keyInHeader(named: Named): Key | undefined {
-  const text = named.header?.trim() ?? ''
+function keyFromHeader(sources: KeySources): Key | undefined {
+  const text = sources.header?.trim() ?? ''
   if (text === '') return undefined
-  if (text.startsWith(':')) return parseKey(`${homeOf(named) ?? ''}${text}`)
-  const sole = named.credential === undefined ? undefined : soleScope(named.credential)
-  // The only scope there is, named by itself, is the tenant and not a session that happens to be called like it.
+  if (text.startsWith(':')) return parseKey(`${implicitScope(sources) ?? ''}${text}`)
+  const sole = sources.credential === undefined ? undefined : soleScope(sources.credential)
+  // The name of the only scope means the tenant, not a session of the same name.
   return parseKey(text.includes(':') || sole === undefined || text === sole ? text : `${sole}:${text}`)
 }
 
-function keyInBody(named: Named): Key | undefined {
-  const [session, home] = [named.session ?? '', homeOf(named)]
-  if (session.trim() === '' || home === undefined) return undefined
-  return sessionOf(home, session) ?? parseKey(`${home}:${hashed(session)}`)
+function keyFromBody(sources: KeySources): Key | undefined {
+  const [session, scope] = [sources.session ?? '', implicitScope(sources)]
+  if (session.trim() === '' || scope === undefined) return undefined
+  return tryParseSession(scope, session) ?? parseKey(`${scope}:${hashSessionId(session)}`)
 }
 
-/** Where a session belongs that is named without a scope. */
-function homeOf({ credential, defaultScope }: Named): Scope | undefined {
+/** The scope of sessions that are named without one. */
+function implicitScope({ credential, defaultScope }: KeySources): Scope | undefined {
   if (credential === undefined) return defaultScope
   return (
     soleScope(credential) ?? (defaultScope !== undefined && allows(credential, defaultScope) ? defaultScope : undefined)
   )
 }
 
-function sessionOf(scope: Scope, id: string): Key | undefined {
+function tryParseSession(scope: Scope, id: string): Key | undefined {
   try {
     return parseKey(`${scope}:${id}`)
   } catch (error) {
@@ -85,5 +111,5 @@ function sessionOf(scope: Scope, id: string): Key | undefined {
   }
 }
 
-/** What clients write into these fields was never meant as an id of ours: it is made one. */
-const hashed = (text: string): string => `u.${hash('sha256', text, 'base64url').slice(0, 22)}`
+/** Turns free text of a client into a valid session id. */
+const hashSessionId = (text: string): string => `u.${hash('sha256', text, 'base64url').slice(0, 22)}`

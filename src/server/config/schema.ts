@@ -1,25 +1,44 @@
 import { z } from 'zod'
+import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
 import { logLevels } from '../observability/log.ts'
-import { duration } from './duration.ts'
 
-/** Messages complete the sentence "port is "x"; it must be …". */
+const unitMs: Readonly<Record<string, Millis>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+/** Describes a valid duration in errors. */
+export const durationRule = 'a number of milliseconds, or text such as 500ms, 30s, 15m, 24h or 7d'
+
+/**
+ * Parses a number of milliseconds, or text with a unit; undefined for anything else.
+ *
+ * @example
+ * parseDuration('24h') // 86_400_000
+ */
+export function parseDuration(value: unknown): Millis | undefined {
+  const [, count, unit = ''] = typeof value === 'string' ? (/^(\d{1,9})(ms|[smhd])$/.exec(value.trim()) ?? []) : []
+  const millis = count === undefined ? value : Number(count) * (unitMs[unit] ?? 0)
+  return typeof millis === 'number' && Number.isSafeInteger(millis) && millis >= 1 ? millis : undefined
+}
+
+// Error messages complete the sentence "listen.port is "x"; it must be …".
+const duration = z
+  .custom<Millis | string>((value) => parseDuration(value) !== undefined, durationRule)
+  .transform((value) => parseDuration(value) as Millis)
 const text = z.string('text').min(1, 'text that is not empty')
-const whole = (least: number, most = Number.MAX_SAFE_INTEGER) => {
-  const right =
-    most === Number.MAX_SAFE_INTEGER ? `a whole number, ${least} or more` : `a whole number, from ${least} to ${most}`
-  return z.int(right).min(least, right).max(most, right)
+const integer = (min: number, max = Number.MAX_SAFE_INTEGER) => {
+  const rule =
+    max === Number.MAX_SAFE_INTEGER ? `a whole number, ${min} or more` : `a whole number, from ${min} to ${max}`
+  return z.int(rule).min(min, rule).max(max, rule)
 }
 const flag = z.boolean('true or false')
 const list = z.array(text, 'a list of texts')
 const oneOf = <const T extends readonly string[]>(...choices: T) => z.enum(choices, `one of ${choices.join(', ')}`)
-const named = <T extends z.ZodType>(value: T) =>
+const byName = <T extends z.ZodType>(value: T) =>
   z.record(z.string().regex(/^[\w.-]{1,64}$/), value, {
     error: ({ code }) => (code === 'invalid_key' ? 'named with letters, digits and _ . -' : 'an object'),
   })
 
-/** Nothing but these fields: a typing mistake would otherwise count as left out. */
+/** An object with these fields only, so that a misspelt field is an error. */
 const fields = <S extends z.ZodRawShape>(shape: S) =>
   z.strictObject(shape, {
     error: ({ code }) => `${code === 'unrecognized_keys' ? '' : 'an object with '}${Object.keys(shape).join(', ')}`,
@@ -42,7 +61,7 @@ const upstream = fields({
   key: text.optional(),
   keyEnv: text.optional(),
   models: list.optional(),
-  rename: z.record(z.string(), text, 'an object of names of models').optional(),
+  rename: z.record(z.string(), text, 'an object of model names').optional(),
 })
 
 const template = fields({
@@ -50,7 +69,7 @@ const template = fields({
   idle: duration.optional(),
   age: duration.optional(),
   preamble: text.optional(),
-  budget: whole(1).optional(),
+  budget: integer(1).optional(),
 })
 
 const provider = fields({
@@ -66,59 +85,59 @@ const provider = fields({
   on: z.array(oneOf('save', 'restore'), 'a list of save and restore').optional(),
 }).refine(({ command, url }) => (command === undefined) !== (url === undefined), 'an object with either command or url')
 
-const scope = text.refine(isScope, 'a workspace such as my-project, without a session')
+const workspace = text.refine(isScope, 'a workspace such as my-project, without a session')
 
-/** What is set field by field, so that a flag may change one of them. */
+/** Sections whose fields are merged one by one, so that a flag can override a single field. */
 export const sections = {
   listen: fields({
     host: text.optional(),
-    port: whole(0, 65_535).optional(),
-    names: list.optional(),
-    origins: list.optional(),
+    port: integer(0, 65_535).optional(),
+    allowedHosts: list.optional(),
+    allowedOrigins: list.optional(),
   }),
   keys: fields({ file: text.optional(), required: flag.optional() }),
   limits: fields({
-    body: whole(1).optional(),
-    file: whole(1).optional(),
-    perMinute: whole(1).optional(),
-    abreast: whole(1).optional(),
-    total: whole(1).optional(),
-    ram: whole(1).optional(),
+    bodyBytes: integer(1).optional(),
+    fileBytes: integer(1).optional(),
+    requestsPerMinute: integer(1).optional(),
+    concurrency: integer(1).optional(),
+    totalConcurrency: integer(1).optional(),
+    ramBytes: integer(1).optional(),
   }),
-  timeouts: fields({ first: duration.optional(), idle: duration.optional(), total: duration.optional() }),
-  retries: fields({ tries: whole(1).optional(), wait: duration.optional(), longest: duration.optional() }),
+  timeouts: fields({ firstByte: duration.optional(), idle: duration.optional(), total: duration.optional() }),
+  retries: fields({ attempts: integer(1).optional(), baseDelay: duration.optional(), maxDelay: duration.optional() }),
   log: fields({ level: oneOf(...logLevels).optional() }),
   mcp: fields({
-    workspace: scope.optional(),
-    only: z.array(scope).min(1).optional(),
+    workspace: workspace.optional(),
+    only: z.array(workspace).min(1).optional(),
     allow: list.optional(),
     write: flag.optional(),
     audit: text.optional(),
-    users: named(list).optional(),
-    providers: named(provider).optional(),
+    users: byName(list).optional(),
+    providers: byName(provider).optional(),
     retention: duration.optional(),
-    tokenLimit: whole(1).optional(),
-    threshold: z.number('a part of the limit, above 0 and up to 1').gt(0, 'above 0').max(1, 'at most 1').optional(),
-    margin: whole(0).optional(),
-    budget: whole(1).optional(),
+    tokenLimit: integer(1).optional(),
+    threshold: z.number('a fraction of the limit, above 0 and up to 1').gt(0, 'above 0').max(1, 'at most 1').optional(),
+    margin: integer(0).optional(),
+    budget: integer(1).optional(),
     importance: z.number('a number from 1 to 10').min(1, 'at least 1').max(10, 'at most 10').optional(),
-    items: whole(0).optional(),
+    items: integer(0).optional(),
     summarise: flag.optional(),
     compress: flag.optional(),
   }),
 } as const
 
-/** Everything a server can be told. Profiles and prices are checked where they are understood. */
-export const config = fields({
+/** The configuration file. Profiles and prices are validated by their own parsers. */
+export const configSchema = fields({
   listen: sections.listen.optional(),
   store: text.optional(),
   storeKey: text.optional(),
   profile: text.optional(),
-  budget: whole(1).optional(),
+  budget: integer(1).optional(),
   tenantProfile: text.optional(),
   sessions: flag.optional(),
-  profiles: named(object).optional(),
-  templates: named(template).optional(),
+  profiles: byName(object).optional(),
+  templates: byName(template).optional(),
   upstreams: z.array(upstream, 'a list of upstreams').optional(),
   upkeep: text.optional(),
   secrets: oneOf('mask', 'hide', 'keep').optional(),
@@ -128,51 +147,56 @@ export const config = fields({
   timeouts: sections.timeouts.optional(),
   retries: sections.retries.optional(),
   webhook: fields({ url: text, secret: text.optional(), secretEnv: text.optional() }).optional(),
-  prices: z.union([text, object], 'the path of a JSON file, or a table of prices').optional(),
+  prices: z.union([text, object], 'the path of a JSON file, or a price table').optional(),
   log: sections.log.optional(),
   mcp: sections.mcp.optional(),
-  sweepEvery: duration.optional(),
+  sweepInterval: duration.optional(),
 })
 
-export type Config = z.output<typeof config>
+export type Config = z.output<typeof configSchema>
 
 /**
- * Checks a configuration; the error names the field and what would be right, and repeats no secret.
+ * Validates a configuration.
+ *
+ * @throws {MemoryError} `bad-option` that names the field and a valid value, and never contains a secret.
  *
  * @example
  * parseConfig({ listen: { port: 8080 }, templates: { sales: { profile: 'support', idle: '2h' } } })
  */
 export function parseConfig(value: unknown): Config {
-  const { data, error } = config.safeParse(value)
+  const { data, error } = configSchema.safeParse(value)
   if (error === undefined) return data
-  // A name nobody knows is more likely the mistake than the field that is missing because of it.
+  // An unknown field is more likely the mistake than the required field that is missing because of it.
   const issue = error.issues.find(({ code }) => code === 'unrecognized_keys') ?? error.issues[0]
-  throw issue === undefined ? new MemoryError('bad-option', 'The configuration cannot be read.') : refused(issue, value)
+  throw issue === undefined ? new MemoryError('bad-option', 'The configuration is invalid.') : configError(issue, value)
 }
 
-function refused(issue: z.core.$ZodIssue, value: unknown): MemoryError {
-  const at = nameOf(issue.path)
-  if (issue.code !== 'unrecognized_keys') return wrong(at, valueAt(value, issue.path), issue.message)
-  const param = nameOf([...issue.path, issue.keys[0] ?? ''])
-  return new MemoryError('bad-option', `${param} is unknown; ${at || 'the configuration'} has only ${issue.message}.`, {
-    param,
-  })
+function configError(issue: z.core.$ZodIssue, value: unknown): MemoryError {
+  const field = formatPath(issue.path)
+  if (issue.code !== 'unrecognized_keys') return invalidField(field, valueAt(value, issue.path), issue.message)
+  const param = formatPath([...issue.path, issue.keys[0] ?? ''])
+  const message = `${param} is not a field of ${field || 'the configuration'}. Use one of: ${issue.message}.`
+  return new MemoryError('bad-option', message, { param })
 }
 
-/** Where a secret stands, or would if the shape were right. */
-const secretive = /(?:^|\.)(?:key|secret|webhook)$|^upstreams(?:\[\d+\])?$|^mcp\.providers\b/
+/** Fields with a secret, or with a value that contains one when its shape is wrong. */
+const secretFields = /(?:^|\.)(?:key|secret|webhook)$|^upstreams(?:\[\d+\])?$|^mcp\.providers\b/
 
-/** Names a field and what would be right in it; what may be a secret is not repeated. */
-export function wrong(at: string, value: unknown, right: string): MemoryError {
+/** Creates the error for an invalid field. A value that may be a secret is not shown. */
+export function invalidField(field: string, value: unknown, rule: string): MemoryError {
   const shown =
-    value === undefined ? 'missing' : secretive.test(at) ? '…' : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
-  return new MemoryError('bad-option', `${at || 'The configuration'} is ${shown}; it must be ${right}.`, {
-    param: at || 'config',
+    value === undefined
+      ? 'missing'
+      : secretFields.test(field)
+        ? '…'
+        : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
+  return new MemoryError('bad-option', `${field || 'The configuration'} is ${shown}; it must be ${rule}.`, {
+    param: field || 'config',
   })
 }
 
-/** `upstreams[0].base`, as people write it. */
-const nameOf = (path: readonly PropertyKey[]): string =>
+/** Formats a path such as `upstreams[0].base`. */
+const formatPath = (path: readonly PropertyKey[]): string =>
   path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
     .join('')

@@ -1,100 +1,146 @@
+import { isObject } from '../../domain/checks.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { defaultFile } from '../../stores/open.ts'
 import type { Ways } from '../memoryRegistry.ts'
-import { type Complete, defaults } from './defaults.ts'
-import { type Config, sections, config as shape } from './schema.ts'
-import { waysOf } from './ways.ts'
+import { findConfigFile, readConfig, readConfigText } from './configFile.ts'
+import { type CompleteConfig, defaults } from './defaults.ts'
+import { resolveProfiles } from './profileConfig.ts'
+import { type Config, configSchema, sections } from './schema.ts'
 
-/** Who has the last word: a flag, then the environment, then the file. */
-export type From = 'flag' | 'environment' | 'file' | 'default'
+/** Origin of a value, in order of precedence. */
+export type SettingOrigin = 'flag' | 'environment' | 'file' | 'default'
 
-/** One value and where it comes from; `name` is the flag or the variable. */
-export type Setting = { readonly value: unknown; readonly from: From; readonly name?: string | undefined }
+/** A value and its origin; `name` is the flag or the variable. */
+export type Setting = { readonly value: unknown; readonly from: SettingOrigin; readonly name?: string | undefined }
 
-/** What one source says, field by field: `listen.port` and so on. */
+/** The values of one source by field, such as `listen.port`. */
 export type Given = ReadonlyMap<string, Setting>
 
-/** Everything that holds. */
+/** The merged configuration. */
 export type Settings = {
+  /** Path of the configuration file, if there is one. */
   readonly file: string | undefined
+  /** Every value with its origin. */
   readonly given: Given
-  readonly config: Complete & { readonly store: string }
+  readonly config: CompleteConfig & { readonly store: string }
   readonly ways: Ways
 }
 
-/** Every field that can be set, in the order in which people read them. */
-const fields: readonly string[] = Object.keys(shape.shape).flatMap((name) => {
+/** Sources of the configuration: the file, and those that take precedence over it, highest first. */
+export type Said = { readonly file: string | undefined; readonly sources: readonly Given[] }
+
+/** Settings, and the text of the file they were read from. */
+export type Loaded = { readonly settings: Settings; readonly text: string | undefined }
+
+/**
+ * Loads the configuration file (the given one, else the one in the current folder, if any) and merges the other sources.
+ *
+ * @example
+ * const { settings } = await loadSettings({ file: undefined, sources: [flags, environment] })
+ */
+export async function loadSettings({ file: givenFile, sources }: Said): Promise<Loaded> {
+  const file = givenFile ?? findConfigFile()
+  if (file === undefined) return { settings: settle(sources, undefined), text: undefined }
+  const text = readConfigText(file)
+  return { settings: settle([...sources, givenIn(await readConfig(file, text), 'file')], file), text }
+}
+
+/** All fields, in the order in which they are listed to users. */
+const fields: readonly string[] = Object.keys(configSchema.shape).flatMap((name) => {
   const section = Object.hasOwn(sections, name) ? sections[name as keyof typeof sections] : undefined
   return section === undefined ? [name] : Object.keys(section.shape).map((inner) => `${name}.${inner}`)
 })
 
-/** The fields that a configuration sets. */
-export const givenIn = (config: Config, from: From): Given =>
+/** Converts a configuration to a source. */
+export const givenIn = (config: Config, from: SettingOrigin): Given =>
   new Map(
     fields.flatMap((field) => {
-      const value = valueIn(config, field)
+      const value = readField(config, field)
       return value === undefined ? [] : [[field, { value, from }] as const]
     }),
   )
 
 /**
- * What holds when several sources speak, those that count more first; whatever none of them says has its default.
+ * Merges sources, highest precedence first, and adds defaults.
  *
  * @example
- * settle([flags, environment, givenIn(parseConfig(json), 'file')], 'threadkeep.config.json').config.listen.port
+ * mergeSettings([flags, environment, toConfigSource(parseConfig(json), 'file')], 'threadkeep.config.json').config.listen.port
  */
 export function settle(sources: readonly Given[], file: string | undefined): Settings {
   const all = [...sources, givenIn(defaults, 'default')]
-  const given = new Map(
+  const values = new Map(
     fields.flatMap((field) => {
       const found = all.find((source) => source.has(field))?.get(field)
       return found === undefined ? [] : [[field, found] as const]
     }),
   )
-  const ways = waysOf(configOf(given))
-  const filled = new Map([...depending(ways, given), ...given])
-  const inOrder = new Map(
+  const profiles = resolveProfiles(configOf(values))
+  const filled = new Map([...dependentDefaults(profiles, values), ...values])
+  const ordered = new Map(
     fields.flatMap((field) => (filled.has(field) ? [[field, filled.get(field) as Setting] as const] : [])),
   )
-  return { file, given: inOrder, config: configOf(inOrder) as Settings['config'], ways }
+  return { file, given: ordered, config: configOf(ordered) as Settings['config'], ways: profiles }
 }
 
-/** Defaults that depend on what was said. */
-function depending(ways: Ways, given: Given): readonly (readonly [field: string, setting: Setting])[] {
-  const { scope, session } = ways
+/** Defaults that depend on the profiles. */
+function dependentDefaults(profiles: Ways, values: Given): readonly (readonly [field: string, setting: Setting])[] {
+  const { scope, session } = profiles
   const byDefault = (value: unknown): Setting => ({ value, from: 'default' })
   return [
-    ['store', byDefault(needsFile(ways, given) ? `sqlite:${defaultFile}` : 'ram:')],
+    ['store', byDefault(needsDurableStore(profiles, values) ? `sqlite:${defaultFile}` : 'ram:')],
     ['budget', byDefault((session ?? scope).budget)],
     ['tenantProfile', byDefault(scope.name)],
   ]
 }
 
-/** Whether anything would be kept in a file: a server that keeps everything in RAM gets none. */
-export function needsFile({ scope, session, templates }: Ways, given: Given): boolean {
-  const isChosen = (given.get('tenantProfile')?.from ?? 'default') !== 'default'
+/** True when a profile in use stores anything outside RAM. A default tenant profile does not count. */
+export function needsDurableStore({ scope, session, templates }: Ways, values: Given): boolean {
+  const isTenantProfileSet = (values.get('tenantProfile')?.from ?? 'default') !== 'default'
   const used = [
     session ?? scope,
-    ...(isChosen ? [scope] : []),
+    ...(isTenantProfileSet ? [scope] : []),
     ...Object.values(templates).map(({ profile }) => profile),
   ]
-  return used.some(leavesRam)
+  return used.some(isDurable)
 }
 
-const leavesRam = ({ durability, sees }: Profile): boolean => durability === 'durable' || sees.includes('scope')
+const isDurable = ({ durability, sees }: Profile): boolean => durability === 'durable' || sees.includes('scope')
 
-/** The configuration that these fields make. */
-export function configOf(given: Given): Config {
-  const whole: Record<string, unknown> = {}
-  for (const [field, { value }] of given) {
+/** Converts a source back to a configuration. */
+export function configOf(values: Given): Config {
+  const config: Record<string, unknown> = {}
+  for (const [field, { value }] of values) {
     const [name = '', inner] = field.split('.')
-    whole[name] = inner === undefined ? value : { ...(whole[name] as object | undefined), [inner]: value }
+    config[name] = inner === undefined ? value : { ...(config[name] as object | undefined), [inner]: value }
   }
-  return whole as Config
+  return config as Config
 }
 
-function valueIn(config: Config, field: string): unknown {
+function readField(config: Config, field: string): unknown {
   const [name = '', inner] = field.split('.')
   const value = (config as Readonly<Record<string, unknown>>)[name]
   return inner === undefined ? value : (value as Readonly<Record<string, unknown>> | undefined)?.[inner]
 }
+
+const redacted = '***'
+
+/** Every value with its origin, without secrets. */
+export const shownSettings = ({ given }: Settings): ReadonlyMap<string, Setting> =>
+  new Map([...given].map(([field, setting]) => [field, { ...setting, value: redact(setting.value) }]))
+
+/** Replaces keys, secrets, and the passwords and queries of URLs. */
+function redact(value: unknown, name = ''): unknown {
+  if (typeof value === 'string') return name === 'key' || name === 'secret' ? redacted : redactUrl(value)
+  if (Array.isArray(value)) return value.map((item) => redact(item))
+  if (!isObject(value)) return value
+  // Variables and headers of another program may all be secret.
+  if (name === 'env' || name === 'headers')
+    return Object.fromEntries(Object.keys(value).map((field) => [field, redacted]))
+  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, redact(inner, field)]))
+}
+
+/** Some services take a key in the query, so all of it is replaced. */
+const redactUrl = (text: string): string =>
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+    ? text.replace(/\/\/[^@/?]*@/, `//${redacted}@`).replace(/\?.*$/s, `?${redacted}`)
+    : text

@@ -1,15 +1,14 @@
 import { type DestinationStream, pino } from 'pino'
 import type { Millis } from '../../domain/entry.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { type Pseudonym, pseudonyms } from './pseudonym.ts'
-import { modelName, type Turn } from './turn.ts'
+import { createPseudonymizer, modelName, type Pseudonymize, type Turn } from './turnRecord.ts'
 
-/** From which weight on lines are written; `silent` writes none. */
+/** Minimum level of written lines; `silent` writes none. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
-/** A request that is over. `route` is the template of its address, such as `/v1/{key}/chat/completions`, never the address itself. */
-export type Handled = {
+/** A finished request. `route` is the template of its path, such as `/v1/{key}/chat/completions`, never the path itself. */
+export type RequestLogEntry = {
   readonly id: string
   readonly method: string
   readonly route: string
@@ -18,21 +17,22 @@ export type Handled = {
   readonly turn?: Turn | undefined
 }
 
-/** What the operator reads: one line of JSON for each request and each fault, with ids and numbers and nothing that was said. */
+/** The server's log: one JSON line per request and fault, with ids and numbers and no message text. */
 export interface Log {
-  request(handled: Handled): void
-  /** Something that no client is told of; `trace` tells where it happened, as `traceOf` gives it. */
+  request(entry: RequestLogEntry): void
+  /** Logs an internal error that clients do not see; `trace` comes from `traceOf`. */
   fault(id: string, trace: string): void
-  /** Something about the server itself, such as that it listens or shuts down. */
+  /** Logs an event of the server itself, such as its start. */
   note(event: string, details?: Readonly<Record<string, string | number | boolean>>): void
 }
 
 export type LogOptions = {
+  /** Default `info`. */
   readonly level?: LogLevel | undefined
-  /** Where lines go; standard output when left out. */
+  /** Default: standard output. */
   readonly destination?: DestinationStream | undefined
   readonly clock?: Clock | undefined
-  readonly pseudonym?: Pseudonym | undefined
+  readonly pseudonym?: Pseudonymize | undefined
 }
 
 /**
@@ -40,43 +40,42 @@ export type LogOptions = {
  *
  * @example
  * const log = openLog({ level: 'info' })
- * log.note('listening', { port: 4848 })
+ * log.event('listening', { port: 4848 })
  */
 export function openLog({
   level = 'info',
   destination,
   clock = Date.now,
-  pseudonym = pseudonyms(),
+  pseudonym = createPseudonymizer(),
 }: LogOptions = {}): Log {
   const options = {
     level,
-    // Neither the process nor the host is anybody's business.
+    // Omits the process id and the host name.
     base: null,
     timestamp: () => `,"time":"${new Date(clock()).toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     messageKey: 'event',
   }
-  const writer = destination === undefined ? pino(options) : pino(options, destination)
+  const logger = destination === undefined ? pino(options) : pino(options, destination)
   return {
-    request: (handled) => writer[weightOf(handled)](lineOf(handled, pseudonym), 'request'),
-    fault: (id, trace) => writer.error({ id, trace }, 'fault'),
-    note: (event, details = {}) => writer.info(details, event),
+    request: (entry) => logger[levelOf(entry)](formatRequest(entry, pseudonym), 'request'),
+    fault: (id, trace) => logger.error({ id, trace }, 'fault'),
+    note: (event, details = {}) => logger.info(details, event),
   }
 }
 
 /** Writes nothing. */
 export const quiet: Log = { request: () => undefined, fault: () => undefined, note: () => undefined }
 
-/** What went wrong with the server weighs most, then what went wrong with a request. */
-function weightOf({ status, turn }: Handled): 'info' | 'warn' | 'error' {
+function levelOf({ status, turn }: RequestLogEntry): 'info' | 'warn' | 'error' {
   if (status >= 500) return 'error'
   return status >= 400 || (turn?.degraded.length ?? 0) > 0 ? 'warn' : 'info'
 }
 
-/** Field by field, so that nothing comes along that nobody thought of. */
-function lineOf(
-  { id, method, route, status, millis, turn }: Handled,
-  pseudonym: Pseudonym,
+/** Lists every field explicitly, so that a new field of a turn is never logged by accident. */
+function formatRequest(
+  { id, method, route, status, millis, turn }: RequestLogEntry,
+  pseudonym: Pseudonymize,
 ): Readonly<Record<string, unknown>> {
   const request = { id, method, route, status, millis }
   if (turn === undefined) return request

@@ -2,30 +2,30 @@ import { z } from 'zod'
 import type { Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 
-/** US dollars for a million tokens; without `cached`, what comes from the provider's cache costs what the rest does. */
+/** US dollars per million tokens. Without `cached`, cached input costs as much as other input. */
 export type Rate = { readonly input: number; readonly cached?: number | undefined; readonly output: number }
-/** With `upTo` the rate holds for prompts of at most so many tokens; longer ones cost what `beyond` says, or nobody knows what. */
+/** With `upTo`, the rate applies to prompts of at most that many tokens, and `beyond` to longer ones; their price is unknown without it. */
 export type Price = Rate & { readonly upTo?: Tokens | undefined; readonly beyond?: Rate | undefined }
 /**
- * Prices by the names of models as of a day. A name stands for the model and its dated snapshots; one that ends with `*`
- * for everything that begins so. The longest that fits counts.
+ * Prices by model name as of a date. A name matches the model and its dated snapshots; a name that ends with `*` matches
+ * every name with that prefix. The longest match wins.
  */
 export type PriceTable = { readonly asOf: string; readonly models: Readonly<Record<string, Price>> }
 
-/** What the upstream counted; `prompt` is all of it, what came from the cache too. */
-export type Usage = {
+/** Token counts of the upstream; `prompt` includes the cached tokens. */
+export type BilledTokens = {
   readonly prompt: Tokens
   readonly cached?: Tokens | undefined
   readonly completion?: Tokens | undefined
 }
 export type Cost = { readonly input: number; readonly output: number; readonly total: number; readonly currency: 'USD' }
-/** What memory spares: tokens that were not sent, and those a provider may take from its cache because they came before. */
+/** Savings by tokens that were not sent, and by tokens that the provider can serve from its cache. */
 export type Saving = { readonly unsent: number; readonly cacheable: number; readonly currency: 'USD' }
 
 const dollars = z.number().nonnegative()
 const rate = { input: dollars, cached: dollars.optional(), output: dollars }
 const tokens = z.number().int().positive()
-const table = z.strictObject({
+const priceTable = z.strictObject({
   asOf: z.iso.date(),
   models: z.record(
     z.string().min(1),
@@ -34,86 +34,88 @@ const table = z.strictObject({
 })
 
 /**
- * Checks a table of prices of one's own, as it stands in a JSON file.
+ * Validates a price table, such as the content of a JSON file.
+ *
+ * @throws {MemoryError} `bad-option` that names the invalid field.
  *
  * @example
  * parsePrices({ asOf: '2026-11-01', models: { 'my-model*': { input: 0.5, cached: 0.05, output: 2 } } })
  */
 export function parsePrices(value: unknown): PriceTable {
-  const parsed = table.safeParse(value)
+  const parsed = priceTable.safeParse(value)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  const at = ['prices', ...(issue?.path ?? [])].join('.')
-  const right =
-    'Write { "asOf": "2026-11-01", "models": { "my-model*": { "input": 0.5, "cached": 0.05, "output": 2 } } }, in US dollars for a million tokens.'
-  throw new MemoryError('bad-option', `${at}: ${issue?.message ?? 'is no table of prices'}. ${right}`, {
+  const path = ['prices', ...(issue?.path ?? [])].join('.')
+  const remedy =
+    'Write { "asOf": "2026-11-01", "models": { "my-model*": { "input": 0.5, "cached": 0.05, "output": 2 } } }, in US dollars per million tokens.'
+  throw new MemoryError('bad-option', `${path}: ${issue?.message ?? 'is not a price table'}. ${remedy}`, {
     param: 'prices',
   })
 }
 
 /**
- * What a request has cost, or undefined for a model that has no price: never a guess. What a provider asks for filling
- * its cache, for other tiers or for tools of its own is not part of it.
+ * Computes the cost of a request; undefined for a model without a price. Does not include charges for cache writes, other
+ * service tiers or the provider's tools.
  *
  * @example
- * costOf(publishedPrices, 'gpt-5.4-mini', { prompt: 1_000_000, completion: 1_000_000 })?.total // 5.25
+ * computeRequestCost(publishedPrices, 'gpt-5.4-mini', { prompt: 1_000_000, completion: 1_000_000 })?.total // 5.25
  */
 export function costOf(
   prices: PriceTable,
   model: string,
-  { prompt, cached = 0, completion = 0 }: Usage,
+  { prompt, cached = 0, completion = 0 }: BilledTokens,
 ): Cost | undefined {
-  const rates = rateFor(prices, model, prompt)
+  const rates = findRate(prices, model, prompt)
   if (rates === undefined) return undefined
   const fromCache = Math.min(cached, prompt)
   const input = (prompt - fromCache) * rates.input + fromCache * (rates.cached ?? rates.input)
   const output = completion * rates.output
-  return { input: inDollars(input), output: inDollars(output), total: inDollars(input + output), currency: 'USD' }
+  return { input: toDollars(input), output: toDollars(output), total: toDollars(input + output), currency: 'USD' }
 }
 
-/** What memory spares at the prices of a model: at most, because the tokens that were not sent might have come from a cache as well. */
+/** Computes the savings of memory. An upper bound: tokens that were not sent might have been cached as well. */
 export function savedBy(
   prices: PriceTable,
   model: string,
-  spared: { readonly saved: Tokens; readonly cacheable: Tokens },
+  saved: { readonly saved: Tokens; readonly cacheable: Tokens },
 ): Saving | undefined {
-  const rates = rateFor(prices, model, 0)
+  const rates = findRate(prices, model, 0)
   if (rates === undefined) return undefined
-  const cacheable = spared.cacheable * (rates.input - (rates.cached ?? rates.input))
-  return { unsent: inDollars(spared.saved * rates.input), cacheable: inDollars(cacheable), currency: 'USD' }
+  const cacheable = saved.cacheable * (rates.input - (rates.cached ?? rates.input))
+  return { unsent: toDollars(saved.saved * rates.input), cacheable: toDollars(cacheable), currency: 'USD' }
 }
 
-/** What may follow a name that stands for a model and its snapshots: a date, a number of a release, `latest`. */
-const snapshot = /^(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{3,4}|latest))?$/
+/** Suffix of a dated snapshot: a date, a release number, or `latest`. */
+const snapshotSuffix = /^(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{3,4}|latest))?$/
 
-function rateFor(prices: PriceTable, model: string, prompt: Tokens): Rate | undefined {
-  const price = priceOf(prices, model)
+function findRate(prices: PriceTable, model: string, prompt: Tokens): Rate | undefined {
+  const price = findPrice(prices, model)
   return price?.upTo !== undefined && prompt > price.upTo ? price.beyond : price
 }
 
-/** The prices of models that were asked for, by table: a server asks for the same few all the time. */
-const known = new WeakMap<PriceTable, Map<string, Price | undefined>>()
-const mostKnown = 1_000
+/** Resolved prices by table and model: a server looks up the same few with every request. */
+const priceCache = new WeakMap<PriceTable, Map<string, Price | undefined>>()
+const maxCachedModels = 1_000
 
-function priceOf(prices: PriceTable, model: string): Price | undefined {
-  const ofTable = known.get(prices) ?? new Map<string, Price | undefined>()
-  if (ofTable.has(model)) return ofTable.get(model)
-  const price = priceIn(prices, model)
-  if (ofTable.size >= mostKnown) ofTable.clear()
-  known.set(prices, ofTable.set(model, price))
+function findPrice(prices: PriceTable, model: string): Price | undefined {
+  const cached = priceCache.get(prices) ?? new Map<string, Price | undefined>()
+  if (cached.has(model)) return cached.get(model)
+  const price = matchPrice(prices, model)
+  if (cached.size >= maxCachedModels) cached.clear()
+  priceCache.set(prices, cached.set(model, price))
   return price
 }
 
-function priceIn({ models }: PriceTable, model: string): Price | undefined {
-  const fits = (name: string): boolean =>
+function matchPrice({ models }: PriceTable, model: string): Price | undefined {
+  const matches = (name: string): boolean =>
     name.endsWith('*')
       ? model.startsWith(name.slice(0, -1))
-      : model.startsWith(name) && snapshot.test(model.slice(name.length))
+      : model.startsWith(name) && snapshotSuffix.test(model.slice(name.length))
   const [name] = Object.keys(models)
-    .filter(fits)
+    .filter(matches)
     .sort((a, b) => b.length - a.length)
   return name === undefined ? undefined : models[name]
 }
 
-/** Tokens times their price for a million, in dollars, without the dust that fractions leave behind. */
-const inDollars = (micros: number): number => Math.round(micros * 1e4) / 1e10
+/** Converts tokens × dollars per million to dollars, rounded to 10 decimals to remove floating-point noise. */
+const toDollars = (micros: number): number => Math.round(micros * 1e4) / 1e10

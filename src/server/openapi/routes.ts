@@ -1,10 +1,16 @@
-export type Method = 'GET' | 'POST' | 'DELETE'
+import type { OperationName } from './operations.ts'
 
-/** A route the server answers, with the template of its address and the name of what it does. */
-export type Route = { readonly method: Method; readonly path: string; readonly name: OperationName }
+/** A route of the server: method, path template and operation. */
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly name: OperationName
+}
 
-/** Protocols of others. Each has the key in its address (`/v1/{key}/…`) or in the header `x-threadkeep-key` (`/v1/…`). */
-const spoken = [
+type RouteTable = readonly (readonly [method: Route['method'], path: string, name: OperationName])[]
+
+/** Routes of the model protocols, each with the key in the path (`/v1/{key}/…`) and in a header (`/v1/…`). */
+const protocolRoutes: RouteTable = [
   ['POST', 'chat/completions', 'createChatCompletion'],
   ['POST', 'responses', 'createResponse'],
   ['POST', 'conversations', 'createConversation'],
@@ -20,16 +26,16 @@ const spoken = [
   ['GET', 'models/{model}', 'getModel'],
   ['POST', 'messages', 'createMessage'],
   ['POST', 'messages/count_tokens', 'countTokens'],
-] as const
+]
 
-/** Anthropic's clients write `/v1` behind whatever base address they are given. */
-const doubled: readonly OperationName[] = ['createMessage', 'countTokens', 'listModels', 'getModel']
+/** Operations that are also served under `/v1/{key}/v1`: Anthropic's clients append `/v1` to any base URL. */
+const doubleVersioned: readonly OperationName[] = ['createMessage', 'countTokens', 'listModels', 'getModel']
 
-const own = [
+const ownRoutes: RouteTable = [
   ['GET', '/api/sessions', 'listSessions'],
-  ['POST', '/api/sessions', 'beginSession'],
+  ['POST', '/api/sessions', 'createSession'],
   ['GET', '/api/sessions/{key}', 'getSession'],
-  ['DELETE', '/api/sessions/{key}', 'endSession'],
+  ['DELETE', '/api/sessions/{key}', 'deleteSession'],
   ['GET', '/api/sessions/{key}/messages', 'listMessages'],
   ['GET', '/api/sessions/{key}/context', 'getContext'],
   ['GET', '/api/sessions/{key}/summaries', 'listSummaries'],
@@ -39,10 +45,10 @@ const own = [
   ['GET', '/api/sessions/{key}/receipts', 'listReceipts'],
   ['GET', '/api/sessions/{key}/metrics', 'getSessionMetrics'],
   ['POST', '/api/sessions/{key}/transfer', 'transferSession'],
-  ['POST', '/api/sessions/{key}/files', 'uploadByKey'],
+  ['POST', '/api/sessions/{key}/files', 'uploadFileByKey'],
   ['GET', '/api/scopes/{scope}/knowledge', 'listKnowledge'],
-  ['POST', '/api/scopes/{scope}/knowledge', 'remember'],
-  ['DELETE', '/api/scopes/{scope}/knowledge/{knowledge}', 'forgetKnowledge'],
+  ['POST', '/api/scopes/{scope}/knowledge', 'createKnowledge'],
+  ['DELETE', '/api/scopes/{scope}/knowledge/{knowledge}', 'deleteKnowledge'],
   ['GET', '/api/scopes/{scope}/files', 'listFiles'],
   ['POST', '/api/scopes/{scope}/files', 'uploadFile'],
   ['GET', '/api/scopes/{scope}/files/{file}', 'getFile'],
@@ -52,24 +58,22 @@ const own = [
   ['GET', '/api/scopes/{scope}/metrics', 'getScopeMetrics'],
   ['POST', '/api/forget', 'forget'],
   ['GET', '/api/receipts/{receipt}', 'getReceipt'],
-  ['POST', '/mcp', 'speakMcp'],
+  ['POST', '/mcp', 'sendMcpMessage'],
   ['GET', '/learning/optimizer/status', 'getOptimizerStatus'],
   ['GET', '/healthz', 'getHealth'],
   ['GET', '/readyz', 'getReadiness'],
   ['GET', '/metrics', 'getMetrics'],
   ['GET', '/openapi.json', 'getOpenApi'],
-] as const
-
-export type OperationName = (typeof spoken)[number][2] | (typeof own)[number][2]
-
-/** Every route there is. The server has a handler for each, and for no others. */
-export const routes: readonly Route[] = [
-  ...spoken.flatMap(([method, path, name]) =>
-    prefixes(name).map((prefix): Route => ({ method, path: `${prefix}/${path}`, name })),
-  ),
-  ...own.map(([method, path, name]): Route => ({ method, path, name })),
 ]
 
-function prefixes(name: OperationName): readonly string[] {
-  return ['/v1/{key}', '/v1', ...(doubled.includes(name) ? ['/v1/{key}/v1'] : [])]
+/** All routes. The server has a handler for each and no others. */
+export const routes: readonly Route[] = [
+  ...protocolRoutes.flatMap(([method, path, name]) =>
+    prefixesOf(name).map((prefix): Route => ({ method, path: `${prefix}/${path}`, name })),
+  ),
+  ...ownRoutes.map(([method, path, name]): Route => ({ method, path, name })),
+]
+
+function prefixesOf(name: OperationName): readonly string[] {
+  return ['/v1/{key}', '/v1', ...(doubleVersioned.includes(name) ? ['/v1/{key}/v1'] : [])]
 }

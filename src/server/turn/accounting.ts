@@ -1,6 +1,6 @@
 import { formatKey } from '../../domain/key.ts'
 import { costOf, type PriceTable, savedBy } from '../observability/prices.ts'
-import type { Turn as TurnRecord } from '../observability/turn.ts'
+import type { Turn as TurnRecord } from '../observability/turnRecord.ts'
 import type { Usage } from '../protocols/protocol.ts'
 import type { Receipt } from '../receipts.ts'
 import type { Answer } from '../upstreams/backend.ts'
@@ -49,7 +49,7 @@ export function buildReceipt(
 export function buildTurnRecord(turn: Turn): TurnRecord {
   const { request, key, memory, answer } = turn
   const isStored = turn.epoch !== undefined
-  const record = {
+  const record: TurnRecord = {
     ...requestFields(request, answer, turn.firstByteMs),
     key: formatKey(key),
     scope: key.scope,
@@ -60,7 +60,7 @@ export function buildTurnRecord(turn: Turn): TurnRecord {
     appended: turn.appended + (isStored && turn.reply !== undefined ? 1 : 0),
     degraded: turn.degraded,
   }
-  const withTimes = { ...record, millis: { ...record.millis, memory: turn.memoryMs } }
+  const withTimes: TurnRecord = { ...record, millis: { ...record.millis, memory: turn.memoryMs } }
   if (!request.storeDisabled) return withTimes
   // With storage disabled, nothing is counted for the session either.
   const { key: _key, ...anonymous } = withTimes
@@ -83,7 +83,16 @@ export const buildRelayRecord = (
   degraded: [],
 })
 
-function requestFields({ context, dialect, ask }: TurnRequest, answer: Answer | undefined, firstByteMs?: number) {
+type RequestFields = Pick<
+  TurnRecord,
+  'protocol' | 'model' | 'upstream' | 'streamed' | 'millis' | 'retries' | 'aborted' | 'passedOver'
+>
+
+function requestFields(
+  { context, dialect, ask }: TurnRequest,
+  answer: Answer | undefined,
+  firstByteMs?: number,
+): RequestFields {
   const total = performance.now() - context.began
   return {
     protocol: dialect.name,
@@ -117,5 +126,5 @@ function withUsage(counts: TokenCounts, usage: Usage | undefined): TurnRecord['t
 function computeCost(prices: PriceTable, model: string, counts: TokenCounts, usage: Usage | undefined): unknown {
   const cost = costOf(prices, model, usage ?? { prompt: counts.shown })
   if (cost === undefined) return null
-  return { ...cost, isEstimated: usage === undefined, spared: savedBy(prices, model, counts) ?? null }
+  return { ...cost, isEstimated: usage === undefined, saved: savedBy(prices, model, counts) ?? null }
 }

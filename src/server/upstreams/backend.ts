@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tokens } from '../../domain/entry.ts'
 import { roundOver } from '../http/pendingReads.ts'
-import type { UpstreamState } from '../observability/ready.ts'
+import type { UpstreamState } from '../observability/readiness.ts'
 import type { Body, ProtocolName } from '../protocols/protocol.ts'
 
 /** Request to a model server. */

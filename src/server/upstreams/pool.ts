@@ -1,6 +1,6 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { spokenBy } from '../auth/headers.ts'
+import { spokenBy } from '../auth/upstreamHeaders.ts'
 import { Refusal } from '../http/httpError.ts'
 import type { Answer, Backend, Call } from './backend.ts'
 import {

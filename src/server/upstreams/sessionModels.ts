@@ -4,7 +4,7 @@ import { formatKey, type Key, type Scope } from '../../domain/key.ts'
 import type { Model } from '../../domain/ports.ts'
 import { anthropicModel } from '../../providers/anthropic.ts'
 import { openaiModel } from '../../providers/openai.ts'
-import { ownKeyHeaders, type Protocol } from '../auth/headers.ts'
+import { ownKeyHeaders, type Protocol } from '../auth/upstreamHeaders.ts'
 import { groupByProtocol, resolveModelName, servesModel, soleUpstream, type UpstreamOptions } from './upstream.ts'
 
 export type SessionModelOptions = {

@@ -9,10 +9,10 @@ import {
   type Protocol,
   requestHeaders,
   returnedHeaders,
-} from '../auth/headers.ts'
+} from '../auth/upstreamHeaders.ts'
 import { Refusal } from '../http/httpError.ts'
 import { roundOver } from '../http/pendingReads.ts'
-import type { UpstreamState } from '../observability/ready.ts'
+import type { UpstreamState } from '../observability/readiness.ts'
 import type { Answer, Call } from './backend.ts'
 import { type Deadline, dispatchRequest, type RawResponse } from './dispatch.ts'
 

@@ -7,27 +7,29 @@ import { shownAddress } from '../../providers/url.ts'
 import { isLoopback } from '../http/hostPolicy.ts'
 
 export type WebhookOptions = {
-  /** Where ends are sent: `https:`, or `http:` on this machine. */
+  /** Receiver of the events: `https:`, or `http:` on this machine. */
   readonly url: string
-  /** What they are signed with: `whsec_` and base64, as the Standard Webhooks libraries take it, or any other text as it is. */
+  /** Signing secret: `whsec_` and base64, as in the Standard Webhooks libraries, or any other text as it is. */
   readonly secret: string
   readonly fetch?: typeof globalThis.fetch
-  /** How long an answer may take; ten seconds when left out. */
+  /** Default 10 seconds. */
   readonly timeout?: Millis
   readonly clock?: Clock
 }
 
 /**
- * Tells another program of sessions that end, by a POST that is signed as in Standard Webhooks. Anything but a 2xx is
- * taken as not heard, and is sent again by whoever calls this.
+ * Creates a callback that sends session ends as a POST signed like Standard Webhooks. The callback rejects unless the
+ * receiver answers 2xx; the caller then retries.
+ *
+ * @throws {MemoryError} `bad-option` for an invalid URL or secret.
  *
  * @example
- * openMemory({ profile: 'support', onSessionEnd: webhook({ url: 'https://example.com/ended', secret: process.env.WEBHOOK_SECRET ?? '' }) })
+ * openMemory({ profile: 'support', onSessionEnd: createWebhook({ url: 'https://example.com/ended', secret: process.env.WEBHOOK_SECRET ?? '' }) })
  */
-export function webhook(options: WebhookOptions): OnSessionEnd {
+export function createWebhook(options: WebhookOptions): OnSessionEnd {
   const { secret, fetch = globalThis.fetch, timeout = 10_000, clock = Date.now } = options
-  const url = addressOf(options.url)
-  const key = keyOf(secret)
+  const url = parseUrl(options.url)
+  const key = parseSecret(secret)
   return async (session, data, { id, reason }) => {
     const body = JSON.stringify({ type: 'session.ended', id, key: session, reason, data })
     const seconds = Math.floor(clock() / 1_000)
@@ -35,50 +37,67 @@ export function webhook(options: WebhookOptions): OnSessionEnd {
       'content-type': 'application/json',
       'webhook-id': id,
       'webhook-timestamp': `${seconds}`,
-      'webhook-signature': signature(key, id, seconds, body),
+      'webhook-signature': signPayload(key, id, seconds, body),
     }
-    // Not followed: what was said would go to an address nobody named.
+    // Redirects are not followed: the data would go to an address that was not configured.
     const request = { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(timeout) } as const
-    const answer = await fetch(url, request).catch((cause: unknown) => {
-      throw new MemoryError('upstream', `${shownAddress(url)} cannot be reached. Check the address of the webhook.`, {
+    const response = await fetch(url, request).catch((cause: unknown) => {
+      throw new MemoryError('upstream', `${shownAddress(url)} cannot be reached. Check the URL of the webhook.`, {
         cause,
       })
     })
-    // Nobody reads it, and unread it would keep the connection.
-    await answer.body?.cancel()
-    if (answer.ok) return
-    throw new MemoryError('upstream', `${shownAddress(url)} answered ${answer.status} instead of 2xx.`, {
-      status: answer.status,
+    // An unread body would keep the connection open.
+    await response.body?.cancel()
+    if (response.ok) return
+    throw new MemoryError('upstream', `${shownAddress(url)} answered ${response.status} instead of 2xx.`, {
+      status: response.status,
     })
   }
 }
 
-/** What proves who sent a body: the same as the Standard Webhooks libraries make of it. */
-export const signature = (key: Uint8Array, id: string, seconds: number, body: string): string =>
+/** Signs a payload as the Standard Webhooks libraries do. */
+export const signPayload = (key: Uint8Array, id: string, seconds: number, body: string): string =>
   `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`
 
-function addressOf(text: string): URL {
+function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
-  // Not repeated: it may hold a key.
+  const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+  // The error shows the address without credentials and query, which may contain a key.
   check(
     'url',
     url === undefined ? '…' : shownAddress(url),
-    url !== undefined && isSafe && url.username === '' && url.password === '',
-    'an https: address, or http: on this machine',
+    url !== undefined && isSecure && url.username === '' && url.password === '',
+    'an https: URL without a user name and password, or http: on this machine',
   )
   return url as URL
 }
 
-/** The key behind a secret. */
-export function keyOf(secret: string): Buffer {
+/** The signing key of a secret. */
+export function parseSecret(secret: string): Buffer {
   const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? []
   const key = encoded === undefined ? Buffer.from(secret) : Buffer.from(encoded, 'base64')
-  check(
-    'secret',
-    '…',
-    key.length > 0 && (encoded !== undefined || !secret.startsWith('whsec_')),
-    'whsec_ and base64, or any other text',
-  )
+  const isSecret = key.length > 0 && (encoded !== undefined || !secret.startsWith('whsec_'))
+  check('secret', '…', isSecret, 'whsec_ and base64, or any other text')
   return key
+}
+
+const maxRememberedEvents = 10_000
+
+/**
+ * Delivers each event once, although several memories share the outbox: a second call with the same event waits for the
+ * first. A failed event may be delivered again.
+ *
+ * @example
+ * const onSessionEnd = deliverOnce(createWebhook({ url, secret }))
+ */
+export function toldOnce(deliver: OnSessionEnd): OnSessionEnd {
+  const deliveries = new Map<string, Promise<void>>()
+  return (session, data, end) => {
+    const delivery = deliveries.get(end.id) ?? Promise.resolve().then(() => deliver(session, data, end))
+    deliveries.set(end.id, delivery)
+    delivery.catch(() => deliveries.delete(end.id))
+    const [oldest] = deliveries.keys()
+    if (deliveries.size > maxRememberedEvents && oldest !== undefined) deliveries.delete(oldest)
+    return delivery
+  }
 }

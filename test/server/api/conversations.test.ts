@@ -3,14 +3,14 @@ import OpenAI, { APIError } from 'openai'
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
 import { all, type Started, startServer } from '../start.ts'
-import { freshFile, places } from './places.ts'
+import { freshFile, places } from './testStores.ts'
 
-const began = Date.UTC(2026, 2, 2, 9)
-const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => began } })
-const said = (text: string) => ({ type: 'message', role: 'user', content: text }) as const
+const startedAt = Date.UTC(2026, 2, 2, 9)
+const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => startedAt } })
+const userItem = (text: string) => ({ type: 'message', role: 'user', content: text }) as const
 const call = { type: 'function_call', call_id: 'call_1', name: 'weather', arguments: '{"city":"Paris"}' } as const
 const result = { type: 'function_call_output', call_id: 'call_1', output: '12 °C' } as const
-const shownAs = (id: string, role: string, text: string) => ({
+const messageItem = (id: string, role: string, text: string) => ({
   id,
   type: 'message',
   status: 'completed',
@@ -25,41 +25,49 @@ const statusOf = (work: PromiseLike<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof APIError ? error.status : error),
   )
 
-describe.each(places)('conversations of OpenAI, kept in %s', (_, store) => {
-  verifies('S-03', 'are made, changed, read and deleted by its own client', async () => {
+describe.each(places)('conversations API with %s', (_, store) => {
+  verifies('S-03', 'creates, updates, reads and deletes conversations with the OpenAI SDK', async () => {
     await using server = await start(store())
     const { conversations } = server.client('acme')
-    const made = await conversations.create({ metadata: { topic: 'cats' }, items: [said('My cat is called Miso.')] })
-    expect(made).toEqual({
+    const created = await conversations.create({
+      metadata: { topic: 'cats' },
+      items: [userItem('My cat is called Miso.')],
+    })
+    expect(created).toEqual({
       id: expect.stringMatching(/^conv_[0-9a-f]{32}$/),
       object: 'conversation',
-      created_at: began / 1_000,
+      created_at: startedAt / 1_000,
       metadata: { topic: 'cats' },
     })
-    expect(await conversations.retrieve(made.id)).toEqual(made)
-    expect(await server.said(`acme:${made.id}`)).toEqual(['user: My cat is called Miso.'])
-    expect(await conversations.update(made.id, { metadata: { topic: 'dogs' } })).toEqual({
-      ...made,
+    expect(await conversations.retrieve(created.id)).toEqual(created)
+    expect(await server.said(`acme:${created.id}`)).toEqual(['user: My cat is called Miso.'])
+    expect(await conversations.update(created.id, { metadata: { topic: 'dogs' } })).toEqual({
+      ...created,
       metadata: { topic: 'dogs' },
     })
-    expect((await conversations.retrieve(made.id)).metadata).toEqual({ topic: 'dogs' })
-    expect(await conversations.delete(made.id)).toEqual({ id: made.id, object: 'conversation.deleted', deleted: true })
-    expect([await statusOf(conversations.retrieve(made.id)), await statusOf(conversations.delete(made.id))]).toEqual([
-      404, 404,
-    ])
-    expect(await server.said(`acme:${made.id}`)).toEqual([])
+    expect((await conversations.retrieve(created.id)).metadata).toEqual({ topic: 'dogs' })
+    expect(await conversations.delete(created.id)).toEqual({
+      id: created.id,
+      object: 'conversation.deleted',
+      deleted: true,
+    })
+    expect([
+      await statusOf(conversations.retrieve(created.id)),
+      await statusOf(conversations.delete(created.id)),
+    ]).toEqual([404, 404])
+    expect(await server.said(`acme:${created.id}`)).toEqual([])
   })
 
-  verifies('S-03', 'hold items with ids of their own, also calls and their results', async () => {
+  verifies('S-03', 'adds, lists and reads items, including calls and their results', async () => {
     await using server = await start(store())
     const { conversations } = server.client('acme')
     const { id } = await conversations.create()
     const added = await conversations.items.create(id, {
-      items: [said('Is it warm in Paris?'), { role: 'assistant', content: 'I will look.' }, call, result],
+      items: [userItem('Is it warm in Paris?'), { role: 'assistant', content: 'I will look.' }, call, result],
     })
     const items = [
-      shownAs('msg_1', 'user', 'Is it warm in Paris?'),
-      shownAs('msg_2', 'assistant', 'I will look.'),
+      messageItem('msg_1', 'user', 'Is it warm in Paris?'),
+      messageItem('msg_2', 'assistant', 'I will look.'),
       { ...call, id: 'fc_2_1', status: 'completed' },
       { ...result, id: 'fco_3', status: 'completed' },
     ]
@@ -74,14 +82,14 @@ describe.each(places)('conversations of OpenAI, kept in %s', (_, store) => {
       expect([item, await statusOf(conversations.items.retrieve(item, { conversation_id: id }))]).toEqual([item, 404])
   })
 
-  it('forget an item, with everything that was said and called in the same reply', async () => {
+  it('deletes an item together with its message', async () => {
     await using server = await start(store())
     const { conversations } = server.client('acme')
     const { id } = await conversations.create({
-      items: [said('Hello'), { role: 'assistant', content: 'I will look.' }, call, result],
+      items: [userItem('Hello'), { role: 'assistant', content: 'I will look.' }, call, result],
     })
-    const left = await conversations.items.delete('fc_2_1', { conversation_id: id })
-    expect(left).toEqual({ id, object: 'conversation', created_at: began / 1_000, metadata: {} })
+    const conversation = await conversations.items.delete('fc_2_1', { conversation_id: id })
+    expect(conversation).toEqual({ id, object: 'conversation', created_at: startedAt / 1_000, metadata: {} })
     expect((await all(conversations.items.list(id, { order: 'asc' }))).map((item) => item.id)).toEqual([
       'msg_1',
       'fco_3',
@@ -89,7 +97,7 @@ describe.each(places)('conversations of OpenAI, kept in %s', (_, store) => {
     expect(await statusOf(conversations.items.delete('fc_2_1', { conversation_id: id }))).toBe(404)
   })
 
-  verifies('S-03', 'are the sessions of the Agents SDK', async () => {
+  verifies('S-03', 'works as the session of the Agents SDK', async () => {
     await using server = await start(store())
     const session = new OpenAIConversationsSession({ client: server.client('acme') as never })
     await session.addItems([
@@ -126,19 +134,19 @@ describe.each(places)('conversations of OpenAI, kept in %s', (_, store) => {
   })
 })
 
-describe('conversations of OpenAI', () => {
-  verifies('S-03', 'are gone on with by responses', async () => {
+describe('conversations API', () => {
+  verifies('S-03', 'continues a conversation with responses', async () => {
     await using server = await start(freshFile())
     const client = server.client('acme')
-    const { id } = await client.conversations.create({ items: [said('My cat is called Miso.')] })
+    const { id } = await client.conversations.create({ items: [userItem('My cat is called Miso.')] })
     const reply = await client.responses.create({ model: 'any', conversation: id, input: 'What is my cat called?' })
     expect(reply.output_text).toContain('Miso')
     const items = await all(client.conversations.items.list(id, { order: 'asc' }))
     expect(items.map((item) => ('role' in item ? item.role : item.type))).toEqual(['user', 'user', 'assistant'])
-    expect(items[2]).toEqual(shownAs('msg_3', 'assistant', reply.output_text))
+    expect(items[2]).toEqual(messageItem('msg_3', 'assistant', reply.output_text))
   })
 
-  it('belong to the tenant that the address or a header names, and to no other', async () => {
+  it('takes the tenant from the path or a header, and hides conversations from others', async () => {
     await using server = await start('ram:')
     const byHeader = new OpenAI({
       baseURL: `${server.url}/v1`,
@@ -156,13 +164,13 @@ describe('conversations of OpenAI', () => {
     })
   })
 
-  it('say what is wrong with a request, and keep nothing of it', async () => {
+  it('refuses invalid requests and stores nothing', async () => {
     await using server = await start('ram:')
     const file = {
       role: 'user',
       content: [{ type: 'input_file', filename: 'a.txt', file_data: 'data:text/plain;base64,SGVsbG8=' }],
     }
-    const faults = [
+    const invalid = [
       [{ metadata: { a: 1 } }, 'metadata.a must be text.'],
       [
         { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`n${at}`, ''])) },
@@ -176,7 +184,7 @@ describe('conversations of OpenAI', () => {
       ],
       [{ items: [file] }, 'File uploads not allowed for ephemeral sessions'],
     ] as const
-    for (const [body, message] of faults)
+    for (const [body, message] of invalid)
       expect(await server.ask('POST /v1/acme/conversations', body)).toMatchObject({
         status: 400,
         body: { error: { message } },

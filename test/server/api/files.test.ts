@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
 import { type Started, startServer, user } from '../start.ts'
-import { places } from './places.ts'
+import { places } from './testStores.ts'
 
-const began = Date.UTC(2026, 2, 2, 9)
+const startedAt = Date.UTC(2026, 2, 2, 9)
 const start = (store: string): Promise<Started> =>
-  startServer({ clock: () => began, memory: { store, clock: () => began } })
+  startServer({ clock: () => startedAt, memory: { store, clock: () => startedAt } })
 type File = { readonly id: string; readonly status: string }
 
-/** A file as a browser or curl sends it. */
-async function upload(
+/** Uploads a file as a form. */
+async function uploadForm(
   { url }: Started,
   path: string,
   name: string,
@@ -22,8 +22,8 @@ async function upload(
   return { status: response.status, body: (await response.json()) as File }
 }
 
-/** A file as it is, with its name in a header. */
-async function put(
+/** Uploads a file as the whole body, with its name in a header. */
+async function uploadRaw(
   { url }: Started,
   path: string,
   headers: Readonly<Record<string, string>>,
@@ -43,10 +43,16 @@ const notAllowed = {
   },
 }
 
-describe.each(places)('files over HTTP, kept in %s', (_, store) => {
-  verifies('T-10', 'are uploaded, listed, read, found and deleted, under their tenant alone', async () => {
+describe.each(places)('files API with %s', (_, store) => {
+  verifies('T-10', 'uploads, lists, reads, searches and deletes files of one tenant', async () => {
     await using server = await start(store())
-    const { status, body } = await upload(server, '/api/scopes/acme/files', 'handbook.md', handbook, 'text/markdown')
+    const { status, body } = await uploadForm(
+      server,
+      '/api/scopes/acme/files',
+      'handbook.md',
+      handbook,
+      'text/markdown',
+    )
     const { id } = body
     const info = {
       id,
@@ -55,7 +61,7 @@ describe.each(places)('files over HTTP, kept in %s', (_, store) => {
       bytes: 54,
       characters: 54,
       chunks: 1,
-      at: began,
+      at: startedAt,
       status: 'ready',
       done: 1,
     }
@@ -92,12 +98,12 @@ describe.each(places)('files over HTTP, kept in %s', (_, store) => {
     })
   })
 
-  it('are answered at once for whoever does not wait, and tell how far they are', async () => {
+  it('with wait=false responds at once and reports the progress', async () => {
     await using server = await start(store())
-    const { status, body } = await upload(server, '/api/scopes/acme/files?wait=false', 'handbook.md', handbook)
+    const { status, body } = await uploadForm(server, '/api/scopes/acme/files?wait=false', 'handbook.md', handbook)
     expect([status, body]).toMatchObject([202, { status: 'indexing', done: 0 }])
-    // The same file again is the one that is there, and whoever waits for it does.
-    expect(await upload(server, '/api/scopes/acme/files', 'handbook.md', handbook)).toMatchObject({
+    // Uploading the same file again waits for the existing one.
+    expect(await uploadForm(server, '/api/scopes/acme/files', 'handbook.md', handbook)).toMatchObject({
       status: 201,
       body: { id: body.id, status: 'ready' },
     })
@@ -107,11 +113,11 @@ describe.each(places)('files over HTTP, kept in %s', (_, store) => {
     })
   })
 
-  it('are listed page by page', async () => {
+  it('lists files in pages', async () => {
     await using server = await start(store())
     const ids: string[] = []
     for (const name of ['a.txt', 'b.txt', 'c.txt'])
-      ids.push((await put(server, '/api/scopes/acme/files', { 'x-filename': name }, `This is ${name}.`)).body.id)
+      ids.push((await uploadRaw(server, '/api/scopes/acme/files', { 'x-filename': name }, `This is ${name}.`)).body.id)
     const first = (await server.ask('GET /api/scopes/acme/files?limit=2')).body as { items: File[]; next: string }
     const rest = (await server.ask(`GET /api/scopes/acme/files?limit=2&after=${first.next}`)).body as {
       items: File[]
@@ -125,8 +131,8 @@ describe.each(places)('files over HTTP, kept in %s', (_, store) => {
   })
 })
 
-describe('uploads', () => {
-  verifies('T-09', 'are refused for a key with a session half, wherever they are sent', async () => {
+describe('file upload', () => {
+  verifies('T-09', 'is refused for the key of a session on every path', async () => {
     await using server = await start('ram:')
     await server.memory.append('acme:ann', [user('Hello')])
     for (const path of [
@@ -135,36 +141,44 @@ describe('uploads', () => {
       '/api/scopes/acme:ann/files',
       '/api/scopes/acme%3Aann/files',
     ]) {
-      expect([path, await upload(server, path, 'a.txt', 'Hello')]).toEqual([path, { status: 400, body: notAllowed }])
-      expect([path, await put(server, path, { 'x-filename': 'a.txt', 'content-type': 'text/plain' }, 'Hello')]).toEqual(
-        [path, { status: 400, body: notAllowed }],
-      )
+      expect([path, await uploadForm(server, path, 'a.txt', 'Hello')]).toEqual([
+        path,
+        { status: 400, body: notAllowed },
+      ])
+      expect([
+        path,
+        await uploadRaw(server, path, { 'x-filename': 'a.txt', 'content-type': 'text/plain' }, 'Hello'),
+      ]).toEqual([path, { status: 400, body: notAllowed }])
     }
     expect(await server.ask('GET /api/scopes/acme/files')).toEqual({ status: 200, body: { items: [], next: null } })
-    expect((await upload(server, '/api/sessions/acme/files', 'a.txt', 'Hello')).status).toBe(201)
+    expect((await uploadForm(server, '/api/sessions/acme/files', 'a.txt', 'Hello')).status).toBe(201)
   })
 
-  it('need a name, and something that can be read', async () => {
+  it('is refused without a name or with unreadable content', async () => {
     await using server = await startServer({ largestFile: 1_000 })
-    const faults = [
+    const invalid = [
       [{}, 'Hello', 'missing_name'],
       [{ 'x-filename': '%FF' }, 'Hello', 'missing_name'],
       [{ 'x-filename': '..%2Fetc%2Fpasswd' }, 'Hello', 'missing_name'],
       [{ 'x-filename': 'a.bin' }, '\u0000\u0001\u0002\u0003', 'bad-message'],
       [{ 'x-filename': 'a.txt' }, 'a'.repeat(1_001), 'body_too_large'],
     ] as const
-    for (const [headers, content, code] of faults)
-      expect([code, (await put(server, '/api/scopes/acme/files', headers, content)).body]).toMatchObject([
+    for (const [headers, content, code] of invalid)
+      expect([code, (await uploadRaw(server, '/api/scopes/acme/files', headers, content)).body]).toMatchObject([
         code,
         { error: { code } },
       ])
-    expect(await put(server, '/api/scopes/acme/files?wait=no', { 'x-filename': 'a.txt' }, 'Hello')).toMatchObject({
-      status: 400,
-      body: { error: { param: 'wait' } },
-    })
-    expect(await put(server, '/api/scopes/acme/files', { 'x-filename': '%E2%82%AC.txt' }, 'Hello')).toMatchObject({
-      status: 201,
-      body: { name: '€.txt' },
-    })
+    expect(await uploadRaw(server, '/api/scopes/acme/files?wait=no', { 'x-filename': 'a.txt' }, 'Hello')).toMatchObject(
+      {
+        status: 400,
+        body: { error: { param: 'wait' } },
+      },
+    )
+    expect(await uploadRaw(server, '/api/scopes/acme/files', { 'x-filename': '%E2%82%AC.txt' }, 'Hello')).toMatchObject(
+      {
+        status: 201,
+        body: { name: '€.txt' },
+      },
+    )
   })
 })

@@ -2,45 +2,45 @@ import { describe, expect, it } from 'vitest'
 import { profiles } from '../../../src/index.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, type Started, startServer, user } from '../start.ts'
-import { freshFile, places } from './places.ts'
+import { freshFile, places } from './testStores.ts'
 
-const began = Date.UTC(2026, 2, 2, 9)
-const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => began } })
-type Found = {
+const startedAt = Date.UTC(2026, 2, 2, 9)
+const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => startedAt } })
+type SearchResponse = {
   readonly items: readonly {
     readonly key: string
     readonly from?: string
     readonly entry: Readonly<Record<string, unknown>>
   }[]
 }
-const foundBy = async (server: Started, query: string): Promise<readonly unknown[]> =>
-  ((await server.ask(`GET /api/scopes/acme/search?${query}`)).body as Found).items.map(({ key, entry }) => [
+const search = async (server: Started, query: string): Promise<readonly unknown[]> =>
+  ((await server.ask(`GET /api/scopes/acme/search?${query}`)).body as SearchResponse).items.map(({ key, entry }) => [
     key,
     entry.content ?? entry.value,
   ])
 
-describe.each(places)('knowledge over HTTP, kept in %s', (_, store) => {
-  it('is kept, listed and forgotten', async () => {
+describe.each(places)('knowledge API with %s', (_, store) => {
+  it('stores, lists and deletes knowledge', async () => {
     await using server = await start(store())
-    const told = { category: 'domain', key: 'hours', value: '9 to 5', confidence: 0.8, session: 'ann' }
-    const kept = {
+    const knowledge = { category: 'domain', key: 'hours', value: '9 to 5', confidence: 0.8, session: 'ann' }
+    const stored = {
       id: 'k1',
-      at: began,
+      at: startedAt,
       category: 'domain',
       key: 'hours',
       value: '9 to 5',
       confidence: 0.8,
-      usedAt: began,
+      usedAt: startedAt,
       told: ['ann'],
       sources: [{ message: '', session: 'ann' }],
     }
-    expect(await server.ask('POST /api/scopes/acme/knowledge', told)).toEqual({ status: 201, body: kept })
+    expect(await server.ask('POST /api/scopes/acme/knowledge', knowledge)).toEqual({ status: 201, body: stored })
     await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'phone', value: { home: 5551 } })
     const { body } = await server.ask('GET /api/scopes/acme/knowledge')
-    expect(body).toMatchObject({ items: [kept, { id: 'k2', key: 'phone', value: { home: 5551 } }], next: null })
+    expect(body).toMatchObject({ items: [stored, { id: 'k2', key: 'phone', value: { home: 5551 } }], next: null })
     expect(await server.ask('GET /api/scopes/acme/knowledge?limit=1')).toEqual({
       status: 200,
-      body: { items: [kept], next: 'k1' },
+      body: { items: [stored], next: 'k1' },
     })
     expect(await server.ask('GET /api/scopes/acme/knowledge?after=k1')).toMatchObject({
       body: { items: [{ id: 'k2' }], next: null },
@@ -50,50 +50,46 @@ describe.each(places)('knowledge over HTTP, kept in %s', (_, store) => {
     expect(await server.ask('GET /api/scopes/acme/knowledge')).toMatchObject({ body: { items: [{ id: 'k2' }] } })
   })
 
-  it('is all that deleting it takes', async () => {
+  it('does not delete other kinds of entries', async () => {
     await using server = await start(store())
     await server.memory.append('acme', [user('Hello')])
     expect((await server.ask('DELETE /api/scopes/acme/knowledge/m1')).status).toBe(404)
     expect(await server.said('acme')).toEqual(['user: Hello'])
   })
 
-  verifies(
-    'S-09',
-    'of a person is seen in each of their sessions where the profile lets it, and in no others; the receipt says so',
-    async () => {
-      const profile = { ...profiles.support, sees: ['session', 'scope', 'person'] as const }
-      await using server = await startServer({ memory: { profile, store: store() } })
-      await server.ask('POST /api/scopes/acme/knowledge', {
-        category: 'user_preference',
-        key: 'language',
-        value: 'Ann wants Italian',
-        person: 'ann',
-      })
-      await server.ask('POST /api/sessions', { key: 'acme:web', person: 'ann' })
-      for (const key of ['acme:web', 'acme:sms']) await server.memory.append(key, [user('Which language do I want?')])
-      const shown = async (key: string, headers = {}) => {
-        const { body } = await server.ask(`GET /api/sessions/${key}/context`, undefined, headers)
-        const { text, ledger } = body as { text: string; ledger: { lines: { from?: string }[] } }
-        return [text.includes('Ann wants Italian'), ledger.lines.flatMap(({ from }) => from ?? [])]
-      }
-      expect(await shown('acme:web')).toEqual([true, ['person']])
-      expect(await shown('acme:sms')).toEqual([false, []])
-      expect(await shown('acme:sms', { 'x-threadkeep-person': 'ann' })).toEqual([true, ['person']])
-      expect(await shown('acme:sms', { 'x-threadkeep-person': 'bob' })).toEqual([false, []])
-      expect(await server.ask('GET /api/scopes/acme/knowledge')).toEqual({
-        status: 200,
-        body: { items: [], next: null },
-      })
-      const { body } = await server.ask('GET /api/scopes/acme/knowledge?person=ann')
-      const [{ id }] = (body as { items: [{ id: string }] }).items
-      expect((await server.ask(`DELETE /api/scopes/acme/knowledge/${id}?person=ann`)).status).toBe(204)
-      expect(await shown('acme:web')).toEqual([false, []])
-    },
-  )
+  verifies('S-09', 'shows the knowledge of a person in sessions of that person only, and in their ledger', async () => {
+    const profile = { ...profiles.support, sees: ['session', 'scope', 'person'] as const }
+    await using server = await startServer({ memory: { profile, store: store() } })
+    await server.ask('POST /api/scopes/acme/knowledge', {
+      category: 'user_preference',
+      key: 'language',
+      value: 'Ann wants Italian',
+      person: 'ann',
+    })
+    await server.ask('POST /api/sessions', { key: 'acme:web', person: 'ann' })
+    for (const key of ['acme:web', 'acme:sms']) await server.memory.append(key, [user('Which language do I want?')])
+    const readContext = async (key: string, headers = {}) => {
+      const { body } = await server.ask(`GET /api/sessions/${key}/context`, undefined, headers)
+      const { text, ledger } = body as { text: string; ledger: { lines: { from?: string }[] } }
+      return [text.includes('Ann wants Italian'), ledger.lines.flatMap(({ from }) => from ?? [])]
+    }
+    expect(await readContext('acme:web')).toEqual([true, ['person']])
+    expect(await readContext('acme:sms')).toEqual([false, []])
+    expect(await readContext('acme:sms', { 'x-threadkeep-person': 'ann' })).toEqual([true, ['person']])
+    expect(await readContext('acme:sms', { 'x-threadkeep-person': 'bob' })).toEqual([false, []])
+    expect(await server.ask('GET /api/scopes/acme/knowledge')).toEqual({
+      status: 200,
+      body: { items: [], next: null },
+    })
+    const { body } = await server.ask('GET /api/scopes/acme/knowledge?person=ann')
+    const [{ id }] = (body as { items: [{ id: string }] }).items
+    expect((await server.ask(`DELETE /api/scopes/acme/knowledge/${id}?person=ann`)).status).toBe(204)
+    expect(await readContext('acme:web')).toEqual([false, []])
+  })
 })
 
-describe('what a tenant holds', () => {
-  verifies('T-03', 'has nothing of its sessions, however long they are, until somebody puts it there', async () => {
+describe('tenant API', () => {
+  verifies('T-03', 'stores nothing of sessions in the tenant until it is posted', async () => {
     const { thread, support } = profiles
     await using server = await startServer({
       ways: { scope: thread, session: support, templates: {} },
@@ -116,44 +112,44 @@ describe('what a tenant holds', () => {
     })
   })
 
-  it('is searched with all its sessions, wherever they live, by words, kind, session and time', async () => {
+  it('searches the tenant and its sessions in all stores by words, kind, session and time', async () => {
     let now = Date.UTC(2026, 1, 27, 12)
     const { thread, support } = profiles
     const ways = { scope: thread, session: support, templates: {} }
     await using server = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
     await server.post('acme', { messages: [user('The parrot lives in the hall.')] })
-    now = began
+    now = startedAt
     await server.memory.append('acme:ann', [user('A parrot is for sale.')])
     await server.memory.append('acme:bob', [user('My parrot talks.')])
     await server.memory.append('other:eve', [user('Her parrot is secret.')])
     await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'parrot', value: 'belongs to Kim' })
     const keys = async (query: string) =>
-      [...new Set((await foundBy(server, query)).map((one) => (one as string[])[0]))].sort()
+      [...new Set((await search(server, query)).map((result) => (result as string[])[0]))].sort()
     expect(await keys('q=parrot')).toEqual(['acme', 'acme:ann', 'acme:bob'])
-    expect(await foundBy(server, 'q=parrot&session=bob')).toEqual([['acme:bob', 'My parrot talks.']])
-    expect(await foundBy(server, 'q=parrot&kinds=knowledge')).toEqual([['acme', 'belongs to Kim']])
-    const [earlier] = await foundBy(server, 'q=parrot&kinds=message,summary&to=2026-02-28')
+    expect(await search(server, 'q=parrot&session=bob')).toEqual([['acme:bob', 'My parrot talks.']])
+    expect(await search(server, 'q=parrot&kinds=knowledge')).toEqual([['acme', 'belongs to Kim']])
+    const [earlier] = await search(server, 'q=parrot&kinds=message,summary&to=2026-02-28')
     expect([earlier, await keys('q=parrot&to=2026-02-28')]).toEqual([
       ['acme', 'The parrot lives in the hall.'],
       ['acme'],
     ])
-    expect((await foundBy(server, 'q=parrot&limit=2')).length).toBe(2)
+    expect((await search(server, 'q=parrot&limit=2')).length).toBe(2)
     now += 8 * 86_400_000
     expect(await keys('q=parrot')).toEqual(['acme'])
   })
 
-  it('is not searched with a question that cannot be read', async () => {
+  it('refuses invalid search parameters', async () => {
     await using server = await start('ram:')
-    const faults = [
-      ['', 'q is ""; it must be what to look for.'],
+    const invalid = [
+      ['', 'q is ""; it must be the text to search for.'],
       ['q=a&kinds=notes', 'kinds is "notes"; it must be some of message,summary,fact,knowledge,item.'],
       [
         'q=a&from=yesterday',
         'from is "yesterday"; it must be milliseconds since 1970, or a date such as 2026-03-01 or 2026-03-01T12:00:00Z.',
       ],
-      ['q=a&page=2', '"page" is unknown here; this address takes q, limit, from, to, kinds, session.'],
+      ['q=a&page=2', 'Unknown query parameter "page". Use one of: q, limit, from, to, kinds, session.'],
     ] as const
-    for (const [query, message] of faults)
+    for (const [query, message] of invalid)
       expect(await server.ask(`GET /api/scopes/acme/search?${query}`)).toMatchObject({
         status: 400,
         body: { error: { message } },
@@ -164,9 +160,9 @@ describe('what a tenant holds', () => {
     })
   })
 
-  it('is told only what can be kept', async () => {
+  it('refuses invalid knowledge', async () => {
     await using server = await start('ram:')
-    const faults = [
+    const invalid = [
       [
         { key: 'a', value: 1 },
         'category must be one of domain, execution_pattern, user_preference, website_knowledge, error_pattern.',
@@ -176,10 +172,10 @@ describe('what a tenant holds', () => {
       [{ category: 'domain', key: 'a', value: 1, confidence: 2 }, 'confidence is 2; it must be a number from 0 to 1.'],
       [
         { category: 'domain', key: 'a', value: 1, by: 'tool' },
-        '"by" is unknown here; the body may have category, key, value, confidence, session, person.',
+        'Unknown field "by". Use one of: category, key, value, confidence, session, person.',
       ],
     ] as const
-    for (const [body, message] of faults)
+    for (const [body, message] of invalid)
       expect(await server.ask('POST /api/scopes/acme/knowledge', body)).toMatchObject({
         status: 400,
         body: { error: { message } },
@@ -194,10 +190,10 @@ describe('what a tenant holds', () => {
   })
 })
 
-describe('forgetting over HTTP', () => {
+describe('forget API', () => {
   verifies(
     'X-05',
-    'removes a message, a session, a text or a whole tenant with all that came of it, and says what went',
+    'deletes a message, a session, a text or a tenant with derived entries, and reports them',
     async () => {
       await using server = await start(freshFile())
       const forget = async (target: object) => (await server.ask('POST /api/forget', target)).body
@@ -206,19 +202,22 @@ describe('forgetting over HTTP', () => {
       await server.memory.append('acme:cid', [user('Hello')])
       await server.memory.append('other:eve', [user('My cat is called Miso.')])
       expect(await forget({ key: 'acme:ann', messageId: 'm1' })).toEqual({
-        at: began,
+        at: startedAt,
         sessions: [{ key: 'acme:ann', entries: ['m1'] }],
       })
       expect(await server.said('acme:ann')).toEqual(['assistant: Noted.'])
       expect(await forget({ scope: 'acme', text: 'on the desk' })).toEqual({
-        at: began,
+        at: startedAt,
         sessions: [{ key: 'acme:bob', entries: ['m1'] }],
       })
-      expect(await forget({ key: 'acme:cid' })).toEqual({ at: began, sessions: [{ key: 'acme:cid', entries: ['m1'] }] })
+      expect(await forget({ key: 'acme:cid' })).toEqual({
+        at: startedAt,
+        sessions: [{ key: 'acme:cid', entries: ['m1'] }],
+      })
       expect((await server.ask('GET /api/sessions/acme:cid')).status).toBe(404)
-      expect(await forget({ key: 'acme:cid' })).toEqual({ at: began, sessions: [] })
+      expect(await forget({ key: 'acme:cid' })).toEqual({ at: startedAt, sessions: [] })
       expect(await forget({ scope: 'acme' })).toEqual({
-        at: began,
+        at: startedAt,
         sessions: [
           { key: 'acme:ann', entries: ['m2'] },
           { key: 'acme:bob', entries: ['m2'] },
@@ -228,7 +227,7 @@ describe('forgetting over HTTP', () => {
     },
   )
 
-  verifies('X-05', 'reaches every memory of the server, what is beside a session, and the figures', async () => {
+  verifies('X-05', 'deletes from all memories, auxiliary records and usage statistics', async () => {
     const { thread, support } = profiles
     const ways = { scope: thread, session: support, templates: {} }
     await using server = await startServer({ ways, memory: { store: freshFile() } })
@@ -248,14 +247,14 @@ describe('forgetting over HTTP', () => {
       'acme:ann',
       'acme:ann:receipts',
     ])
-    expect(await foundBy(server, 'q=tulip')).toEqual([])
+    expect(await search(server, 'q=tulip')).toEqual([])
     expect(await server.ask('GET /api/scopes/acme/metrics')).toMatchObject({ body: { turns: 0 } })
     expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
   })
 
-  it('asks what is meant where that is not clear', async () => {
+  it('refuses an ambiguous target', async () => {
     await using server = await start('ram:')
-    const message = 'Say what to forget: { key }, { key, messageId }, { scope } or { scope, text }.'
+    const message = 'The target is invalid. Send { key }, { key, messageId }, { scope } or { scope, text }.'
     for (const target of [
       {},
       { messageId: 'm1' },

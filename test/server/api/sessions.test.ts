@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { profiles } from '../../../src/index.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, type Started, startServer, user } from '../start.ts'
-import { freshFile, places } from './places.ts'
+import { freshFile, places } from './testStores.ts'
 
-const began = Date.UTC(2026, 2, 2, 9)
-const absent = {
+const now = Date.UTC(2026, 2, 2, 9)
+const notFound = {
   status: 404,
   body: {
     error: {
@@ -16,7 +16,7 @@ const absent = {
     },
   },
 }
-const refused = (code: string, param: string, message: string) => ({
+const badRequest = (code: string, param: string, message: string) => ({
   status: 400,
   body: { error: { message, type: 'invalid_request_error', param, code } },
 })
@@ -24,28 +24,28 @@ const keysIn = ({ body }: { readonly body: unknown }) => {
   const { items, next } = body as { items: { key: string }[]; next: string | null }
   return [items.map(({ key }) => key), next]
 }
-/** A server whose time stands still. */
+/** Starts a server with a fixed clock. */
 const start = (store: string, more: object = {}): Promise<Started> =>
-  startServer({ memory: { store, clock: () => began, ...more } })
+  startServer({ memory: { store, clock: () => now, ...more } })
 
-describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
-  verifies('T-17', 'begin with a lifetime and notes of their own, once', async () => {
+describe.each(places)('sessions API with %s', (_, store) => {
+  verifies('T-17', 'creates a session with lifetimes and metadata, and refuses a second one', async () => {
     await using server = await start(store())
-    const begun = {
+    const session = {
       key: 'acme:ann',
       idle: 3_600_000,
       age: 86_400_000,
       person: 'ann@example.com',
       metadata: { channel: 'sms' },
     }
-    const shown = { ...begun, startedAt: began, touchedAt: began, expiresAt: began + 3_600_000, messages: 0 }
-    expect(await server.ask('POST /api/sessions', begun)).toEqual({ status: 201, body: shown })
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: shown })
+    const view = { ...session, startedAt: now, touchedAt: now, expiresAt: now + 3_600_000, messages: 0 }
+    expect(await server.ask('POST /api/sessions', session)).toEqual({ status: 201, body: view })
+    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
     expect(await server.ask('POST /api/sessions', { key: 'acme:ann' })).toEqual({
       status: 409,
       body: {
         error: {
-          message: 'Session acme:ann has begun already. Choose another key.',
+          message: 'Session acme:ann already exists. Choose another key.',
           type: 'conflict_error',
           param: 'key',
           code: 'conflict',
@@ -54,7 +54,7 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
     })
   })
 
-  it('begin once, whoever else begins them at the same time', async () => {
+  it('with concurrent requests creates a session once', async () => {
     await using server = await start(store())
     const answers = await Promise.all(
       Array.from({ length: 5 }, () => server.ask('POST /api/sessions', { key: 'acme:ann' })),
@@ -62,16 +62,16 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
-  it('are there from their first message on, and have no end unless one is set', async () => {
+  it('lists a session from its first message on, without expiry by default', async () => {
     await using server = await start(store())
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(absent)
+    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(notFound)
     await server.memory.append('acme:ann', [user('My cat is called Miso.')])
-    const shown = { key: 'acme:ann', startedAt: began, touchedAt: began, expiresAt: null, messages: 1 }
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: shown })
-    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [shown], next: null } })
+    const view = { key: 'acme:ann', startedAt: now, touchedAt: now, expiresAt: null, messages: 1 }
+    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
+    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [view], next: null } })
   })
 
-  it('are listed page by page, without what the engine keeps for itself', async () => {
+  it('lists sessions in pages, without internal keys', async () => {
     await using server = await start(store())
     for (const key of ['acme:cid', 'acme:ann', 'other:dan', 'acme', 'acme:bob'])
       await server.memory.append(key, [user('Hello')])
@@ -90,7 +90,7 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
     expect(keysIn(await server.ask('GET /api/sessions?scope=nobody'))).toEqual([[], null])
   })
 
-  it('end when they are deleted: whoever wants to know hears of it, then they are gone', async () => {
+  it('on DELETE sends the end event and deletes the session', async () => {
     const ends: unknown[] = []
     await using server = await start(store(), {
       onSessionEnd: (id: string, { messageCount }: { messageCount: number }) => void ends.push([id, messageCount]),
@@ -99,8 +99,8 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
     expect(await server.ask('DELETE /api/sessions/acme:ann')).toEqual({ status: 204, body: undefined })
     await server.memory.lifecycle.settled()
     expect(ends).toEqual([['acme:ann', 2]])
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(absent)
-    expect(await server.ask('DELETE /api/sessions/acme:ann')).toEqual(absent)
+    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(notFound)
+    expect(await server.ask('DELETE /api/sessions/acme:ann')).toEqual(notFound)
     expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
     const again = await server.ask('POST /api/sessions', { key: 'acme:ann' })
     expect([
@@ -109,7 +109,7 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
     ]).toEqual([201, 0])
   })
 
-  verifies('T-17', 'go on under another key, and answer 410 under the old one', async () => {
+  verifies('T-17', 'transfers a session, and answers 410 for the old key', async () => {
     await using server = await start(store())
     await server.memory.append('acme:web-1', [user('My cat is called Miso.'), assistant('Noted.')])
     await server.memory.append('acme:taken', [user('Hello')])
@@ -118,7 +118,7 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
       body: { error: { code: 'conflict' } },
     })
     expect(await server.ask('POST /api/sessions/acme:web-1/transfer', { to: 'other:ann' })).toEqual(
-      refused('bad-option', 'to', 'to is "other:ann"; it must be another session of acme.'),
+      badRequest('bad-option', 'to', 'to is "other:ann"; it must be another session of acme.'),
     )
     expect(await server.ask('POST /api/sessions/acme:web-1/transfer', { to: 'acme:+1555' })).toEqual({
       status: 200,
@@ -129,7 +129,7 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
       status: 410,
       body: {
         error: {
-          message: 'Session acme:web-1 goes on as acme:+1555. Ask for that one.',
+          message: 'Session acme:web-1 was transferred to acme:+1555. Use that key.',
           type: 'moved_error',
           param: null,
           code: 'moved',
@@ -140,72 +140,72 @@ describe.each(places)('sessions over HTTP, kept in %s', (_, store) => {
   })
 })
 
-describe('sessions over HTTP', () => {
-  it('say what is wrong with a request', async () => {
+describe('sessions API', () => {
+  it('refuses invalid requests', async () => {
     await using server = await start('ram:')
-    const faults = [
+    const invalid = [
       [
         'GET /api/sessions?limt=5',
         undefined,
-        refused('unknown_parameter', 'limt', '"limt" is unknown here; this address takes scope, after, limit.'),
+        badRequest('unknown_parameter', 'limt', 'Unknown query parameter "limt". Use one of: scope, after, limit.'),
       ],
       [
         'GET /api/sessions?limit=0',
         undefined,
-        refused('bad_option', 'limit', 'limit is "0"; it must be a whole number from 1 to 500.'),
+        badRequest('bad_option', 'limit', 'limit is "0"; it must be a whole number from 1 to 500.'),
       ],
       [
         'GET /api/sessions?scope=a:b',
         undefined,
-        refused('bad-key', 'scope', 'a:b is a session, and this is about tenants. Write a.'),
+        badRequest('bad-key', 'scope', 'a:b is a session, not a tenant. Use a.'),
       ],
-      ['POST /api/sessions', {}, refused('bad_option', 'key', 'key must be text.')],
+      ['POST /api/sessions', {}, badRequest('bad_option', 'key', 'key must be text.')],
       [
         'POST /api/sessions',
         { key: 'acme' },
-        refused('no_session', 'key', 'acme is a tenant, which is always there. Write acme:session.'),
+        badRequest('no_session', 'key', 'acme is a tenant, which needs no creation. Use acme:session.'),
       ],
       [
         'POST /api/sessions',
         { key: 'a:b', idle: 0 },
-        refused('bad_option', 'idle', 'idle must be a whole number of milliseconds, 1 or more.'),
+        badRequest('bad_option', 'idle', 'idle must be a whole number of milliseconds, 1 or more.'),
       ],
       [
         'POST /api/sessions',
         { key: 'a:b', ttl: 5 },
-        refused(
+        badRequest(
           'unknown_field',
           'ttl',
-          '"ttl" is unknown here; the body may have key, template, idle, age, person, metadata.',
+          'Unknown field "ttl". Use one of: key, template, idle, age, person, metadata.',
         ),
       ],
       [
         'POST /api/sessions',
         { key: 'a:b', template: 'vip' },
-        refused(
+        badRequest(
           'bad-option',
           'template',
           'Unknown template "vip". None are configured; add templates to the configuration file.',
         ),
       ],
     ] as const
-    for (const [request, body, answer] of faults)
-      expect([request, await server.ask(request, body)]).toEqual([request, answer])
+    for (const [request, body, response] of invalid)
+      expect([request, await server.ask(request, body)]).toEqual([request, response])
     await server.memory.append('acme', [user('Hello')])
     expect(await server.ask('DELETE /api/sessions/acme')).toEqual(
-      refused(
+      badRequest(
         'no_session',
         'key',
-        'acme is a tenant and does not end. To forget it, POST { "scope": "acme" } to /api/forget.',
+        'acme is a tenant and cannot be ended. To delete its data, POST { "scope": "acme" } to /api/forget.',
       ),
     )
   })
 
-  verifies('T-17', 'begin from a template, and are listed wherever they live', async () => {
+  verifies('T-17', 'creates a session from a template, and lists sessions of all stores', async () => {
     const { thread, support } = profiles
     const ways = { scope: thread, session: thread, templates: { hotline: { profile: support, idle: 60_000 } } }
-    await using server = await startServer({ ways, memory: { store: freshFile(), clock: () => began } })
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(absent)
+    await using server = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
+    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(notFound)
     expect(await server.ask('POST /api/sessions', { key: 'acme:ann', template: 'hotline' })).toMatchObject({
       status: 201,
       body: { template: 'hotline', idle: 60_000 },
@@ -220,8 +220,8 @@ describe('sessions over HTTP', () => {
     })
   })
 
-  verifies('T-17', 'begin anew from their template once they are over, with its lifetime', async () => {
-    const clock = { now: began }
+  verifies('T-17', 'begins an expired session from its template again', async () => {
+    const clock = { now: now }
     const ways = {
       scope: profiles.thread,
       session: profiles.thread,
@@ -230,34 +230,34 @@ describe('sessions over HTTP', () => {
     await using server = await startServer({ ways, memory: { clock: () => clock.now }, clock: () => clock.now })
     const say = (headers: Readonly<Record<string, string>>) =>
       server.post('acme:ann', { messages: [user('Hello')] }, headers)
-    for (const at of [began, began + 120_000, began + 240_000]) {
+    for (const at of [now, now + 120_000, now + 240_000]) {
       clock.now = at
       await say({ 'x-threadkeep-template': 'kiosk' })
       expect(await server.ask('GET /api/sessions/acme:ann')).toMatchObject({
         body: { template: 'kiosk', idle: 60_000, startedAt: at, expiresAt: at + 60_000, messages: 2 },
       })
     }
-    // One that is over says nothing about the next of its name.
+    // The template of an expired session does not apply to the next one with its key.
     clock.now += 120_000
     const plain = await say({})
     expect(plain.headers.get('x-threadkeep-profile')).toBe('thread')
     expect((await server.ask('GET /api/sessions/acme:ann')).body).not.toHaveProperty('template')
   })
 
-  verifies('T-16', 'do not exist where they are turned off', async () => {
+  verifies('T-16', 'with sessions off refuses to create one', async () => {
     await using server = await startServer({ ways: { scope: profiles.thread, session: undefined, templates: {} } })
     expect(await server.ask('POST /api/sessions', { key: 'acme:ann' })).toEqual(
-      refused('no_sessions', 'key', 'This server does not remember sessions. Leave the session out of the key.'),
+      badRequest('no_sessions', 'key', 'Session memory is off on this server. Use a key without a session.'),
     )
     await server.post('acme:ann', { messages: [user('My cat is called Miso.')] })
     await server.post('acme', { messages: [user('My dog is called Rex.')] })
     expect(keysIn(await server.ask('GET /api/sessions'))).toEqual([['acme'], null])
   })
 
-  verifies('T-16', 'change nothing for their tenant', async () => {
+  verifies('T-16', 'do not change the memory of their tenant', async () => {
     const { thread, support } = profiles
     const ways = { scope: thread, session: support, templates: {} }
-    const askedOf = async (server: Started): Promise<readonly unknown[]> => {
+    const readTenant = async (server: Started): Promise<readonly unknown[]> => {
       await server.post('acme', { messages: [user('Our shop opens at 9.')] })
       await server.post('acme', { messages: [user('When does our shop open?')] })
       return Promise.all(
@@ -266,11 +266,11 @@ describe('sessions over HTTP', () => {
         ),
       )
     }
-    await using alone = await startServer({ ways, memory: { store: freshFile(), clock: () => began } })
-    await using busy = await startServer({ ways, memory: { store: freshFile(), clock: () => began } })
+    await using alone = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
+    await using busy = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
     for (const name of ['ann', 'bob'])
       await busy.post(`acme:${name}`, { messages: [user('When does our shop open? It opens at 11.')] })
-    const [before, after] = [await askedOf(alone), await askedOf(busy)]
+    const [before, after] = [await readTenant(alone), await readTenant(busy)]
     expect(after).toEqual(before)
     expect(JSON.stringify(before)).toContain('opens at 9')
   })

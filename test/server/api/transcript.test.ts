@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { parsePrices } from '../../../src/server/observability/prices.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, type Started, startServer, user } from '../start.ts'
-import { places } from './places.ts'
+import { places } from './testStores.ts'
 
-const began = Date.UTC(2026, 2, 2, 9)
-const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => began } })
+const startedAt = Date.UTC(2026, 2, 2, 9)
+const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => startedAt } })
 type Page = { readonly items: readonly Readonly<Record<string, unknown>>[]; readonly next: string | null }
-const pageOf = async (server: Started, path: string): Promise<Page> => (await server.ask(`GET ${path}`)).body as Page
+const getPage = async (server: Started, path: string): Promise<Page> => (await server.ask(`GET ${path}`)).body as Page
 
-describe.each(places)('what was said, over HTTP, kept in %s', (_, store) => {
-  verifies('C-10', 'is shown whole, page by page, whatever the model is shown', async () => {
+describe.each(places)('transcript API with %s', (_, store) => {
+  verifies('C-10', 'lists complete messages in pages', async () => {
     await using server = await start(store())
     const long = `Our address is 5 Long Street. ${'And so on. '.repeat(20_000)}`
     const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Paris"}' } }
@@ -19,14 +19,14 @@ describe.each(places)('what was said, over HTTP, kept in %s', (_, store) => {
       { role: 'assistant', content: null, tool_calls: [call] },
       { role: 'tool', tool_call_id: 'call_1', content: '12 °C' },
     ])
-    const { items, next } = await pageOf(server, '/api/sessions/acme:ann/messages')
+    const { items, next } = await getPage(server, '/api/sessions/acme:ann/messages')
     const [first, ...others] = items
     expect([first?.content, first?.sequence, first?.role, next]).toEqual([long, 1, 'user', null])
     expect(others).toEqual([
       {
         id: 'm2',
         sequence: 2,
-        at: began,
+        at: startedAt,
         role: 'assistant',
         content: '',
         calls: [{ id: 'call_1', name: 'weather', arguments: '{"city":"Paris"}' }],
@@ -35,21 +35,21 @@ describe.each(places)('what was said, over HTTP, kept in %s', (_, store) => {
       {
         id: 'm3',
         sequence: 3,
-        at: began,
+        at: startedAt,
         role: 'tool',
         content: '12 °C',
         answers: 'call_1',
         tokens: expect.any(Number),
       },
     ])
-    expect(await pageOf(server, '/api/sessions/acme:ann/messages?limit=2&after=1')).toEqual({
+    expect(await getPage(server, '/api/sessions/acme:ann/messages?limit=2&after=1')).toEqual({
       items: others,
       next: null,
     })
-    expect((await pageOf(server, '/api/sessions/acme:ann/messages?limit=2')).next).toBe('2')
+    expect((await getPage(server, '/api/sessions/acme:ann/messages?limit=2')).next).toBe('2')
   })
 
-  it('is what a model would be shown now', async () => {
+  it('returns the context a model would get', async () => {
     await using server = await start(store())
     await server.memory.append('acme:ann', [
       user('My cat is called Miso.'),
@@ -73,24 +73,24 @@ describe.each(places)('what was said, over HTTP, kept in %s', (_, store) => {
     })
   })
 
-  it('is kept as a branch where a client has taken it back', async () => {
+  it('lists messages that an edit cut off as a branch', async () => {
     await using server = await start(store())
     await server.post('acme:ann', { messages: [user('Hello')] })
     await server.post('acme:ann', { messages: [user('I live in Rome.')] })
     const [, hi, , nice] = await server.memory.transcript('acme:ann')
     await server.post('acme:ann', { messages: [user('Hello'), assistant(hi?.content ?? ''), user('I live in Oslo.')] })
-    const { items } = await pageOf(server, '/api/sessions/acme:ann/messages')
+    const { items } = await getPage(server, '/api/sessions/acme:ann/messages')
     expect(items.map(({ content }) => content).slice(0, 3)).toEqual(['Hello', hi?.content, 'I live in Oslo.'])
     expect(await server.ask('GET /api/sessions/acme:ann/branches')).toEqual({
       status: 200,
-      body: { items: [{ branch: 3, messages: 2, cutAt: began }], next: null },
+      body: { items: [{ branch: 3, messages: 2, cutAt: startedAt }], next: null },
     })
-    const cut = await pageOf(server, '/api/sessions/acme:ann/branches/3')
+    const cut = await getPage(server, '/api/sessions/acme:ann/branches/3')
     expect(cut.items.map(({ sequence, content }) => [sequence, content])).toEqual([
       [3, 'I live in Rome.'],
       [4, nice?.content],
     ])
-    expect(await pageOf(server, '/api/sessions/acme:ann/branches/3?limit=1')).toEqual({
+    expect(await getPage(server, '/api/sessions/acme:ann/branches/3?limit=1')).toEqual({
       items: [cut.items[0]],
       next: '3',
     })
@@ -102,9 +102,9 @@ describe.each(places)('what was said, over HTTP, kept in %s', (_, store) => {
   })
 })
 
-describe('what is derived, over HTTP', () => {
-  it('are summaries and facts, as they hold now or held at a time', async () => {
-    let now = began
+describe('summaries and facts API', () => {
+  it('lists summaries and facts, now or as of a time', async () => {
+    let now = startedAt
     await using server = await startServer({ memory: { profile: 'summary', clock: () => now } })
     await server.memory.append('acme:ann', [user('My name is Ann. I live in Rome.')])
     now += 60_000
@@ -112,7 +112,7 @@ describe('what is derived, over HTTP', () => {
     for (let turn = 0; turn < 8; turn++)
       await server.memory.append('acme:ann', [user(`${turn}: ${filler}`), assistant('I see.')])
     await server.memory.upkeep.settled()
-    const summaries = await pageOf(server, '/api/sessions/acme:ann/summaries')
+    const summaries = await getPage(server, '/api/sessions/acme:ann/summaries')
     expect(summaries.items.map(({ id }) => id)).toEqual(
       (await server.memory.upkeep.summaries('acme:ann')).map(({ id }) => id),
     )
@@ -122,11 +122,14 @@ describe('what is derived, over HTTP', () => {
       covers: [1, expect.any(Number)],
       text: expect.stringContaining('Rome'),
     })
-    const facts = await pageOf(server, '/api/sessions/acme:ann/facts')
+    const facts = await getPage(server, '/api/sessions/acme:ann/facts')
     expect(facts.items.some(({ value }) => JSON.stringify(value).includes('Rome'))).toBe(true)
-    expect(await pageOf(server, `/api/sessions/acme:ann/facts?as_of=${began - 1}`)).toEqual({ items: [], next: null })
-    expect(await pageOf(server, '/api/sessions/acme:ann/facts?as_of=2026-03-03')).toEqual(facts)
-    const first = await pageOf(server, '/api/sessions/acme:ann/facts?limit=1')
+    expect(await getPage(server, `/api/sessions/acme:ann/facts?as_of=${startedAt - 1}`)).toEqual({
+      items: [],
+      next: null,
+    })
+    expect(await getPage(server, '/api/sessions/acme:ann/facts?as_of=2026-03-03')).toEqual(facts)
+    const first = await getPage(server, '/api/sessions/acme:ann/facts?limit=1')
     expect([first.items, first.next]).toEqual([[facts.items[0]], facts.items.length > 1 ? facts.items[0]?.id : null])
     expect(await server.ask('GET /api/sessions/acme:ann/facts?as_of=soon')).toMatchObject({
       status: 400,
@@ -139,8 +142,8 @@ describe('what is derived, over HTTP', () => {
   })
 })
 
-describe('receipts over HTTP', () => {
-  verifies('S-10', 'tell what an answer cost, and what was spared, by a table of prices of your own', async () => {
+describe('receipts API', () => {
+  verifies('S-10', 'reports cost and savings by a custom price table', async () => {
     const prices = parsePrices({ asOf: '2026-11-01', models: { mine: { input: 1_000_000, output: 2_000_000 } } })
     await using server = await startServer({ prices })
     const response = await server.post('acme:ann', { model: 'mine', messages: [user('My cat is called Miso.')] })
@@ -173,7 +176,7 @@ describe('receipts over HTTP', () => {
     expect(JSON.stringify(body)).not.toContain('Miso')
   })
 
-  it('are listed newest first, and go with their session', async () => {
+  it('lists receipts newest first, and deletes them with their session', async () => {
     await using server = await startServer()
     const ids: string[] = []
     for (const content of ['One', 'Two', 'Three']) {
@@ -181,7 +184,7 @@ describe('receipts over HTTP', () => {
       ids.unshift(response.headers.get('x-threadkeep-receipt') ?? '')
     }
     const idsAt = async (query: string) => {
-      const { items, next } = await pageOf(server, `/api/sessions/acme:ann/receipts${query}`)
+      const { items, next } = await getPage(server, `/api/sessions/acme:ann/receipts${query}`)
       return { ids: items.map(({ id }) => id), next }
     }
     expect(await idsAt('')).toEqual({ ids, next: null })
@@ -193,20 +196,20 @@ describe('receipts over HTTP', () => {
   })
 })
 
-describe('figures over HTTP', () => {
-  verifies('T-17', 'tell how a conversation goes, and those of a tenant together', async () => {
+describe('usage API', () => {
+  verifies('T-17', 'reports the usage of a session and of a tenant', async () => {
     await using server = await startServer()
     for (const key of ['acme:ann', 'acme:ann', 'acme:bob']) await server.post(key, { messages: [user('Hello')] })
-    const figures = async (path: string) =>
+    const getUsage = async (path: string) =>
       (await server.ask(`GET ${path}/metrics`)).body as {
         turns: number
         tokens: { shown: number }
         compression: number
       }
     const [ann, bob, acme] = [
-      await figures('/api/sessions/acme:ann'),
-      await figures('/api/sessions/acme:bob'),
-      await figures('/api/scopes/acme'),
+      await getUsage('/api/sessions/acme:ann'),
+      await getUsage('/api/sessions/acme:bob'),
+      await getUsage('/api/scopes/acme'),
     ]
     expect([ann.turns, bob.turns, acme.turns]).toEqual([2, 1, 3])
     expect(ann.tokens.shown).toBeGreaterThan(bob.tokens.shown)

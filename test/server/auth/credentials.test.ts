@@ -16,20 +16,20 @@ import { MemoryError } from '../../../src/domain/error.ts'
 import { allows, soleScope } from '../../../src/server/auth/credential.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'threadkeep-gate-'))
+const folder = mkdtempSync(join(tmpdir(), 'threadkeep-credentials-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 let files = 0
-/** A file of its own for each test. */
-const place = (): string => {
+/** The path of a new key file. */
+const newKeyFile = (): string => {
   const own = join(folder, String(files++))
   mkdirSync(own)
   return join(own, 'keys.json')
 }
-const hour = 3_600_000
-const faultOf = (look: () => unknown): string => {
+const hourMs = 3_600_000
+const errorOf = (run: () => unknown): string => {
   try {
-    look()
+    run()
   } catch (error) {
     if (error instanceof MemoryError) return `${error.code}: ${error.message}`
     throw error
@@ -38,8 +38,8 @@ const faultOf = (look: () => unknown): string => {
 }
 
 describe('a key', () => {
-  it('opens its scopes and no others, until it expires', async () => {
-    const credentials = new Credentials(place())
+  it('allows its scopes only, until it expires', async () => {
+    const credentials = new Credentials(newKeyFile())
     const { key, credential } = await credentials.create(
       { scopes: ['acme', 'example.com', 'acme'], name: 'shop', expiresAt: 2000 },
       1000,
@@ -60,8 +60,8 @@ describe('a key', () => {
     expect(credentials.check(key, 2000)).toBeUndefined()
   })
 
-  it('for everything opens every scope and has none of its own', async () => {
-    const { credential } = await new Credentials(place()).create({ scopes: ['acme', '*'], rights: 'admin' }, 0)
+  it('with scope * allows every scope and has no sole scope', async () => {
+    const { credential } = await new Credentials(newKeyFile()).create({ scopes: ['acme', '*'], rights: 'admin' }, 0)
     expect([credential.scopes, credential.rights, allows(credential, 'any'), soleScope(credential)]).toEqual([
       ['*'],
       'admin',
@@ -70,8 +70,8 @@ describe('a key', () => {
     ])
   })
 
-  it('is good for nothing once it is revoked, and stays so', async () => {
-    const credentials = new Credentials(place())
+  it('that is revoked stays refused', async () => {
+    const credentials = new Credentials(newKeyFile())
     const [one, other] = [
       await credentials.create({ scopes: ['acme'] }, 0),
       await credentials.create({ scopes: ['acme'] }, 0),
@@ -83,12 +83,12 @@ describe('a key', () => {
       other.credential.id,
     ])
     await expect(credentials.revoke('nobody', 0)).rejects.toThrow(
-      'There is no key "nobody". threadkeep keys list tells which there are.',
+      'There is no key "nobody". Run threadkeep keys list to see the keys.',
     )
   })
 
-  it('that is not quite right is none', async () => {
-    const credentials = new Credentials(place())
+  it('with any change is refused', async () => {
+    const credentials = new Credentials(newKeyFile())
     const { key } = await credentials.create({ scopes: ['acme'] }, 0)
     const wrong = [
       undefined,
@@ -106,33 +106,33 @@ describe('a key', () => {
     expect(credentials.check(key, 0)).toBeDefined()
   })
 
-  it('is refused when it would be for nothing', async () => {
-    const credentials = new Credentials(place())
-    const create = (wanted: object) => credentials.create({ scopes: ['acme'], ...wanted }, 1000)
+  it('is not created with invalid options', async () => {
+    const credentials = new Credentials(newKeyFile())
+    const create = (options: object) => credentials.create({ scopes: ['acme'], ...options }, 1000)
     await expect(create({ scopes: [] })).rejects.toThrow(
-      'scope is missing: name what the key opens, such as acme, or * for everything.',
+      'scope is missing. Name the scopes the key may use, such as acme, or * for all.',
     )
     await expect(create({ scopes: ['acme:ann'] })).rejects.toThrow(
       'scope is "acme:ann"; it must be a scope such as acme',
     )
     await expect(create({ scopes: ['__proto__'] })).rejects.toThrow('is the reserved word __proto__')
-    await expect(create({ expiresAt: 1000 })).rejects.toThrow('expires is 1000; it must be a time to come.')
-    await expect(create({ name: 'a\u001b[2J' })).rejects.toThrow('none of them invisible')
+    await expect(create({ expiresAt: 1000 })).rejects.toThrow('expires is 1000; it must be a time in the future.')
+    await expect(create({ name: 'a\u001b[2J' })).rejects.toThrow('without control characters')
     expect(credentials.isRequired(1000)).toBe(false)
   })
 })
 
 describe('the key file', () => {
-  it('holds no key, and only its owner may read it', async () => {
-    const file = place()
+  it('contains no key and is readable by its owner only', async () => {
+    const file = newKeyFile()
     const { key } = await new Credentials(file).create({ scopes: ['acme'] }, 0)
     expect(readFileSync(file, 'utf8')).not.toContain(key.slice(12))
     expect(readdirSync(join(file, '..'))).toEqual(['keys.json', 'keys.json.lock'])
     for (const name of ['', '.lock']) expect(statSync(file + name).mode & 0o777).toBe(0o600)
   })
 
-  it('is looked at again once a second, so that others may change it', async () => {
-    const file = place()
+  it('is read again once a second, so that changes of other processes apply', async () => {
+    const file = newKeyFile()
     const [server, command] = [new Credentials(file), new Credentials(file)]
     expect([server.isRequired(0), server.check(undefined, 0)]).toEqual([false, undefined])
     const { key, credential } = await command.create({ scopes: ['acme'] }, 0)
@@ -144,69 +144,69 @@ describe('the key file', () => {
     expect(server.isRequired(2500)).toBe(true)
   })
 
-  it('is looked at again when the clock was set back', async () => {
-    const file = place()
+  it('is read again when the clock was set back', async () => {
+    const file = newKeyFile()
     const server = new Credentials(file)
-    server.isRequired(10 * hour)
+    server.isRequired(10 * hourMs)
     const { key } = await new Credentials(file).create({ scopes: ['acme'] }, 0)
     expect(server.check(key, 0)).toBeDefined()
   })
 
-  it('lets nobody in while it is damaged or gone, and says what to do', async () => {
-    const file = place()
+  it('that is damaged or missing refuses every key with a remedy', async () => {
+    const file = newKeyFile()
     const server = new Credentials(file)
     const { key } = await server.create({ scopes: ['acme'] }, 0)
-    const [whole, advice] = [
+    const [intact, remedy] = [
       readFileSync(file, 'utf8'),
-      'Bring back a copy of it, or move it away and create new keys.',
+      'Restore a backup, or move the file away and create new keys.',
     ]
-    const record = (JSON.parse(whole) as { keys: unknown[] }).keys[0]
+    const record = (JSON.parse(intact) as { keys: unknown[] }).keys[0]
     const list = (keys: unknown) => JSON.stringify({ format: 'threadkeep-keys', version: 1, keys })
     const damages: readonly (readonly [text: string, why: string])[] = [
       ['', 'it is not JSON'],
-      [whole.slice(0, -20), 'it is not JSON'],
-      ['{}', 'format is not as it was written'],
-      [list(null), 'keys is not as it was written'],
-      [list([{}]), 'keys.0.id is not as it was written'],
-      [list([{ ...(record as object), rights: 'root' }]), 'keys.0.rights is not as it was written'],
-      [list([{ ...(record as object), scopes: [] }]), 'keys.0.scopes is not as it was written'],
+      [intact.slice(0, -20), 'it is not JSON'],
+      ['{}', 'format is invalid'],
+      [list(null), 'keys is invalid'],
+      [list([{}]), 'keys.0.id is invalid'],
+      [list([{ ...(record as object), rights: 'root' }]), 'keys.0.rights is invalid'],
+      [list([{ ...(record as object), scopes: [] }]), 'keys.0.scopes is invalid'],
       [list([record, record]), 'two keys have the same id'],
     ]
     let now = 0
     for (const [text, why] of damages) {
       writeFileSync(file, text)
       now += 1000
-      expect(faultOf(() => server.check(key, now))).toBe(`corrupt: The key file ${file} is damaged: ${why}. ${advice}`)
-      expect(faultOf(() => server.isRequired(now + 1))).toContain('corrupt: ')
+      expect(errorOf(() => server.check(key, now))).toBe(`corrupt: The key file ${file} is damaged: ${why}. ${remedy}`)
+      expect(errorOf(() => server.isRequired(now + 1))).toContain('corrupt: ')
       await expect(server.create({ scopes: ['acme'] }, now)).rejects.toThrow(why)
       expect(readFileSync(file, 'utf8')).toBe(text)
     }
     rmSync(file)
-    const gone = `bad-store: The key file ${file} cannot be read (ENOENT), so no key is accepted. Bring it back, make it with threadkeep keys create, or look at its permissions.`
-    expect(faultOf(() => server.isRequired(now + 1000))).toBe(gone)
-    writeFileSync(file, whole)
+    const missing = `bad-store: The key file ${file} cannot be read (ENOENT), so no key is accepted. Restore it, create it with threadkeep keys create, or check its permissions.`
+    expect(errorOf(() => server.isRequired(now + 1000))).toBe(missing)
+    writeFileSync(file, intact)
     expect(server.check(key, now + 2000)).toBeDefined()
   })
 
-  it('that is expected and not there, or there without any key, lets nobody in', async () => {
-    const file = place()
+  it('that is expected but missing, or has no keys, refuses every key', async () => {
+    const file = newKeyFile()
     const expecting = new Credentials(file, { isExpected: true })
-    expect(faultOf(() => expecting.isRequired(0))).toContain('cannot be read (ENOENT), so no key is accepted.')
+    expect(errorOf(() => expecting.isRequired(0))).toContain('cannot be read (ENOENT), so no key is accepted.')
     writeFileSync(file, JSON.stringify({ format: 'threadkeep-keys', version: 1, keys: [] }))
     expect(new Credentials(file).isRequired(0)).toBe(true)
   })
 
-  it('loses nothing when many write at the same time', async () => {
-    const file = place()
-    const made = await Promise.all(
+  it('keeps all keys of concurrent writers', async () => {
+    const file = newKeyFile()
+    const created = await Promise.all(
       Array.from({ length: 8 }, (_, at) => new Credentials(file).create({ scopes: [`s${at}`] }, at)),
     )
     const ids = new Credentials(file).list(0).map(({ id }) => id)
-    expect(ids.sort()).toEqual(made.map(({ credential }) => credential.id).sort())
+    expect(ids.sort()).toEqual(created.map(({ credential }) => credential.id).sort())
   })
 
-  it('waits for another process that is writing', async () => {
-    const file = place()
+  it('that another process has locked is written afterwards', async () => {
+    const file = newKeyFile()
     const other = new DatabaseSync(`${file}.lock`)
     other.exec('BEGIN EXCLUSIVE')
     let isDone = false
@@ -218,8 +218,8 @@ describe('the key file', () => {
     expect(isDone).toBe(true)
   })
 
-  it('may be a link, and what a writer left that died is no hindrance', async () => {
-    const file = place()
+  it('may be a symbolic link, and a temporary file of a crashed writer is replaced', async () => {
+    const file = newKeyFile()
     const real = join(file, '..', 'real.json')
     await new Credentials(real).create({ scopes: ['acme'] }, 0)
     symlinkSync(real, file)
@@ -229,7 +229,7 @@ describe('the key file', () => {
     expect(readdirSync(join(file, '..')).sort()).toEqual(['keys.json', 'real.json', 'real.json.lock'])
   })
 
-  it('that cannot be written is told as such', async () => {
+  it('that cannot be written causes an error with a remedy', async () => {
     const file = join(folder, 'nowhere', 'keys.json')
     await expect(new Credentials(file).create({ scopes: ['acme'] }, 0)).rejects.toThrow(
       `${file} cannot be written (ENOENT); nothing was changed. Check its folder and permissions.`,
@@ -238,8 +238,8 @@ describe('the key file', () => {
 })
 
 describe('the last use of a key', () => {
-  it('is noted at most once an hour', async () => {
-    const file = place()
+  it('is recorded at most once an hour', async () => {
+    const file = newKeyFile()
     const server = new Credentials(file)
     const { key } = await server.create({ scopes: ['acme'] }, 0)
     const usedAfter = async (now: number): Promise<number | undefined> => {
@@ -247,16 +247,16 @@ describe('the last use of a key', () => {
       await server.settled()
       return new Credentials(file).list(now)[0]?.lastUsedAt
     }
-    expect([await usedAfter(5), await usedAfter(hour), await usedAfter(hour + 5), await usedAfter(2 * hour)]).toEqual([
-      5,
-      5,
-      hour + 5,
-      hour + 5,
-    ])
+    expect([
+      await usedAfter(5),
+      await usedAfter(hourMs),
+      await usedAfter(hourMs + 5),
+      await usedAfter(2 * hourMs),
+    ]).toEqual([5, 5, hourMs + 5, hourMs + 5])
   })
 
-  it('that cannot be noted is reported, and the key is good all the same', async () => {
-    const file = place()
+  it('that cannot be recorded is reported, and the key stays valid', async () => {
+    const file = newKeyFile()
     const faults: unknown[] = []
     const server = new Credentials(file, { onFault: (error) => faults.push(error) })
     const { key } = await server.create({ scopes: ['acme'] }, 0)

@@ -5,10 +5,9 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
 import { formatKey, type Key, parseKey } from '../../../src/domain/key.ts'
-import { admit } from '../../../src/server/auth/admit.ts'
 import type { Credential } from '../../../src/server/auth/credential.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
-import { keyFor, type Named, presented, sessionIn } from '../../../src/server/auth/identity.ts'
+import { admit, type KeySources, keyFor, readApiKey, sessionIn } from '../../../src/server/auth/identity.ts'
 import { notFound, Refusal } from '../../../src/server/http/httpError.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
@@ -24,10 +23,10 @@ const credential = (...scopes: string[]): Credential => ({
 })
 const key = `tk_7fK2mQ9x_${'s'.repeat(32)}`
 
-/** The key as text, or what a client is told. */
-function answer(named: Named): string | undefined {
+/** The key as text, or the error. */
+function resolve(sources: KeySources): string | undefined {
   try {
-    const found = keyFor(named)
+    const found = keyFor(sources)
     return found === undefined ? undefined : formatKey(found)
   } catch (error) {
     if (error instanceof Refusal) return `${error.status} ${error.message}`
@@ -35,10 +34,10 @@ function answer(named: Named): string | undefined {
     throw error
   }
 }
-const nothing = `404 ${notFound().message}`
+const notFoundError = `404 ${notFound().message}`
 
-describe('the key a request brings', () => {
-  it('is found in each of its headers', () => {
+describe('readApiKey', () => {
+  it('finds the key in each supported header', () => {
     for (const headers of [
       { authorization: `Bearer ${key}` },
       { authorization: `bearer  ${key} ` },
@@ -48,10 +47,10 @@ describe('the key a request brings', () => {
       { authorization: 'Bearer tk_other', 'x-api-key': 'sk-ant', 'x-threadkeep-api-key': key },
       { authorization: 'Bearer sk-upstream', 'x-api-key': key },
     ])
-      expect(presented(headers)).toBe(key)
+      expect(readApiKey(headers)).toBe(key)
   })
 
-  it("is not a model server's, nor anything else", () => {
+  it('ignores keys of model providers and other headers', () => {
     for (const headers of [
       {},
       { authorization: 'Bearer sk-1' },
@@ -59,93 +58,102 @@ describe('the key a request brings', () => {
       { 'x-api-key': 'sk-ant-1' },
       { cookie: `key=${key}` },
     ])
-      expect(presented(headers)).toBeUndefined()
-    expect(presented({ 'x-threadkeep-api-key': 'sk-1', authorization: `Bearer ${key}` })).toBe('sk-1')
+      expect(readApiKey(headers)).toBeUndefined()
+    expect(readApiKey({ 'x-threadkeep-api-key': 'sk-1', authorization: `Bearer ${key}` })).toBe('sk-1')
   })
+})
 
-  it('is asked for from the first one on, and why it is refused is not told', async () => {
+describe('authenticate', () => {
+  it('requires a key once one exists, and does not reveal why a key is refused', async () => {
     const credentials = new Credentials(join(folder, 'keys.json'))
     expect([admit(undefined, {}, 0), admit(credentials, {}, 0)]).toEqual([undefined, undefined])
-    const made = await credentials.create({ scopes: ['acme'], expiresAt: 100 }, 0)
+    const created = await credentials.create({ scopes: ['acme'], expiresAt: 100 }, 0)
     const revoked = await credentials.create({ scopes: ['acme'] }, 0)
     await credentials.revoke(revoked.credential.id, 0)
-    expect(admit(credentials, { 'x-api-key': made.key }, 50)).toEqual(made.credential)
+    expect(admit(credentials, { 'x-api-key': created.key }, 50)).toEqual(created.credential)
     await credentials.settled()
-    const refused = (headers: Record<string, string>, now: number) => {
+    const tryAuthenticate = (headers: Record<string, string>, now: number) => {
       try {
         return admit(credentials, headers, now)
       } catch (error) {
-        const { status, code, message, headers: told } = error as Refusal
-        return [status, code, message, told]
+        const { status, code, message, headers: responseHeaders } = error as Refusal
+        return [status, code, message, responseHeaders]
       }
     }
     const bearer = { 'www-authenticate': 'Bearer' }
     const missing =
       'A Threadkeep key is missing. Send one as Authorization: Bearer tk_…, or in the header x-api-key or x-threadkeep-api-key.'
-    expect(refused({ authorization: 'Bearer sk-1' }, 50)).toEqual([401, 'invalid_api_key', missing, bearer])
-    const wrong = [
+    expect(tryAuthenticate({ authorization: 'Bearer sk-1' }, 50)).toEqual([401, 'invalid_api_key', missing, bearer])
+    const invalid = [
       401,
       'invalid_api_key',
-      'This Threadkeep key is not accepted. Ask whoever runs this server for another one.',
+      'This Threadkeep key is not valid. Ask the operator of this server for a new one.',
       bearer,
     ]
     for (const text of [key, revoked.key, 'tk_'])
-      expect(refused({ authorization: `Bearer ${text}` }, 50)).toEqual(wrong)
-    expect(refused({ authorization: `Bearer ${made.key}` }, 100)).toEqual(wrong)
+      expect(tryAuthenticate({ authorization: `Bearer ${text}` }, 50)).toEqual(invalid)
+    expect(tryAuthenticate({ authorization: `Bearer ${created.key}` }, 100)).toEqual(invalid)
   })
 })
 
-describe('the session a request belongs to', () => {
+describe('resolveKey', () => {
   const acme = credential('acme')
   const many = credential('acme', 'other')
   const all = credential('*')
 
-  it('is that of its address, else of its header, else of its body, else none', () => {
-    const whole = { path: parseKey('acme:path'), header: 'acme:header', session: 'body', credential: acme }
-    expect(answer(whole)).toBe('acme:path')
-    expect(answer({ ...whole, path: undefined })).toBe('acme:header')
-    expect(answer({ ...whole, path: undefined, header: undefined })).toBe('acme:body')
-    expect(answer({ ...whole, path: undefined, header: ' ', session: ' ' })).toBeUndefined()
-    expect(answer({})).toBeUndefined()
-  })
-
-  it('may be named without its scope where there is just one', () => {
-    expect(answer({ header: ':ann', credential: acme })).toBe('acme:ann')
-    expect(answer({ header: 'ann', credential: acme })).toBe('acme:ann')
-    expect(answer({ header: 'acme', credential: acme })).toBe('acme')
-    expect(answer({ header: 'acme:acme', credential: acme })).toBe('acme:acme')
-    for (const credential of [many, all, undefined]) {
-      expect(answer({ header: ':ann', credential })).toBe('bad-key')
-      expect(answer({ session: 'ann', credential })).toBeUndefined()
-      expect(answer({ header: ':ann', credential, defaultScope: 'other' })).toBe('other:ann')
-      expect(answer({ session: 'ann', credential, defaultScope: 'other' })).toBe('other:ann')
+  it('prefers the path, then the header, then the body, and returns undefined without any', () => {
+    const sources: KeySources = {
+      path: parseKey('acme:path'),
+      header: 'acme:header',
+      session: 'body',
+      credential: acme,
     }
-    expect(answer({ header: 'other', credential: many })).toBe('other')
-    expect(answer({ header: 'ann', credential: undefined, defaultScope: 'other' })).toBe('ann')
-    expect(answer({ session: 'ann', credential: acme, defaultScope: 'other' })).toBe('acme:ann')
-    expect(answer({ session: 'ann', credential: many, defaultScope: 'third' })).toBeUndefined()
+    expect(resolve(sources)).toBe('acme:path')
+    expect(resolve({ ...sources, path: undefined })).toBe('acme:header')
+    expect(resolve({ ...sources, path: undefined, header: undefined })).toBe('acme:body')
+    expect(resolve({ ...sources, path: undefined, header: ' ', session: ' ' })).toBeUndefined()
+    expect(resolve({})).toBeUndefined()
   })
 
-  it('of another tenant is as if it were not there', () => {
-    expect(answer({ path: parseKey('other:ann'), credential: acme })).toBe(nothing)
-    expect(answer({ path: parseKey('other'), credential: acme })).toBe(nothing)
-    expect(answer({ header: 'other:ann', credential: acme })).toBe(nothing)
-    expect(answer({ header: 'third', credential: many })).toBe(nothing)
-    expect(answer({ path: parseKey('other:ann'), credential: all })).toBe('other:ann')
-    expect(answer({ path: parseKey('other:ann') })).toBe('other:ann')
+  it('completes a session without a scope from the only scope or the default scope', () => {
+    expect(resolve({ header: ':ann', credential: acme })).toBe('acme:ann')
+    expect(resolve({ header: 'ann', credential: acme })).toBe('acme:ann')
+    expect(resolve({ header: 'acme', credential: acme })).toBe('acme')
+    expect(resolve({ header: 'acme:acme', credential: acme })).toBe('acme:acme')
+    for (const credential of [many, all, undefined]) {
+      expect(resolve({ header: ':ann', credential })).toBe('bad-key')
+      expect(resolve({ session: 'ann', credential })).toBeUndefined()
+      expect(resolve({ header: ':ann', credential, defaultScope: 'other' })).toBe('other:ann')
+      expect(resolve({ session: 'ann', credential, defaultScope: 'other' })).toBe('other:ann')
+    }
+    expect(resolve({ header: 'other', credential: many })).toBe('other')
+    expect(resolve({ header: 'ann', credential: undefined, defaultScope: 'other' })).toBe('ann')
+    expect(resolve({ session: 'ann', credential: acme, defaultScope: 'other' })).toBe('acme:ann')
+    expect(resolve({ session: 'ann', credential: many, defaultScope: 'third' })).toBeUndefined()
   })
 
-  verifies('T-11', 'has a proper id: what a body says is made one, what a header says is refused', () => {
-    const made = (session: string) => answer({ session, credential: acme })
-    expect(made('other:ann')).toBe('acme:u.nTbD84pNZMO-v4sV4BrHt2')
-    expect(made('ann@example.com')).toBe('acme:ann@example.com')
+  it('answers 404 for the key of another tenant', () => {
+    expect(resolve({ path: parseKey('other:ann'), credential: acme })).toBe(notFoundError)
+    expect(resolve({ path: parseKey('other'), credential: acme })).toBe(notFoundError)
+    expect(resolve({ header: 'other:ann', credential: acme })).toBe(notFoundError)
+    expect(resolve({ header: 'third', credential: many })).toBe(notFoundError)
+    expect(resolve({ path: parseKey('other:ann'), credential: all })).toBe('other:ann')
+    expect(resolve({ path: parseKey('other:ann') })).toBe('other:ann')
+  })
+
+  verifies('T-11', 'hashes an invalid session id in a body and refuses one in a header', () => {
+    const resolveBody = (session: string) => resolve({ session, credential: acme })
+    expect(resolveBody('other:ann')).toBe('acme:u.nTbD84pNZMO-v4sV4BrHt2')
+    expect(resolveBody('ann@example.com')).toBe('acme:ann@example.com')
     for (const text of ['a b', '..', '__proto__', 'i'.repeat(129), 'a/b', ':files', 'zażółć', '\ud800'])
-      expect(made(text)).toMatch(/^acme:u\.[\w-]{22}$/)
+      expect(resolveBody(text)).toMatch(/^acme:u\.[\w-]{22}$/)
     for (const header of [':a b', ':..', ':a:b', 'acme:a:receipts', 'acme:', ':'])
-      expect(answer({ header, credential: acme })).toBe('bad-key')
+      expect(resolve({ header, credential: acme })).toBe('bad-key')
   })
+})
 
-  it('is read from the fields that clients have for it, the plainest first', () => {
+describe('readSessionHint', () => {
+  it('reads the fields that clients use, the most explicit first', () => {
     const metadata = { threadkeep_session: 'a', session_id: 'b' }
     expect(sessionIn({ metadata, prompt_cache_key: 'c', user: 'd' })).toBe('a')
     expect(sessionIn({ metadata: { session_id: 'b' }, prompt_cache_key: 'c', user: 'd' })).toBe('b')
@@ -155,7 +163,7 @@ describe('the session a request belongs to', () => {
   })
 })
 
-describe('nobody', () => {
+describe('resolveKey with arbitrary input', () => {
   const scope = fc.constantFrom('acme', 'Acme', 'other', 'a', 'constructor1', 'x.y')
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 20 }),
@@ -166,7 +174,7 @@ describe('nobody', () => {
     fc.tuple(scope, fc.constantFrom('', 'ann')).map(([name, id]): Key => parseKey(id === '' ? name : `${name}:${id}`)),
     { nil: undefined },
   )
-  const named = fc.record({
+  const sources = fc.record({
     path,
     header: fc.option(text, { nil: undefined }),
     session: fc.option(text, { nil: undefined }),
@@ -176,33 +184,33 @@ describe('nobody', () => {
     defaultScope: fc.option(scope, { nil: undefined }),
   })
 
-  it('gets into a scope that was not given to them, whatever they say', () => {
+  it('never returns a scope that the credential does not allow', () => {
     fc.assert(
-      fc.property(named, (said) => {
+      fc.property(sources, (given) => {
         const outcome = ((): Key | undefined | 'refused' => {
           try {
-            return keyFor(said)
+            return keyFor(given)
           } catch (error) {
             expect(error instanceof Refusal ? error.status : (error as MemoryError).code).toBeOneOf([404, 'bad-key'])
             return 'refused'
           }
         })()
         if (outcome === undefined || outcome === 'refused') return
-        const { scopes } = said.credential
+        const { scopes } = given.credential
         expect(scopes.includes('*') || scopes.includes(outcome.scope)).toBe(true)
         expect(parseKey(formatKey(outcome))).toEqual(outcome)
-        // What a body says never decides about the scope.
-        if (said.path === undefined && (said.header ?? '').trim() === '')
-          expect([said.defaultScope, ...scopes]).toContain(outcome.scope)
+        // A body never determines the scope.
+        if (given.path === undefined && (given.header ?? '').trim() === '')
+          expect([given.defaultScope, ...scopes]).toContain(outcome.scope)
       }),
       { numRuns: 5000 },
     )
   })
 
-  it('finds two sessions in one because their names look alike', () => {
+  it('never maps two session names to one key', () => {
     fc.assert(
       fc.property(text, text, (one, other) => {
-        const [first, second] = [one, other].map((session) => answer({ session, credential: credential('acme') }))
+        const [first, second] = [one, other].map((session) => resolve({ session, credential: credential('acme') }))
         if (one.isWellFormed() && other.isWellFormed() && one.trim() !== '' && other.trim() !== '')
           expect(first === second).toBe(one === other)
       }),

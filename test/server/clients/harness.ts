@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Memory } from '../../../src/memory.ts'
 import type { UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
-import { stage } from '../config/stage.ts'
+import { stage } from '../config/harness.ts'
 import { type ModelServer, type Script, startModelServer } from './modelServer.ts'
 
 export type Harness = AsyncDisposable & {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type Handled, type LogOptions, openLog } from '../../../src/server/observability/log.ts'
-import { pseudonyms } from '../../../src/server/observability/pseudonym.ts'
+import { type LogOptions, openLog, type RequestLogEntry } from '../../../src/server/observability/log.ts'
+import { createPseudonymizer } from '../../../src/server/observability/turnRecord.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { turnOf } from './turns.ts'
+import { createTurnRecord } from './turnRecord.ts'
 
-/** A log whose lines are kept. */
-function opened(options: LogOptions = {}) {
+/** Opens a log that collects its lines. */
+function openTestLog(options: LogOptions = {}) {
   const lines: string[] = []
   const log = openLog({
     clock: () => 1_700_000_000_000,
@@ -16,19 +16,19 @@ function opened(options: LogOptions = {}) {
   return { log, lines, read: () => lines.map((line) => JSON.parse(line)) }
 }
 
-const handled: Handled = {
+const entry: RequestLogEntry = {
   id: 'req_1',
   method: 'POST',
   route: '/v1/{key}/chat/completions',
   status: 200,
   millis: 812,
-  turn: turnOf(),
+  turn: createTurnRecord(),
 }
 
-describe('the log', () => {
-  verifies('S-07', 'has one line of JSON for each request, in ids and numbers', () => {
-    const { log, lines, read } = opened()
-    log.request(handled)
+describe('openLog', () => {
+  verifies('S-07', 'writes one JSON line per request, with ids and numbers', () => {
+    const { log, lines, read } = openTestLog()
+    log.request(entry)
     expect(lines.map((line) => line.at(-1))).toEqual(['\n'])
     expect(read()).toEqual([
       {
@@ -57,8 +57,8 @@ describe('the log', () => {
     ])
   })
 
-  it('has a short line for what is no turn', () => {
-    const { log, read } = opened()
+  it('writes a short line for a request that is not a turn', () => {
+    const { log, read } = openTestLog()
     log.request({ id: 'req_2', method: 'GET', route: '/api/sessions', status: 200, millis: 3 })
     expect(read()).toEqual([
       {
@@ -74,24 +74,28 @@ describe('the log', () => {
     ])
   })
 
-  it('names no session, and takes from a request nothing but what it knows', () => {
-    const { log, lines } = opened({ pseudonym: pseudonyms() })
+  it('writes no session key, message text, header or unknown field', () => {
+    const { log, lines } = openTestLog({ pseudonym: createPseudonymizer() })
     const more = { body: 'My cat is called Miso.', headers: { authorization: 'Bearer sk-1' } }
-    const turn = { ...turnOf({ model: 'My cat is called Miso.' }), ...more, tokens: { ...turnOf().tokens, ...more } }
-    log.request({ ...handled, ...more, turn } as Handled)
+    const turn = {
+      ...createTurnRecord({ model: 'My cat is called Miso.' }),
+      ...more,
+      tokens: { ...createTurnRecord().tokens, ...more },
+    }
+    log.request({ ...entry, ...more, turn } as RequestLogEntry)
     expect(lines.join('')).not.toMatch(/Miso|Bearer|sk-1|ann|acme/)
     expect(JSON.parse(lines.join('')).model).toBe('other')
   })
 
-  it('weighs lines by how the request went', () => {
-    const { log, read } = opened()
-    for (const status of [200, 404, 500]) log.request({ ...handled, status })
-    log.request({ ...handled, turn: turnOf({ degraded: ['budget'] }) })
+  it('derives the level from the status and degradations', () => {
+    const { log, read } = openTestLog()
+    for (const status of [200, 404, 500]) log.request({ ...entry, status })
+    log.request({ ...entry, turn: createTurnRecord({ degraded: ['budget'] }) })
     expect(read().map(({ level }) => level)).toEqual(['info', 'warn', 'error', 'warn'])
   })
 
-  it('tells of faults and of the server itself', () => {
-    const { log, read } = opened()
+  it('writes faults and server events', () => {
+    const { log, read } = openTestLog()
     log.fault('req_3', 'TypeError at x.ts:1')
     log.note('listening', { port: 4848 })
     const time = '2023-11-14T22:13:20.000Z'
@@ -101,27 +105,27 @@ describe('the log', () => {
     ])
   })
 
-  it('leaves out what weighs less than it was told to write', () => {
+  it('omits lines below the configured level', () => {
     const levels = (['debug', 'info', 'warn', 'error', 'silent'] as const).map((level) => {
-      const { log, lines } = opened({ level })
-      for (const status of [200, 404, 500]) log.request({ ...handled, status })
+      const { log, lines } = openTestLog({ level })
+      for (const status of [200, 404, 500]) log.request({ ...entry, status })
       return lines.length
     })
     expect(levels).toEqual([3, 3, 2, 1, 0])
   })
 })
 
-describe('the name of a session in logs and spans', () => {
-  it('is the same for the same session and another for others', () => {
-    const name = pseudonyms('a secret')
-    expect(name('acme:ann')).toMatch(/^[\w-]{16}$/)
-    expect(name('acme:ann')).toBe(name('acme:ann'))
-    expect(name('acme:ann')).not.toBe(name('acme:ben'))
+describe('createPseudonymizer', () => {
+  it('maps equal keys to equal pseudonyms and others to others', () => {
+    const pseudonymize = createPseudonymizer('a secret')
+    expect(pseudonymize('acme:ann')).toMatch(/^[\w-]{16}$/)
+    expect(pseudonymize('acme:ann')).toBe(pseudonymize('acme:ann'))
+    expect(pseudonymize('acme:ann')).not.toBe(pseudonymize('acme:ben'))
   })
 
-  it('stays over a restart with the same secret, and changes without', () => {
-    expect(pseudonyms('a secret')('acme:ann')).toBe(pseudonyms('a secret')('acme:ann'))
-    expect(pseudonyms('a secret')('acme:ann')).not.toBe(pseudonyms('another')('acme:ann'))
-    expect(pseudonyms()('acme:ann')).not.toBe(pseudonyms()('acme:ann'))
+  it('depends on the secret, which is random by default', () => {
+    expect(createPseudonymizer('a secret')('acme:ann')).toBe(createPseudonymizer('a secret')('acme:ann'))
+    expect(createPseudonymizer('a secret')('acme:ann')).not.toBe(createPseudonymizer('another')('acme:ann'))
+    expect(createPseudonymizer()('acme:ann')).not.toBe(createPseudonymizer()('acme:ann'))
   })
 })

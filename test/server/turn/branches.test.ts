@@ -4,7 +4,7 @@ import type { Index, Store } from '../../../src/domain/ports.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../api/places.ts'
+import { places } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { ann, openTestSession } from './testSession.ts'
 

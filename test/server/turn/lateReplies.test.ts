@@ -3,7 +3,7 @@ import type { Change } from '../../../src/domain/session.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../api/places.ts'
+import { places } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { openTestSession, replyText, type TestResponse, type TestSession } from './testSession.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFile, places } from '../api/places.ts'
+import { freshFile, places } from '../api/testStores.ts'
 import { openTestSession, type TestSession } from './testSession.ts'
 
 /** Sends a Responses request, continuing from `previous` if given, and returns the response id. */

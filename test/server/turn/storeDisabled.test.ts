@@ -4,7 +4,7 @@ import { internalsOf } from '../../../src/memory.ts'
 import { profiles } from '../../../src/profiles/index.ts'
 import { SessionModels } from '../../../src/server/upstreams/sessionModels.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../api/places.ts'
+import { places } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { ann, openTestSession, storeDisabledHeader, type TestSession } from './testSession.ts'
 

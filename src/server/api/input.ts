@@ -1,0 +1,88 @@
+import type { z } from 'zod'
+import type { Millis } from '../../domain/entry.ts'
+import { readJson } from '../http/body.ts'
+import { Refusal } from '../http/httpError.ts'
+import { type Exchange, numberIn } from '../http/requestContext.ts'
+
+/** Reads and validates a body. Throws 400 with the name of the first invalid or unknown field. */
+export async function readBody<S extends z.ZodObject>(
+  { house: server, request }: Exchange,
+  schema: S,
+): Promise<z.infer<S>> {
+  const { data, error } = schema.safeParse(await readJson(request, server.largest.body))
+  if (error === undefined) return data
+  throw bodyError(error.issues[0], Object.keys(schema.shape))
+}
+
+function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[]): Refusal {
+  if (issue?.code === 'unrecognized_keys') {
+    const name = (issue.keys[0] ?? '').slice(0, 40)
+    const message = `Unknown field ${JSON.stringify(name)}. Use one of: ${fields.join(', ')}.`
+    return new Refusal(400, 'unknown_field', message, name)
+  }
+  // A path may contain a name that the client chose, of any length.
+  const field = (issue?.path.join('.') || 'body').slice(0, 80)
+  return new Refusal(400, 'bad_option', `${field} ${issue?.message ?? 'is invalid'}.`, field)
+}
+
+/** Throws 400 for unknown query parameters, so that a misspelt one is not ignored. */
+export function checkQuery(query: URLSearchParams, allowed: readonly string[]): void {
+  for (const name of query.keys()) {
+    if (allowed.includes(name)) continue
+    const shown = name.slice(0, 40)
+    const remedy = allowed.length === 0 ? 'This path takes none.' : `Use one of: ${allowed.join(', ')}.`
+    throw new Refusal(400, 'unknown_parameter', `Unknown query parameter ${JSON.stringify(shown)}. ${remedy}`, shown)
+  }
+}
+
+/** Maximum number of items of a page. */
+export const readLimit = (query: URLSearchParams): number => numberIn(query, 'limit', 50, 500)
+
+/** The cursor `after` of a list that is ordered by a number; 0 when it is missing. */
+export function readCursor(query: URLSearchParams): number {
+  const text = query.get('after') ?? '0'
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw invalidParameter('after', text, 'the `next` of the previous page')
+}
+
+/** A time in milliseconds since 1970, or a date such as 2026-03-01 or 2026-03-01T12:00:00Z. */
+export function readTime(query: URLSearchParams, name: string): Millis | undefined {
+  const text = query.get(name)
+  if (text === null) return undefined
+  const time = /^\d{1,15}$/.test(text)
+    ? Number(text)
+    : /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d))?$/.test(text)
+      ? Date.parse(text)
+      : Number.NaN
+  if (Number.isFinite(time)) return time
+  throw invalidParameter(name, text, 'milliseconds since 1970, or a date such as 2026-03-01 or 2026-03-01T12:00:00Z')
+}
+
+export function readFlag(query: URLSearchParams, name: string, defaultValue: boolean): boolean {
+  const text = query.get(name)
+  if (text === null) return defaultValue
+  if (text === 'true' || text === 'false') return text === 'true'
+  throw invalidParameter(name, text, 'true or false')
+}
+
+export const invalidParameter = (name: string, text: string, rule: string): Refusal =>
+  new Refusal(400, 'bad_option', `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be ${rule}.`, name)
+
+/** A page of a list; `next` is the cursor of the next page, null at the end. */
+type Page<T> = { readonly items: readonly T[]; readonly next: string | null }
+
+/** Creates a page from up to `limit + 1` items: the extra one shows that there is a next page. */
+export function toPage<T>(found: readonly T[], limit: number, cursorOf: (item: T) => string | number): Page<T> {
+  const items = found.slice(0, limit)
+  const last = items.at(-1)
+  return { items, next: found.length > limit && last !== undefined ? String(cursorOf(last)) : null }
+}
+
+/** Creates the requested page of a complete list whose items have ids. */
+export function pageById<T extends { readonly id: string }>(all: readonly T[], query: URLSearchParams): Page<T> {
+  const after = query.get('after')
+  const index = after === null ? -1 : all.findIndex(({ id }) => id === after)
+  if (after !== null && index < 0)
+    throw invalidParameter('after', after, 'the `next` of the previous page. If that item was deleted, start again')
+  return toPage(all.slice(index + 1), readLimit(query), ({ id }) => id)
+}

@@ -1,0 +1,146 @@
+import { isIPv6 } from 'node:net'
+import type { Millis } from '../../domain/entry.ts'
+import { check } from '../../domain/error.ts'
+import { Refusal } from '../http/httpError.ts'
+import type { Credential } from './credential.ts'
+
+/** Limits on requests; an omitted field means no limit. */
+export type Allowance = {
+  /** Requests per minute of one client; also the size of its burst. */
+  readonly perMinute?: number | undefined
+  /** Concurrent requests of one client. */
+  readonly abreast?: number | undefined
+  /** Concurrent requests of all clients. */
+  readonly total?: number | undefined
+}
+
+/** Token bucket of one client as of `updatedAt`, and its number of running requests. */
+type RateLimitBucket = { tokens: number; updatedAt: Millis; running: number }
+
+const minuteMs: Millis = 60_000
+/** The least recently used buckets beyond this number are dropped. */
+const maxBuckets = 10_000
+
+/**
+ * Limits the rate and concurrency of requests.
+ *
+ * @example
+ * const release = limiter.acquire(rateLimitKey(credential, request.socket.remoteAddress), now)
+ * try { … } finally { release() }
+ */
+export class Limits {
+  private readonly limits: Allowance
+  /** False when nothing is limited: then clients need not be identified or counted. */
+  readonly isLimited: boolean
+  /** In order of last use. */
+  private readonly buckets = new Map<string, RateLimitBucket>()
+  private running = 0
+
+  constructor(limits: Allowance) {
+    for (const [name, limit] of Object.entries(limits))
+      check(name, limit, limit === undefined || (Number.isInteger(limit) && limit > 0), 'a whole number, 1 or more')
+    this.limits = limits
+    this.isLimited = Object.values(limits).some((limit) => limit !== undefined)
+  }
+
+  /** Number of stored buckets. */
+  get size(): number {
+    return this.buckets.size
+  }
+
+  /**
+   * Admits a request and returns the function to call when it ends.
+   *
+   * @throws {HttpError} 429 with `retry-after` when a limit is reached.
+   */
+  enter(client: string, now: Millis): () => void {
+    if (!this.isLimited) return releaseNothing
+    const {
+      perMinute = Number.POSITIVE_INFINITY,
+      abreast: concurrency = Number.POSITIVE_INFINITY,
+      total = Number.POSITIVE_INFINITY,
+    } = this.limits
+    if (this.running >= total) throw tooManyRequests('server_busy', 'This server has too many requests in progress.', 1)
+    const bucket = this.refillBucket(client, now)
+    if (bucket.running >= concurrency) {
+      const message = `At most ${concurrency} concurrent requests are allowed.`
+      throw tooManyRequests('too_many_concurrent_requests', message, 1)
+    }
+    if (bucket.tokens < 1) {
+      const message = `At most ${perMinute} requests per minute are allowed.`
+      throw tooManyRequests('rate_limit_exceeded', message, (1 - bucket.tokens) * (60 / perMinute))
+    }
+    bucket.tokens--
+    bucket.running++
+    this.running++
+    return this.releaseOnce(bucket)
+  }
+
+  private releaseOnce(bucket: RateLimitBucket): () => void {
+    let isRunning = true
+    return () => {
+      if (!isRunning) return
+      isRunning = false
+      bucket.running--
+      this.running--
+    }
+  }
+
+  private refillBucket(client: string, now: Millis): RateLimitBucket {
+    const { perMinute = Number.POSITIVE_INFINITY } = this.limits
+    const bucket = this.buckets.get(client) ?? { tokens: perMinute, updatedAt: now, running: 0 }
+    const elapsed = Math.max(0, now - bucket.updatedAt)
+    if (elapsed > 0) bucket.tokens = Math.min(perMinute, bucket.tokens + (elapsed / minuteMs) * perMinute)
+    bucket.updatedAt = now
+    this.buckets.delete(client)
+    this.buckets.set(client, bucket)
+    this.dropOldBuckets(now)
+    return bucket
+  }
+
+  /** Drops full buckets, and the least recently used beyond the maximum. Checks two per request, so the work is constant. */
+  private dropOldBuckets(now: Millis): void {
+    for (let checked = 0; checked < 2; checked++) {
+      const [oldest] = this.buckets
+      if (oldest === undefined) return
+      const [client, bucket] = oldest
+      const isFull = now - bucket.updatedAt >= minuteMs
+      if (bucket.running === 0 && !isFull && this.buckets.size <= maxBuckets) return
+      this.buckets.delete(client)
+      // A bucket with running requests moves to the end, so that it does not block the check of the others.
+      if (bucket.running > 0) this.buckets.set(client, bucket)
+    }
+  }
+}
+
+const releaseNothing = (): void => undefined
+
+/** The name under which a client is counted: its key, else its address. An IPv6 client is counted by its /64 network. */
+export function visitorOf(credential: Credential | undefined, address: string | undefined): string {
+  if (credential !== undefined) return `key ${credential.id}`
+  if (address?.includes(':') !== true) return `address ${address ?? ''}`
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  return `address ${isIPv6(plain) ? networkPrefix(plain) : plain}`
+}
+
+/** The first four groups of an IPv6 address. */
+function networkPrefix(address: string): string {
+  const [head = '', tail] = address.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups =
+    tail === undefined
+      ? left
+      : [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right]
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')
+}
+
+function tooManyRequests(code: string, message: string, seconds: number): Refusal {
+  const wait = Math.max(1, Math.ceil(seconds))
+  return new Refusal(429, code, `${message} Try again in ${wait === 1 ? 'a second' : `${wait} seconds`}.`, null, {
+    headers: { 'retry-after': String(wait), 'x-should-retry': 'true' },
+  })
+}

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs'
+import type { Millis } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
+import { endpoint } from '../../providers/url.ts'
+import { fileOf } from '../../stores/open.ts'
+import { parseJson } from '../../text/json.ts'
+import type { Allowance } from '../auth/rateLimiter.ts'
+import { doorsOf } from '../http/hostPolicy.ts'
+import type { Ways } from '../memoryRegistry.ts'
+import type { LogLevel } from '../observability/log.ts'
+import { type PriceTable, parsePrices } from '../observability/prices.ts'
+import type { Persistence } from '../upstreams/pool.ts'
+import type { Patience, UpstreamOptions } from '../upstreams/upstream.ts'
+import { createWebhook } from '../webhooks/webhook.ts'
+import { type McpPlan, mcpPlanOf } from './mcpConfig.ts'
+import { type Config, invalidField } from './schema.ts'
+import { type Given, needsDurableStore, type Settings } from './settings.ts'
+
+/** The validated configuration of a server, with all secrets resolved. */
+export type Plan = {
+  readonly listen: {
+    readonly host: string
+    readonly port: number
+    readonly names: readonly string[]
+    readonly origins: readonly string[]
+  }
+  readonly store: string
+  readonly storeKey: string | undefined
+  /** Maximum size of all sessions in RAM, in bytes. */
+  readonly ram: number | undefined
+  readonly ways: Ways
+  readonly upstreams: readonly UpstreamOptions[]
+  /** `builtin`, `off`, or the name of a model; undefined uses the model of each client. */
+  readonly upkeep: string | undefined
+  readonly defaultScope: string | undefined
+  /** Path of the key file; `isExpected` when it must exist. */
+  readonly keys: { readonly file: string; readonly isExpected: boolean }
+  readonly allowance: Allowance
+  /** Maximum sizes in bytes. */
+  readonly largest: { readonly body: number; readonly file: number }
+  readonly patience: Patience
+  readonly persistence: Persistence
+  /** Called when a session ends. */
+  readonly onSessionEnd: OnSessionEnd | undefined
+  readonly prices: PriceTable | undefined
+  readonly logLevel: LogLevel
+  /** Interval of the sweep for expired sessions. */
+  readonly sweepEvery: Millis
+  /** Configuration of `/mcp`. */
+  readonly mcp: McpPlan
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Resolves settings: reads secrets from the environment and checks combinations of fields.
+ *
+ * @throws {MemoryError} `bad-option` that names the invalid field.
+ */
+export function planOf({ config, given: values, ways: profiles }: Settings, environment: Environment): Plan {
+  const { keys, limits, retries, timeouts } = config
+  const { host, port, allowedHosts: names, allowedOrigins: origins } = config.listen
+  checkStore(config.store, profiles, values)
+  doorsOf({ listening: host, names, origins })
+  const file = fileOf(config.store)
+  return {
+    listen: { host, port, names, origins },
+    store: file === undefined ? config.store : `sqlite:${file}`,
+    storeKey: config.storeKey,
+    ram: limits.ramBytes,
+    ways: profiles,
+    upstreams: resolveUpstreams(config.upstreams, environment),
+    upkeep: config.upkeep,
+    defaultScope: config.defaultScope,
+    // A configured file must exist: a typo in its path must not disable authentication.
+    keys: { file: keys.file, isExpected: keys.required ?? values.get('keys.file')?.from !== 'default' },
+    allowance: {
+      perMinute: limits.requestsPerMinute,
+      abreast: limits.concurrency,
+      total: limits.totalConcurrency,
+    },
+    largest: { body: limits.bodyBytes, file: limits.fileBytes },
+    patience: { first: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total },
+    persistence: { tries: retries.attempts, wait: retries.baseDelay, longest: retries.maxDelay },
+    onSessionEnd: resolveWebhook(config.webhook, environment),
+    prices: resolvePrices(config.prices),
+    logLevel: config.log.level,
+    sweepEvery: config.sweepInterval,
+    mcp: mcpPlanOf(config),
+  }
+}
+
+/** Refuses a file for a server that stores everything in RAM: it would stay empty. */
+function checkStore(store: string, profiles: Ways, values: Given): void {
+  if (fileOf(store) === undefined || needsDurableStore(profiles, values)) return
+  const { name } = profiles.session ?? profiles.scope
+  throw new MemoryError(
+    'bad-option',
+    `Profile ${name} is RAM-only and refuses a durable store. Remove store, or choose a durable profile such as thread.`,
+    { param: 'store' },
+  )
+}
+
+function resolveUpstreams(
+  configured: NonNullable<Config['upstreams']>,
+  environment: Environment,
+): readonly UpstreamOptions[] {
+  const upstreams = configured.map((options, index) => {
+    const { base, protocol = 'openai', keyEnv, models, rename } = options
+    const [name, field] = [options.name ?? hostOf(base), `upstreams[${index}]`]
+    checkBaseUrl(base, name === flagUpstreamName ? flagUpstreamName : `${field}.base`)
+    const key = resolveSecret(field, 'key', { value: options.key, variable: keyEnv }, environment)
+    return { name, base, protocol, key, models, rename }
+  })
+  const duplicate = upstreams.findIndex(
+    ({ name }, index) => upstreams.findIndex((other) => other.name === name) !== index,
+  )
+  if (duplicate >= 0)
+    throw invalidField(
+      `upstreams[${duplicate}].name`,
+      upstreams[duplicate]?.name,
+      'different from the names of the others',
+    )
+  return upstreams
+}
+
+/** Name of the upstream that a flag or variable sets. Errors name it instead of a field of the file. */
+const flagUpstreamName = 'upstream'
+
+function checkBaseUrl(base: string, param: string): void {
+  try {
+    endpoint(base, '')
+  } catch (cause) {
+    const rule = 'an http:// or https:// address without a user name and password, such as http://localhost:11434/v1'
+    throw new MemoryError('bad-option', `${param} must be ${rule}.`, { param, cause })
+  }
+}
+
+const hostOf = (base: string): string => (URL.canParse(base) ? new URL(base).host : base)
+
+function resolveWebhook(webhook: Config['webhook'], environment: Environment): OnSessionEnd | undefined {
+  if (webhook === undefined) return undefined
+  const { url, secret: value, secretEnv: variable } = webhook
+  const secret = resolveSecret('webhook', 'secret', { value, variable }, environment)
+  if (secret !== undefined) return createWebhook({ url, secret })
+  throw invalidField('webhook.secretEnv', undefined, 'the name of the variable that holds the signing secret')
+}
+
+type SecretSource = { readonly value: string | undefined; readonly variable: string | undefined }
+
+/** Returns a configured secret, or the value of the variable that holds it, which must be set. */
+function resolveSecret(
+  parent: string,
+  field: 'key' | 'secret',
+  { value, variable }: SecretSource,
+  environment: Environment,
+): string | undefined {
+  if (variable === undefined) return value
+  if (value !== undefined) throw invalidField(`${parent}.${field}`, value, `omitted when ${field}Env is set`)
+  const secret = environment[variable]?.trim()
+  if (secret !== undefined && secret !== '') return secret
+  throw invalidField(`${parent}.${field}Env`, variable, 'the name of a variable that is set')
+}
+
+function resolvePrices(prices: Config['prices']): PriceTable | undefined {
+  if (prices === undefined) return undefined
+  return parsePrices(typeof prices === 'string' ? parseJson(readPriceFile(prices)) : prices)
+}
+
+function readPriceFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    const message = `prices is ${JSON.stringify(file)}, which cannot be opened. Check the path and permissions.`
+    throw new MemoryError('bad-option', message, { param: 'prices', cause })
+  }
+}

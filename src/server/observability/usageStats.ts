@@ -1,0 +1,112 @@
+import type { Millis, Tokens } from '../../domain/entry.ts'
+import { LruCache } from './lruCache.ts'
+import { isAnswered, type Turn } from './turnRecord.ts'
+
+/** Sums over the turns of a session or a tenant. A turn without a reply counts as failed only. */
+export type UsageTotals = {
+  turns: number
+  failed: number
+  shown: Tokens
+  history: Tokens
+  saved: Tokens
+  cacheable: Tokens
+  /** As reported by the upstreams; turns without a report add nothing. */
+  prompt: Tokens
+  completion: Tokens
+  cached: Tokens
+  readonly millis: { total: Millis; memory: Millis }
+}
+
+/** Usage as the JSON API returns it; null where there is nothing to divide by. */
+export type UsageReport = {
+  readonly turns: number
+  readonly failed: number
+  readonly tokens: Pick<UsageTotals, 'shown' | 'history' | 'saved' | 'cacheable' | 'prompt' | 'completion' | 'cached'>
+  /** Mean duration of a turn and of its memory part, in milliseconds. */
+  readonly latency: { readonly mean: Millis; readonly memory: Millis } | null
+  /** Tokens sent divided by the tokens of the full history. */
+  readonly compression: number | null
+  /** Share of the sent tokens that repeat the previous prompt, and of the prompt tokens that upstreams had cached. */
+  readonly cache: { readonly cacheable: number | null; readonly cached: number | null }
+}
+
+export const createTotals = (): UsageTotals => ({
+  turns: 0,
+  failed: 0,
+  shown: 0,
+  history: 0,
+  saved: 0,
+  cacheable: 0,
+  prompt: 0,
+  completion: 0,
+  cached: 0,
+  millis: { total: 0, memory: 0 },
+})
+
+/** Adds a turn to totals. */
+export function addTurn(totals: UsageTotals, turn: Turn): void {
+  if (!isAnswered(turn)) {
+    totals.failed++
+    return
+  }
+  const { tokens, millis } = turn
+  totals.turns++
+  totals.shown += tokens.shown
+  totals.history += tokens.history
+  totals.saved += tokens.saved
+  totals.cacheable += tokens.cacheable
+  totals.prompt += tokens.prompt ?? 0
+  totals.completion += tokens.completion ?? 0
+  totals.cached += tokens.cached ?? 0
+  totals.millis.total += millis.total
+  totals.millis.memory += millis.memory
+}
+
+export function reportUsage({ turns, failed, millis, ...tokens }: Readonly<UsageTotals>): UsageReport {
+  return {
+    turns,
+    failed,
+    tokens,
+    latency: turns === 0 ? null : { mean: millis.total / turns, memory: millis.memory / turns },
+    compression: ratio(tokens.shown, tokens.history),
+    cache: { cacheable: ratio(tokens.cacheable, tokens.shown), cached: ratio(tokens.cached, tokens.prompt) },
+  }
+}
+
+const ratio = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole)
+
+/**
+ * Usage of sessions and tenants, in RAM, for the most recently used of each. A tenant has totals of its own, so they do
+ * not shrink when one of its sessions is dropped.
+ */
+export class Tallies {
+  private readonly sessions: LruCache<UsageTotals>
+  private readonly scopes: LruCache<UsageTotals>
+
+  constructor(maxEntries = 10_000) {
+    this.sessions = new LruCache(maxEntries, createTotals)
+    this.scopes = new LruCache(maxEntries, createTotals)
+  }
+
+  heard(turn: Turn): void {
+    if (turn.key !== undefined) addTurn(this.sessions.getOrCreate(turn.key), turn)
+    if (turn.scope !== undefined) addTurn(this.scopes.getOrCreate(turn.scope), turn)
+  }
+
+  session(key: string): UsageReport {
+    return reportUsage(this.sessions.get(key) ?? createTotals())
+  }
+
+  scope(scope: string): UsageReport {
+    return reportUsage(this.scopes.get(scope) ?? createTotals())
+  }
+
+  /** Deletes the usage of a session, or of a tenant with all its sessions: an id may be a person's name. */
+  forget(target: { readonly key: string } | { readonly scope: string }): void {
+    if ('key' in target) this.sessions.deleteWhere((key) => key === target.key)
+    else {
+      this.scopes.deleteWhere((scope) => scope === target.scope)
+      this.sessions.deleteWhere((key) => key === target.scope || key.startsWith(`${target.scope}:`))
+    }
+  }
+}

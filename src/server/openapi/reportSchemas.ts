@@ -1,0 +1,157 @@
+import { flag, integer, list, nullable, number, object, oneOf, ref, type Schema, text, time } from './schema.ts'
+
+const upstreamTokens = nullable(integer('As reported by the upstream; null when it reports none.'))
+const ownTokens = {
+  shown: integer('Tokens sent to the model.'),
+  history: integer('Tokens of the full history.'),
+  saved: integer('Tokens saved.'),
+  cacheable: integer('Tokens that the provider can serve from its cache.'),
+}
+
+const health = {
+  status: oneOf('Overall status.', 'ok', 'degraded', 'draining', 'unavailable'),
+  degraded: list('Degraded parts.', object('A degraded part.', { part: text('The part.'), why: text('The reason.') })),
+}
+
+/** Contexts, receipts, usage, health and errors. */
+export const reportSchemas: Readonly<Record<string, Schema>> = {
+  Context: object('The context a model would get now.', {
+    messages: list("Messages in the format of OpenAI's chat API.", { type: 'object' }),
+    text: text('The same context as one text.'),
+    ledger: ref('Ledger'),
+  }),
+  Ledger: object('Which entries were shown, how and why, in ids and numbers.', {
+    profile: text('The profile.'),
+    tokenizer: text('The tokenizer that counted.'),
+    counted: oneOf('Accuracy of the counts.', 'exact', 'bounded', 'estimated'),
+    budget: integer('Token budget.'),
+    spent: integer('Tokens used.'),
+    history: integer('Tokens of the full history.'),
+    due: flag('True when upkeep is due.'),
+    cacheable: object('The prefix that the next turn repeats byte for byte.', {
+      messages: integer('Its messages.'),
+      tokens: integer('Its tokens.'),
+    }),
+    lines: list('One line per run of entries that were treated alike.', ref('LedgerLine')),
+    knowledge: list('Ids of the knowledge that was shown.', text('An id.')),
+    degraded: list('Steps that fell back.', ref('Degradation')),
+  }),
+  LedgerLine: object('A run of entries that were treated alike.', {
+    band: text('The part of the context.'),
+    entries: nullable(
+      list('Ids of the first and the last entry; null for headings and provider overhead.', text('An id.')),
+    ),
+    count: integer('Number of entries.'),
+    verdict: oneOf('How they were rendered.', 'whole', 'shortened', 'covered', 'dropped'),
+    tokens: integer('Tokens used.'),
+    why: text('The reason.'),
+    'from?': oneOf('Their source, when it is not the session itself.', 'scope', 'person', 'files'),
+  }),
+  Degradation: object('A step that fell back.', {
+    step: text('The step.'),
+    why: text('The reason.'),
+  }),
+  Receipt: object('Explains a reply, in ids and numbers.', {
+    id: text('The id, as in the header `x-threadkeep-receipt`.'),
+    key: ref('Key'),
+    at: time('Time of the reply.'),
+    request: text('The `x-request-id` of the request.'),
+    response: nullable(text("The upstream's id of the reply.")),
+    sequence: nullable(integer('Sequence number of the reply in the transcript.')),
+    protocol: oneOf('Protocol of the request.', 'chat', 'responses', 'messages'),
+    model: text('The requested model.'),
+    upstream: text('The upstream that replied.'),
+    how: text("How the client's messages relate to the stored ones."),
+    tokens: object('Token counts.', {
+      ...ownTokens,
+      cacheableShare: number('Cacheable tokens divided by the tokens sent.'),
+      prompt: upstreamTokens,
+      completion: upstreamTokens,
+      cached: upstreamTokens,
+    }),
+    cost: nullable(ref('Cost')),
+    degraded: list('Steps that fell back.', text('The step and the reason.')),
+    ledger: nullable(ref('Ledger')),
+  }),
+  Cost: object('Cost by the price table; null for a model without a price.', {
+    input: number('Cost of the prompt.'),
+    output: number('Cost of the reply.'),
+    total: number('Total cost.'),
+    currency: { const: 'USD' },
+    isEstimated: flag('True when the upstream reported no token counts.'),
+    saved: nullable(
+      object('Savings by memory; an upper bound.', {
+        unsent: number('By tokens that were not sent.'),
+        cacheable: number('By caches.'),
+        currency: { const: 'USD' },
+      }),
+    ),
+  }),
+  Usage: object('Usage of a session or a tenant.', {
+    turns: integer('Answered turns.'),
+    failed: integer('Failed turns.'),
+    tokens: object('Sums over the answered turns.', {
+      ...ownTokens,
+      prompt: integer('Prompt tokens.'),
+      completion: integer('Reply tokens.'),
+      cached: integer('Cached prompt tokens.'),
+    }),
+    latency: nullable(
+      object('Mean durations in milliseconds.', { mean: number('Of a turn.'), memory: number('Of its memory part.') }),
+    ),
+    compression: nullable(number('Tokens sent divided by the tokens of the full history.')),
+    cache: object('Cache shares.', {
+      cacheable: nullable(number('Share of the sent tokens that can be cached.')),
+      cached: nullable(number('Share of the prompt tokens that were cached, as reported by upstreams.')),
+    }),
+  }),
+  ForgetResult: object('The deleted entries.', {
+    at: time('Time of the deletion.'),
+    sessions: list(
+      'The affected sessions.',
+      object('A session.', {
+        key: text('Its key.'),
+        entries: list('Ids of deleted entries.', text('An id.')),
+        'renewed?': list('Ids of entries that were derived again.', text('An id.')),
+      }),
+    ),
+  }),
+  OptimizerStatus: object('Results of the optimizer.', {
+    totalOptimizations: integer('Runs.'),
+    totalTokensSaved: integer('Tokens saved.'),
+    avgSavingsPerRun: integer('Mean tokens saved per run.'),
+    currentParameters: object('Current parameters.', {
+      compressionTrigger: number('Budget share at which messages are shortened.'),
+      fullMessageWindow: number('Number of recent messages that stay whole.'),
+      minRelevance: number('Minimum relevance of kept messages.'),
+      targetUsageRatio: number('Target share of the budget.'),
+    }),
+  }),
+  Health: object('Health of the server.', {
+    ...health,
+    upkeep: object('State of upkeep.', {
+      by: text('`builtin`, `nobody` or a model.'),
+      running: integer('Running tasks.'),
+      done: integer('Finished tasks.'),
+    }),
+    profile: text('The profile of sessions.'),
+    secrets: text('The policy for keys and passwords: mask, hide or keep.'),
+  }),
+  Readiness: object('Readiness of the server.', { ready: flag('True when it accepts requests.'), ...health }),
+  Error: object("An error in OpenAI's format.", {
+    error: object('The error.', {
+      message: text('The problem and the remedy.'),
+      type: text('Its type, such as `invalid_request_error`.'),
+      param: nullable(text('The parameter it is about.')),
+      code: nullable(text('A stable code, such as `bad-key`.')),
+    }),
+  }),
+  AnthropicError: object("An error in Anthropic's format.", {
+    type: { const: 'error' },
+    error: object('The error.', {
+      type: text('Its type, such as `invalid_request_error`.'),
+      message: text('The problem and the remedy.'),
+    }),
+    'request_id?': text('The `x-request-id`.'),
+  }),
+}
